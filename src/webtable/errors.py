@@ -1,0 +1,129 @@
+"""Everything that can go wrong, as one tree.
+
+WebTableError
+├── InvalidURL               no http(s) URL that a browser would accept; fix or skip it (also a ValueError)
+│   └── KeyTooLong           its row key would be over 16,384 bytes
+├── KeyFormatError           these bytes are no row key of this format (also a ValueError)
+├── InvalidArgument          an argument that no call can honour (also a ValueError)
+│   ├── UnknownColumn        no such column
+│   └── InvalidToken         a page token that is damaged or belongs to another query
+├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
+│   ├── ExpiredCapture       older than its family's time to live
+│   ├── FutureCapture        fetched more than a day from now
+│   └── CellTooLarge         a cell over the store's limit, after compression
+├── WriteFailed              pages that were handed in and not stored, each with its reason
+├── FormatError              an input file that cannot be read as what it is taken for
+├── SchemaError              the table is not what the caller takes it for
+│   ├── TableNotFound        no such table or file; create it first
+│   ├── LayoutMismatch       the table was created with another layout
+│   └── SchemaDrift          the table's families differ from the schema
+└── StoreError               the store did not do it
+├── StoreUnavailable     not reached in time; trying again may help
+├── StoreRefused         understood and declined; trying again does not help
+├── NotAStore            what the URL leads to is no store of this kind
+└── CapabilityError      this store has no call for that; the message says what to run instead
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.page import PageOutcome
+
+
+class WebTableError(Exception):
+    """The root of every error that webtable raises on purpose."""
+
+
+class InvalidURL(WebTableError, ValueError):
+    """A URL that cannot become a row key; the message quotes it and says why."""
+
+
+class KeyTooLong(InvalidURL):
+    """A URL whose row key would be over 16,384 bytes; keys are never cut."""
+
+
+class KeyFormatError(WebTableError, ValueError):
+    """Bytes that are no row key of this format."""
+
+
+class InvalidArgument(WebTableError, ValueError):
+    """An argument that no call can honour; the message quotes its name and value."""
+
+
+class UnknownColumn(InvalidArgument):
+    """A column that a page does not have; the message lists those it has."""
+
+
+class InvalidToken(InvalidArgument):
+    """A page token that is damaged or was given out by another query."""
+
+
+class InvalidCapture(WebTableError, ValueError):
+    """A page that this table cannot keep as it is; nothing of it was written."""
+
+
+class ExpiredCapture(InvalidCapture):
+    """A capture older than its family's time to live: the store would drop it as it is written."""
+
+
+class FutureCapture(InvalidCapture):
+    """A capture dated more than a day from now: it would hide every later one."""
+
+
+class CellTooLarge(InvalidCapture):
+    """A cell over the store's limit after compression; `max_body` cuts such bodies instead."""
+
+
+class WriteFailed(WebTableError):
+    """Pages that were handed to a writer and are not stored.
+
+    `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes.
+    """
+
+    def __init__(self, message: str, failures: Sequence[PageOutcome] = ()) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+
+
+class FormatError(WebTableError):
+    """An input file that cannot be read further as what it is taken for."""
+
+
+class SchemaError(WebTableError):
+    """The table is not what the caller takes it for."""
+
+
+class TableNotFound(SchemaError):
+    """No such table, or no such file; the message says how to create it."""
+
+
+class LayoutMismatch(SchemaError):
+    """The table was created with another layout; the message shows both."""
+
+
+class SchemaDrift(SchemaError):
+    """The families of the table differ from the schema; the message lists the differences."""
+
+
+class StoreError(WebTableError):
+    """The store did not do what it was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """The store was not reached in time; trying again may help."""
+
+
+class StoreRefused(StoreError):
+    """The store understood and declined; trying again does not help."""
+
+
+class NotAStore(StoreError):
+    """What the URL leads to is no store of this kind: another file format, protocol or transport."""
+
+
+class CapabilityError(StoreError):
+    """This store has no call for that; the message says what to run instead."""

@@ -1,0 +1,143 @@
+"""Salts: the hex digits in front of a web key that spread hosts over the regions of a table."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from publicsuffixlist import PSLFILE, PublicSuffixList
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.urls import canonical_host, is_ip_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SaltSource = Literal["host", "domain", "url", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Salt:
+    """What a key's salt is taken from, and how many hex digits of its MD5 it has.
+
+    Make one with `Salt.host()`, `.domain()`, `.url()` or `.none()`. Raises `InvalidArgument` for a number of digits
+    that is not from 1 to 4 (none: 0): two digits are 256 salts.
+    """
+
+    source: SaltSource = "host"
+    digits: int = 2
+
+    def __post_init__(self) -> None:
+        if self.source not in ("host", "domain", "url", "none"):
+            raise InvalidArgument(f"salt={self.source!r} must be one of host, domain, url, none")
+        wanted = range(1) if self.source == "none" else range(1, 5)
+        if self.digits not in wanted:
+            limits = f"from {wanted[0]} to {wanted[-1]} for salt={self.source!r}"
+            raise InvalidArgument(f"digits={self.digits!r} must be {limits}")
+
+    @classmethod
+    def host(cls, digits: int = 2) -> Salt:
+        """Take it from the host: a host is one range, a subtree one range a salt."""
+        return cls("host", digits)
+
+    @classmethod
+    def domain(cls, digits: int = 2) -> Salt:
+        """Take it from the registered domain: a host and a domain's subtree are one range each.
+
+        Which part of a host is its registered domain is told by the Public Suffix List, whose version
+        (`suffix_list_version`) is therefore part of a table's layout.
+        """
+        return cls("domain", digits)
+
+    @classmethod
+    def url(cls, digits: int = 2) -> Salt:
+        """Take it from the whole URL: a host is spread over all salts, so a hot one is no hot region."""
+        return cls("url", digits)
+
+    @classmethod
+    def none(cls) -> Salt:
+        """Leave it out: keys begin with the reversed host."""
+        return cls("none", 0)
+
+    def of(self, host: str, url: str) -> bytes:
+        """Return the salt of the canonical *url* on *host*: its hex digits in lower case.
+
+        >>> Salt.host().of("example.com", "https://example.com/products")
+        b'5a'
+        """
+        match self.source:
+            case "host":
+                return hex_digits(host, self.digits)
+            case "domain":
+                return hex_digits(registered_domain(host), self.digits)
+            case "url":
+                return hex_digits(url, self.digits)
+            case "none":
+                return b""
+
+    def all(self) -> Sequence[bytes]:
+        """Return every salt that there can be, in byte order; `[b""]` where there is none in front of a key."""
+        return _all_salts(self.digits)
+
+
+@functools.cache
+def _all_salts(digits: int) -> tuple[bytes, ...]:
+    return tuple(b"%0*x" % (digits, number) for number in range(16**digits)) if digits else (b"",)
+
+
+def hex_digits(text: str, digits: int) -> bytes:
+    """Return the first hex *digits* of the MD5 of *text*."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:digits].encode()
+
+
+@functools.lru_cache(maxsize=65_536)
+def registered_domain(host: str) -> str:
+    """Return the registered domain that *host* belongs to: the public suffix and one label more.
+
+    A host that has none (an IP address, a public suffix itself) is returned as it is.
+
+    >>> registered_domain("docs.example.co.uk")
+    'example.co.uk'
+    """
+    if is_ip_address(host):
+        return host
+    # The standard allows empty labels (`example.com.`, `a..example.com`), the list knows none: look behind them.
+    name = host.rstrip(".").rpartition("..")[2]
+    return _suffix_list().privatesuffix(name) or host
+
+
+def has_one_owner(domain: str) -> bool:
+    """Whether all hosts at and below *domain* have one registered domain, and so one salt.
+
+    >>> has_one_owner("example.co.uk"), has_one_owner("co.uk")
+    (True, False)
+    """
+    inside = registered_domain(f"a.{domain}") == registered_domain(domain)
+    return inside and domain.rstrip(".").rpartition("..")[2] not in _domains_above_suffixes()
+
+
+def suffix_list_version() -> str:
+    """Return the version of the Public Suffix List in use: that of the package that carries it."""
+    return importlib.metadata.version("publicsuffixlist")
+
+
+@functools.cache
+def _suffix_list() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+@functools.cache
+def _domains_above_suffixes() -> frozenset[str]:
+    # amazonaws.com is a registered domain, and yet hosts below it belong to others: s3.amazonaws.com is a suffix.
+    above: set[str] = set()
+    for line in Path(PSLFILE).read_text(encoding="utf-8").splitlines():
+        rule = line.partition(" ")[0]
+        if rule and not rule.startswith("//"):
+            labels = canonical_host(rule.lstrip("!*.")).split(".")
+            wildcard = rule.startswith("*.")
+            above.update(".".join(labels[start:]) for start in range(0 if wildcard else 1, len(labels)))
+    return frozenset(above)
