@@ -1,0 +1,33 @@
+"""Tables and column families as frozen values, the web table's own, and plans to bring a table to its schema."""
+
+from webtable.schema.layout import LAYOUT_COLUMN, LAYOUT_ROW, Layout, check_layout, check_suffix_list, meta_table
+from webtable.schema.plan import FamilyChange, Plan, plan
+from webtable.schema.shell import alter_statement, create_statement
+from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
+from webtable.schema.web import DEFAULT_TTL, ColumnNames, PlainColumn, WebColumns, web_columns, web_table_schema
+
+__all__ = [
+    "DEFAULT_TTL",
+    "FAMILY_OPTIONS",
+    "LAYOUT_COLUMN",
+    "LAYOUT_ROW",
+    "BlockEncoding",
+    "Bloom",
+    "ColumnNames",
+    "Compression",
+    "FamilyChange",
+    "FamilySchema",
+    "Layout",
+    "PlainColumn",
+    "Plan",
+    "TableSchema",
+    "WebColumns",
+    "alter_statement",
+    "check_layout",
+    "check_suffix_list",
+    "create_statement",
+    "meta_table",
+    "plan",
+    "web_columns",
+    "web_table_schema",
+]

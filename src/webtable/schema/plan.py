@@ -1,0 +1,76 @@
+"""What must change between the table that is wanted and the one that is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webtable.schema.shell import alter_statement, create_statement, option_text
+from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyChange:
+    """A family to be added (`found` is None) or given other options."""
+
+    wanted: FamilySchema
+    found: FamilySchema | None
+    options: tuple[str, ...]
+    """The names of the options that differ."""
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"add family {self.wanted.name!r}"
+        differences = (
+            f"{option} {option_text(getattr(self.found, option))} -> {option_text(getattr(self.wanted, option))}"
+            for option in self.options
+        )
+        return f"change family {self.wanted.name!r}: {', '.join(differences)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The way from a table that was found to the schema that is wanted; nothing is ever removed."""
+
+    wanted: TableSchema
+    create: bool = False
+    changes: tuple[FamilyChange, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table is as it is wanted."""
+        return not self.create and not self.changes
+
+    def __str__(self) -> str:
+        """Return a line for each step, empty where there is none."""
+        if self.create:
+            regions = len(self.wanted.split_keys) + 1
+            names = ", ".join(family.name for family in self.wanted.families)
+            return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}"
+        return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
+
+    def shell(self) -> str:
+        """Return the same as statements of the HBase shell, one a line."""
+        if self.create:
+            return create_statement(self.wanted)
+        return "\n".join(alter_statement(self.wanted.name, change.wanted) for change in self.changes)
+
+
+def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
+    """Return what must change for *found* (None where there is no table) to be as *wanted*.
+
+    Options named in *unread* could not be read back and are not compared. Families that only *found* has stay as they
+    are, and so do its regions: those of a living table split on their own.
+    """
+    if found is None:
+        return Plan(wanted, create=True)
+    present = {family.name: family for family in found.families}
+    changes = []
+    for family in wanted.families:
+        there = present.get(family.name)
+        options = tuple(
+            option for option in FAMILY_OPTIONS
+            if there and option not in unread and getattr(there, option) != getattr(family, option)
+        )
+        if there is None or options:
+            changes.append(FamilyChange(family, there, options))
+    return Plan(wanted, changes=tuple(changes))

@@ -1,0 +1,88 @@
+"""Tables and column families as frozen values, with every option that HBase has for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
+
+from webtable.errors import InvalidArgument
+
+Compression = Literal["NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD"]
+Bloom = Literal["NONE", "ROW", "ROWCOL"]
+BlockEncoding = Literal["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]
+
+FOREVER = None  # a TTL that never ends; HBase shows it as FOREVER or 2147483647
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySchema:
+    """A column family; what is not given is HBase's own default.
+
+    `versions` and `min_versions` count cells, `ttl` is in seconds (None keeps cells for ever), `block_size` in bytes,
+    `replication_scope` is 0 (local) or 1 (replicated). The options are those of HBase's ColumnFamilyDescriptor.
+    Raises `InvalidArgument` for a value that HBase would refuse.
+    """
+
+    name: str
+    versions: int = 1
+    min_versions: int = 0
+    ttl: int | None = FOREVER
+    compression: Compression = "NONE"
+    bloom: Bloom = "ROW"
+    block_encoding: BlockEncoding = "NONE"
+    block_size: int = 65536
+    in_memory: bool = False
+    block_cache: bool = True
+    replication_scope: int = 0
+
+    def __post_init__(self) -> None:
+        def require(condition: bool, option: str, limit: str) -> None:
+            if not condition:
+                value = getattr(self, option)
+                raise InvalidArgument(f"family {self.name!r}: {option}={value!r} must be {limit}")
+
+        require(bool(self.name) and self.name.isprintable() and ":" not in self.name and self.name[0] != ".",
+                "name", "printable, without ':' and not beginning with '.'")
+        require(self.versions >= 1, "versions", "at least 1")
+        require(0 <= self.min_versions <= self.versions, "min_versions", "from 0 to versions")
+        require(self.ttl is None or 0 < self.ttl < 2**31 - 1, "ttl", "seconds from 1 to 2147483646, or None")
+        require(self.min_versions == 0 or self.ttl is not None, "min_versions", "0 where there is no ttl")
+        require(self.compression in get_args(Compression), "compression", f"one of {', '.join(get_args(Compression))}")
+        require(self.bloom in get_args(Bloom), "bloom", f"one of {', '.join(get_args(Bloom))}")
+        require(self.block_encoding in get_args(BlockEncoding), "block_encoding",
+                f"one of {', '.join(get_args(BlockEncoding))}")
+        require(self.block_size >= 1024, "block_size", "at least 1024 bytes")
+        require(self.replication_scope in (0, 1), "replication_scope", "0 or 1")
+
+
+#: The names of a family's options, in the order in which they are shown.
+FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if f.name != "name")
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table: its name (with `namespace:` in front where it has one), its families and its split points.
+
+    `split_keys` are the first keys of all regions but the first, in byte order.
+    Raises `InvalidArgument` for a table without families, families of one name or split keys out of order.
+    """
+
+    name: str
+    families: tuple[FamilySchema, ...]
+    split_keys: tuple[bytes, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        names = [family.name for family in self.families]
+        if not self.name or self.name.count(":") > 1:
+            raise InvalidArgument(f"name={self.name!r} must be a table name, or namespace:table")
+        if not names or len(set(names)) != len(names):
+            raise InvalidArgument(f"table {self.name!r}: families={names} must be one or more, each with its own name")
+        if list(self.split_keys) != sorted(set(self.split_keys)) or b"" in self.split_keys:
+            raise InvalidArgument(f"table {self.name!r}: split_keys must be distinct, not empty and in byte order")
+
+    def family(self, name: str) -> FamilySchema:
+        """Return the family of that name; raises `KeyError` when there is none."""
+        for family in self.families:
+            if family.name == name:
+                return family
+        raise KeyError(name)

@@ -1,0 +1,89 @@
+"""The web table's own schema: its families, and the physical names of its columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from webtable.errors import InvalidArgument
+from webtable.schema.table import FOREVER, FamilySchema, TableSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ColumnNames = Literal["readable", "short"]
+PlainColumn = Literal["title", "status_code", "last_modified"]
+
+DAY = 86_400
+DEFAULT_TTL = 90 * DAY
+"""The time to live of a page's content in seconds; links are kept twice as long."""
+DEFAULT_VERSIONS = 3
+"""How many distinct contents of a page are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebColumns:
+    """The physical names of the web table's families and columns.
+
+    Names are repeated in every cell, so `short` ones save bytes on disk and on the wire; `readable` ones are what the
+    HBase shell and other programs show.
+    """
+
+    content: str
+    metadata: str
+    outlinks: str
+    inlinks: str
+    html: bytes
+    capture: bytes
+    page: bytes
+    urls: bytes
+    plain: dict[str, bytes]
+
+
+_COLUMNS: dict[ColumnNames, WebColumns] = {
+    "readable": WebColumns(
+        content="content", metadata="metadata", outlinks="outlinks", inlinks="inlinks",
+        html=b"content:html", capture=b"content:capture", page=b"metadata:page", urls=b"outlinks:urls",
+        plain={name: f"metadata:{name}".encode() for name in get_args(PlainColumn)},
+    ),
+    "short": WebColumns(
+        content="c", metadata="m", outlinks="o", inlinks="i",
+        html=b"c:h", capture=b"c:c", page=b"m:p", urls=b"o:u",
+        plain={"title": b"m:t", "status_code": b"m:s", "last_modified": b"m:m"},
+    ),
+}  # fmt: skip
+
+
+def web_columns(names: ColumnNames = "readable") -> WebColumns:
+    """Return the physical names; raises `InvalidArgument` for a *names* that is neither readable nor short."""
+    if names not in _COLUMNS:
+        raise InvalidArgument(f"names={names!r} must be one of {', '.join(_COLUMNS)}")
+    return _COLUMNS[names]
+
+
+def web_table_schema(
+    name: str,
+    *,
+    names: ColumnNames = "readable",
+    versions: int = DEFAULT_VERSIONS,
+    ttl: int | None = DEFAULT_TTL,
+    split_keys: Sequence[bytes] = (),
+) -> TableSchema:
+    """Return the schema of the web table *name*.
+
+    The content of a page is kept in *versions* versions for *ttl* seconds, its links twice as long, its metadata
+    always; None keeps everything. Raises `InvalidArgument` for a value that HBase would refuse.
+    """
+    columns = web_columns(names)
+    twice = FOREVER if ttl is None else min(2 * ttl, 2**31 - 2)
+    return TableSchema(
+        name,
+        families=(
+            # Bodies are compressed by the writer, before the wire; another compression would find nothing to do.
+            FamilySchema(columns.content, versions=versions, ttl=ttl),
+            FamilySchema(columns.metadata),
+            FamilySchema(columns.outlinks, versions=2, ttl=twice),
+            FamilySchema(columns.inlinks, versions=2, ttl=twice),
+        ),
+        split_keys=tuple(split_keys),
+    )
