@@ -1,0 +1,82 @@
+"""A page as a frozen value: one capture (one fetch) of one URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from webtable.errors import WebTableError
+
+
+class Link(NamedTuple):
+    """A link of a page: the absolute URL it leads to, its anchor text and its `rel` ("" where it has none)."""
+
+    url: str
+    anchor: str = ""
+    rel: str = ""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
+    """A capture of a page.
+
+    A caller gives `url`, `html` and `fetched_at`, and what else it knows; a page that was read carries the rest.
+    `html` and `outlinks` are None where they were not asked for (or the page has none).
+    """
+
+    url: str
+    """The URL; canonical (`webtable.rowkey.canonical_url`) once stored."""
+    html: bytes | None = None
+    """The body as it was sent, transfer and content encodings removed; HTML or any other type."""
+    title: str | None = None
+    status_code: int = 200
+    content_type: str | None = None
+    """The media type in lower case without parameters, as in `text/html`."""
+    charset: str | None = None
+    headers: dict[str, str] = {}
+    """The response's headers: names in lower case, repeated ones joined by ", "."""
+    fetched_at: datetime = msgspec.field(default_factory=_now)
+    """When it was fetched (timezone-aware, kept to the millisecond): the timestamp of its cells."""
+    last_modified: datetime | None = None
+    etag: str | None = None
+    digest: str | None = None
+    """The SHA-256 of the whole body, in hex."""
+    size: int | None = None
+    """The length of the whole body in bytes, also of one that was cut."""
+    truncated: bool = False
+    """Whether the stored body was cut (`max_body`)."""
+    redirect_to: str | None = None
+    """Where a redirect leads, as an absolute URL."""
+    changed_at: datetime | None = None
+    """When a capture first brought the content that the page has now."""
+    change_count: int = 0
+    """How many times a capture brought other content than the one before it."""
+    content_at: datetime | None = None
+    """The capture under which the body is stored; earlier than `fetched_at` where the content did not change."""
+    outlink_count: int | None = None
+    outlinks: tuple[Link, ...] | None = None
+    """The links of this capture in document order, one for each URL."""
+    same_as: str | None = None
+    """Given with a capture that has no body of its own: the URL whose stored content it repeats.
+
+    A 304 and most WARC revisit records repeat their own URL. It is not stored.
+    """
+
+    def __repr__(self) -> str:
+        title = f" {self.title!r}" if self.title else ""
+        return f"<Page {self.url} {self.status_code}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+@dataclass(frozen=True, slots=True)
+class PageOutcome:
+    """What became of a page that was handed to a writer: stored where `error` is None."""
+
+    url: str
+    fetched_at: datetime
+    error: WebTableError | None = None
