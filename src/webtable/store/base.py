@@ -2,15 +2,19 @@
 
 What every adapter promises and every caller relies on:
 
-- A row is a key and its cells. A cell has a column (`b"family:qualifier"`), a timestamp (epoch milliseconds, always
-  given by the caller) and a value. Of two cells with the same row, column and timestamp the one written last stays.
+- A row is a key and its cells. A cell has a column (`b"family:qualifier"`), a timestamp (epoch milliseconds from 0 to
+  2**63 - 2, always given by the caller) and a value. Of two cells with the same row, column and timestamp the one
+  written last stays.
 - Timestamps are explicit, so every call may be repeated: a write that is applied twice leaves what one leaves.
 - A `Put` is stored whole or not at all where its cells have one timestamp; so is a `Delete`. The mutations of one
   call are not one transaction: each has an outcome of its own. Mutations of one row take effect in the order given.
 - A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells
   at or below its timestamp, also those that are written later.
 - Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell in the wanted columns
-  does not come at all. Columns are `b"family:qualifier"`, or `b"family:"` for a whole family; None is all of them.
+  does not come at all. Columns are `b"family:qualifier"`, or `b"family:"` for a whole family; None is all of them, and
+  an empty list none.
+- A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
+  (HBase itself may still show it until it flushes).
 - `limit` counts rows and is exact. A scan holds nothing open on the server between rows that a slow consumer, a
   dropped connection or a restart could cost it: it goes on behind the last row that it gave.
 - A store may be used by many threads at once. Every call ends within the store's deadline, in an answer or in one of
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 MAX_ROW_KEY = 32_767
 """The longest row key in bytes (HBase: a signed 16-bit length)."""
 MAX_CELL = 10 * 1024 * 1024
-"""The largest cell in bytes, key included (HBase: `hbase.server.keyvalue.maxsize`)."""
+"""The largest cell in bytes: row key, family, qualifier, value and 24 more (HBase: `hbase.server.keyvalue.maxsize`)."""
 
 
 class Cell(NamedTuple):

@@ -1,0 +1,54 @@
+"""The main job on the embedded store: a small web is crawled three times, stored, and asked about.
+
+    python examples/demo.py [FOLDER]
+
+Writes a sample web as WARC files and one SQLite file into FOLDER (a temporary one, removed at the end, unless given),
+and runs the `webtable` commands that it shows.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def run(*command: str, folder: Path) -> None:
+    """Show a command, run it, and stop where it fails."""
+    print(f"\n$ {shlex.join(command)}", flush=True)
+    program = Path(sys.executable).with_name("webtable") if command[0] == "webtable" else Path(sys.executable)
+    subprocess.run([str(program), *command[1:]], cwd=folder, check=True)
+
+
+def demo(folder: Path) -> None:
+    """Build the sample web in *folder*, store it and ask for its pages."""
+    run("python", str(HERE / "make_sample_web.py"), "--out", "sample", folder=folder)
+    for crawl in sorted((folder / "sample").glob("*.warc.gz")):
+        run("webtable", "ingest", f"sample/{crawl.name}", folder=folder)
+    run("webtable", "info", folder=folder)
+    run("webtable", "pages", "example.com", "--limit", "10", folder=folder)
+    run("webtable", "pages", "docs.example.com", "--host-only", "--path", "/guide/", "--limit", "5", folder=folder)
+    run("webtable", "pages", "example.com", "--limit", "3", "--explain", folder=folder)
+    run("webtable", "get", "https://www.example.com/", folder=folder)
+    run("webtable", "history", "https://www.example.com/", folder=folder)
+    run("webtable", "keys", "encode", "https://www.example.com/", "http://example.com:8080/?id=7", folder=folder)
+
+
+def main() -> None:
+    """Run the demo in the folder that was named, or in a temporary one."""
+    if len(sys.argv) > 1:
+        folder = Path(sys.argv[1])
+        folder.mkdir(parents=True, exist_ok=True)
+        demo(folder.resolve())
+        print(f"\nThe store is {folder}/webtable.db: ask it more with webtable --store {folder}/webtable.db")
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        demo(Path(temporary))
+
+
+if __name__ == "__main__":
+    main()

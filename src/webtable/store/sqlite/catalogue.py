@@ -1,0 +1,122 @@
+"""The catalogue: which tables and families the file holds, and under which names SQLite knows them.
+
+A family is an SQLite table of its own, `cells_7`, as it is a store of its own in HBase: a listing of metadata does not
+read past the bodies. `deletes_7` holds its delete markers. The names of tables and families are values, never SQL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from webtable.schema import FamilySchema, TableSchema
+
+if TYPE_CHECKING:
+    import sqlite3
+
+CATALOGUE: Final = (
+    # AUTOINCREMENT: the id of a dropped family must not name the cells of a later one.
+    "CREATE TABLE tables (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, split_keys TEXT NOT NULL)",
+    "CREATE TABLE families (id INTEGER PRIMARY KEY AUTOINCREMENT, table_id INTEGER NOT NULL, name TEXT NOT NULL,"
+    " options TEXT NOT NULL, swept BLOB NOT NULL DEFAULT x'', UNIQUE (table_id, name))",
+)
+
+_CELLS = (
+    "CREATE TABLE cells_{} (row BLOB NOT NULL, qualifier BLOB NOT NULL, timestamp INTEGER NOT NULL,"
+    " value BLOB NOT NULL, PRIMARY KEY (row, qualifier, timestamp DESC)) WITHOUT ROWID"
+)
+# `scope` is empty for the whole family, else a colon and the qualifier.
+_DELETES = (
+    "CREATE TABLE deletes_{} (row BLOB NOT NULL, scope BLOB NOT NULL, timestamp INTEGER NOT NULL,"
+    " PRIMARY KEY (row, scope)) WITHOUT ROWID"
+)
+_LOOKUP = (
+    "SELECT tables.id, split_keys, families.id, families.name, options"
+    " FROM tables JOIN families ON table_id = tables.id WHERE tables.name = ? ORDER BY families.name"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family as it is stored: in the SQLite tables `cells_{id}` and `deletes_{id}`."""
+
+    id: int
+    schema: FamilySchema
+    prefix: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefix", self.schema.name.encode() + b":")
+
+    def oldest_visible(self, now: int) -> int:
+        """Return the timestamp below which a cell has outlived the family's TTL."""
+        return 0 if self.schema.ttl is None else now - self.schema.ttl * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names."""
+
+    id: int
+    schema: TableSchema
+    families: Mapping[bytes, Family]
+
+
+def find_table(connection: sqlite3.Connection, name: str) -> Table | None:
+    """Return the table of that name as the connection's transaction sees it."""
+    rows = connection.execute(_LOOKUP, (name,)).fetchall()
+    return _decoded(name, tuple(rows)) if rows else None
+
+
+@lru_cache(maxsize=256)
+def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> Table:
+    families = [Family(number, FamilySchema(family, **json.loads(options))) for _, _, number, family, options in rows]
+    splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
+    schema = TableSchema(name, tuple(family.schema for family in families), splits)
+    return Table(rows[0][0], schema, {family.prefix: family for family in families})
+
+
+def table_names(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of all tables, sorted."""
+    return sorted(name for (name,) in connection.execute("SELECT name FROM tables"))
+
+
+def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:
+    """Enter a table that is not there yet."""
+    splits = json.dumps([key.hex() for key in schema.split_keys])
+    cursor = connection.execute("INSERT INTO tables (name, split_keys) VALUES (?, ?)", (schema.name, splits))
+    for family in schema.families:
+        _add_family(connection, cursor.lastrowid, family)
+
+
+def put_family(connection: sqlite3.Connection, table: Table, schema: FamilySchema) -> None:
+    """Enter a family, or change the options of the one of that name."""
+    family = table.families.get(schema.name.encode() + b":")
+    if family is None:
+        _add_family(connection, table.id, schema)
+    else:
+        connection.execute("UPDATE families SET options = ? WHERE id = ?", (_options(schema), family.id))
+
+
+def remove_table(connection: sqlite3.Connection, table: Table) -> None:
+    """Remove the table and its cells."""
+    for family in table.families.values():
+        connection.execute(f"DROP TABLE cells_{family.id}")
+        connection.execute(f"DROP TABLE deletes_{family.id}")
+    connection.execute("DELETE FROM families WHERE table_id = ?", (table.id,))
+    connection.execute("DELETE FROM tables WHERE id = ?", (table.id,))
+
+
+def _add_family(connection: sqlite3.Connection, table_id: int | None, schema: FamilySchema) -> None:
+    cursor = connection.execute("INSERT INTO families (table_id, name, options) VALUES (?, ?, ?)",
+                                (table_id, schema.name, _options(schema)))
+    connection.execute(_CELLS.format(cursor.lastrowid))
+    connection.execute(_DELETES.format(cursor.lastrowid))
+
+
+def _options(schema: FamilySchema) -> str:
+    options = asdict(schema)
+    del options["name"]
+    return json.dumps(options)

@@ -1,0 +1,262 @@
+"""`SQLiteStore`: the port, on one SQLite file."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from webtable.errors import InvalidArgument, StoreError, StoreRefused, TableNotFound
+from webtable.rowkey import KeyRange, merged
+from webtable.store.base import Mutation, Region, Row, Store, TableDescription, TimeRange
+from webtable.store.sqlite import catalogue
+from webtable.store.sqlite.file import PAGE_SIZE, StoreFile
+from webtable.store.sqlite.reading import Question, Reader
+from webtable.store.sqlite.writing import SLICE, Batch, forget_deletes, sweep
+
+if TYPE_CHECKING:
+    import os
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.sqlite.catalogue import Table
+
+FIRST_PIECE: Final = 64
+LARGEST_PIECE: Final = 512
+PIECE_BYTES: Final = 1024 * 1024
+"""A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
+
+
+class SQLiteStore(Store):
+    """Tables in one SQLite file, for many threads and many processes at once.
+
+    The file is in WAL mode: readers do not wait for the writer, writers wait for each other, at most `timeout` seconds.
+    Every write is one transaction, and on the disk when it is acknowledged.
+    Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
+        self._file = StoreFile(path, create=create, timeout=timeout)
+        self._counting = threading.Lock()
+        self._unswept: defaultdict[int, int] = defaultdict(int)
+        self.name = self._file.name
+        self.calls: Counter[str] = Counter()
+
+    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
+        self._file.check_open()
+        if not mutations:
+            return []
+        self._count("write")
+        batch = None
+        try:
+            with self._file.writer() as connection:
+                batch = Batch(self.name, self._table(connection, table), mutations)
+                batch.apply(connection)
+                self._sweep(connection, batch)
+        except StoreError as exc:
+            if self._file.closed:
+                raise
+            return [exc if batch is None or batch.outcomes[i] is None else batch.outcomes[i]
+                    for i in range(len(mutations))]
+        return batch.outcomes
+
+    def read(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        time_range: TimeRange | None = None,
+    ) -> list[Row | None]:
+        """Return one entry for each of *rows*, all of one moment."""
+        question = Question(columns, versions, time_range)
+        self._count("read")
+        with self._file.reader() as connection:
+            reader = self._ask(question, connection, table)
+            found = {key: reader.row(key) for key in dict.fromkeys(rows)}
+        return [found[key] for key in rows]
+
+    def scan(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        *,
+        columns: Sequence[bytes] | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+        versions: int = 1,
+        time_range: TimeRange | None = None,
+        keys_only: bool = False,
+    ) -> Iterator[Row]:
+        """Yield the rows of all *ranges*; wrong arguments and missing tables are raised by the call itself.
+
+        The rows are read in pieces of bounded size. Each piece is of one moment, and between pieces nothing is open.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidArgument(f"limit={limit} must not be negative")
+        question = Question(columns, versions, time_range, keys_only)
+        with self._file.reader() as connection:
+            self._ask(question, connection, table)
+        keys = merged(ranges)
+        return self._pieces(table, question, keys[::-1] if reverse else keys, limit, reverse)
+
+    def _pieces(self, table: str, question: Question, left: list[KeyRange], limit: int | None,
+                reverse: bool) -> Iterator[Row]:
+        size = FIRST_PIECE
+        while left and limit != 0:
+            self._count("scan")
+            wanted = size if limit is None else min(size, limit)
+            with self._file.reader() as connection:
+                reader = self._ask(question, connection, table)
+                rows, left = _piece(reader, left, wanted, reverse)
+            yield from rows
+            limit = None if limit is None else limit - len(rows)
+            size = min(size * 4, LARGEST_PIECE)
+
+    def first_rows(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        limit: int,
+        *,
+        columns: Sequence[bytes] | None = None,
+        keys_only: bool = False,
+    ) -> list[list[Row]]:
+        """Return the first *limit* rows of each range, all of one moment."""
+        if limit < 0:
+            raise InvalidArgument(f"limit={limit} must not be negative")
+        question = Question(columns, keys_only=keys_only)
+        self._count("first_rows")
+        with self._file.reader() as connection:
+            reader = self._ask(question, connection, table)
+            return [_first(reader, keys, limit) for keys in ranges]
+
+    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False) -> list[str]:
+        """Return one line: a piece is one transaction, and each range in it an index seek."""
+        count = len(ranges) if each else len(merged(ranges))
+        plural = "" if count == 1 else "s"
+        kind = "first rows" if each else "scan"
+        return [f"sqlite: {kind} of table {table!r}: {count} range{plural}, an index seek each"] if count else []
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables, sorted."""
+        with self._file.reader() as connection:
+            return catalogue.table_names(connection)
+
+    def describe(self, table: str) -> TableDescription:
+        """Return the table as it is recorded: also the options that mean nothing to SQLite."""
+        with self._file.reader() as connection:
+            return TableDescription(self._table(connection, table).schema)
+
+    def create_table(self, schema: TableSchema) -> None:
+        """Create the table; its split keys are recorded, and SQLite has no use for them."""
+        with self._file.writer() as connection:
+            if catalogue.find_table(connection, schema.name) is not None:
+                raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
+            catalogue.add_table(connection, schema)
+
+    def set_family(self, table: str, family: FamilySchema) -> None:
+        """Add the family, or change the one of that name. What fewer versions hide is removed later."""
+        with self._file.writer() as connection:
+            catalogue.put_family(connection, self._table(connection, table), family)
+
+    def drop_table(self, table: str) -> None:
+        """Remove the table and all it holds; its space is used for what is written next."""
+        with self._file.writer() as connection:
+            catalogue.remove_table(connection, self._table(connection, table))
+
+    def regions(self, table: str) -> list[Region]:
+        """Return the key ranges between the recorded split keys."""
+        splits = self.describe(table).schema.split_keys
+        return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
+
+    def compact(self) -> int:
+        """Remove what no reader sees, give the space back to the disk and return how many bytes that was.
+
+        As after a major compaction of HBase the deletes are forgotten: a cell that one of them covered is visible when
+        it is written once more. Writers wait while the file is written anew at the end; it takes as much space again.
+        """
+        for table in self.tables():
+            self._compact(table)
+        with self._file.exclusive() as connection:
+            before = _size(connection)
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return before - _size(connection)
+
+    def _compact(self, table: str) -> None:
+        with self._file.reader() as connection:
+            found = catalogue.find_table(connection, table)
+        for prefix in found.families if found else ():
+            start: bytes | None = b""
+            while start is not None:
+                # A transaction a slice, so that other writers wait no longer than for a write.
+                with self._file.writer() as connection:
+                    family = self._table(connection, table).families[prefix]
+                    start = sweep(connection, family, _now(), start=start) or None
+                    if start is None:
+                        forget_deletes(connection, family)
+
+    def close(self) -> None:
+        """Give the file back, also from a scan that is not at its end."""
+        self._file.close()
+
+    def _count(self, kind: str) -> None:
+        with self._counting:
+            self.calls[kind] += 1
+
+    def _table(self, connection: sqlite3.Connection, name: str) -> Table:
+        found = catalogue.find_table(connection, name)
+        if found is None:
+            raise TableNotFound(f"{self.name}: no table {name!r}; create it first")
+        return found
+
+    def _ask(self, question: Question, connection: sqlite3.Connection, table: str) -> Reader:
+        found = self._table(connection, table)
+        try:
+            return question.reader(connection, found, _now())
+        except StoreRefused as exc:
+            raise StoreRefused(f"{self.name}: {exc}") from None
+
+    def _sweep(self, connection: sqlite3.Connection, batch: Batch) -> None:
+        """Look for expired cells in twice as many cells as were written, so as to catch up with a growing table."""
+        for family in batch.table.families.values():
+            if family.schema.ttl is None:
+                continue
+            self._unswept[family.id] += len(batch.cells.get(family.id, ()))
+            slices, self._unswept[family.id] = divmod(self._unswept[family.id], SLICE // 2)
+            for _ in range(slices):
+                sweep(connection, family, _now())
+
+
+def _piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
+    """Return the next rows of *ranges*, and what is left of the ranges behind them."""
+    rows: list[Row] = []
+    total = 0
+    for number, keys in enumerate(ranges, 1):
+        with closing(reader.rows(keys, reverse=reverse)) as found:
+            for row, size in found:
+                rows.append(row)
+                total += size
+                if len(rows) == wanted or total >= PIECE_BYTES:
+                    rest = keys.before(row.key) if reverse else keys.after(row.key)
+                    return rows, [rest, *ranges[number:]]
+    return rows, []
+
+
+def _first(reader: Reader, keys: KeyRange, limit: int) -> list[Row]:
+    return _piece(reader, [keys], limit, False)[0] if limit else []
+
+
+def _size(connection: sqlite3.Connection) -> int:
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    return int(pages) * PAGE_SIZE
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,94 @@
+"""Stores to test against: every adapter, each with one table that the tests share under prefixes of their own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from webtable.rowkey import KeyRange, prefix_stop
+from webtable.schema import FamilySchema, TableSchema
+from webtable.store.base import Store
+from webtable.store.sqlite import SQLiteStore
+
+pytest_plugins = ["webtable.testing"]
+
+ADAPTERS = [
+    "sqlite",
+    pytest.param("hbase-thrift1", marks=pytest.mark.hbase),
+    pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
+]
+
+
+@dataclass(frozen=True)
+class Space:
+    """A part of the shared table that belongs to one test: all its keys begin with the same random prefix."""
+
+    prefix: bytes = field(default_factory=lambda: uuid.uuid4().hex.encode() + b"/")
+
+    def __call__(self, suffix: bytes) -> bytes:
+        return self.prefix + suffix
+
+    def range(self, start: bytes = b"", stop: bytes = b"") -> KeyRange:
+        return KeyRange(self.prefix + start, self.prefix + stop if stop else prefix_stop(self.prefix))
+
+
+@pytest.fixture(scope="session", params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def open_store(
+    adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Store]:
+    """Open the same store once more."""
+    if adapter == "sqlite":
+        path = tmp_path_factory.mktemp("store") / "contract.db"
+        return lambda: SQLiteStore(path, create=True)
+
+    from webtable.store.hbase import HBaseStore
+
+    url = urlsplit(request.getfixturevalue("hbase_url"))
+    thrift2 = int(parse_qs(url.query)["thrift2"][0]) if adapter == "hbase-thrift2" else None
+    return lambda: HBaseStore(url.hostname or "localhost", url.port or 9090, thrift2=thrift2)
+
+
+@pytest.fixture(scope="session")
+def store(open_store: Callable[[], Store]) -> Iterator[Store]:
+    with open_store() as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def table(store: Store) -> Iterator[str]:
+    """A table with a family for each rule: one version, three versions, three versions for an hour."""
+    name = f"contract_{uuid.uuid4().hex[:12]}"
+    families = (FamilySchema("one"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
+    store.create_table(TableSchema(name, families))
+    yield name
+    store.drop_table(name)
+
+
+@pytest.fixture
+def space() -> Space:
+    return Space()
+
+
+@pytest.fixture
+def new_table(store: Store) -> Iterator[Callable[..., str]]:
+    """Create a table of the test's own; it is dropped at the end, if the test has not done so."""
+    names: list[str] = []
+
+    def create(*families: FamilySchema, split_keys: tuple[bytes, ...] = ()) -> str:
+        name = f"contract_{uuid.uuid4().hex[:12]}"
+        store.create_table(TableSchema(name, families or (FamilySchema("f"),), split_keys))
+        names.append(name)
+        return name
+
+    yield create
+    for name in set(names) & set(store.tables()):
+        store.drop_table(name)

@@ -1,0 +1,472 @@
+"""What only the SQLite adapter can show: its file, its processes, its disk and its query plans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+from contextlib import closing, contextmanager
+
+import pytest
+
+from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.rowkey import KeyRange
+from webtable.schema import FamilySchema, TableSchema
+from webtable.store.base import Delete, NewCell, Put, TimeRange
+from webtable.store.sqlite import SQLiteStore
+
+HOUR = 3_600_000
+FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def store(path):
+    with SQLiteStore(path, create=True) as store:
+        store.create_table(TableSchema("t", FAMILIES))
+        yield store
+
+
+def put(row, value=b"x", column=b"f:a", timestamp=1000):
+    return Put(row, [NewCell(column, timestamp, value)])
+
+
+def keys(store, **options):
+    return [row.key for row in store.scan("t", [KeyRange()], **options)]
+
+
+def stored_cells(path, family):
+    """Count the cells that are physically there."""
+    with closing(sqlite3.connect(path)) as connection:
+        [(number,)] = connection.execute("SELECT id FROM families WHERE name = ?", (family,))
+        return connection.execute(f"SELECT count(*) FROM cells_{number}").fetchone()[0]
+
+
+@contextmanager
+def python(code, *arguments):
+    """Run *code* in a process of its own, which is gone at the end."""
+    imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
+    process = subprocess.Popen([sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# ---- what is a store -----------------------------------------------------------------------------------------------
+
+
+def test_a_missing_file_is_not_created_unasked(path):
+    with pytest.raises(TableNotFound, match="create=True or `webtable create`"):
+        SQLiteStore(path)
+
+    assert not path.exists()
+
+
+def test_a_missing_directory_is_refused_by_name(tmp_path):
+    with pytest.raises(StoreRefused, match="no/where"):
+        SQLiteStore(tmp_path / "no" / "where" / "crawl.db", create=True)
+
+
+def test_a_directory_is_no_store(tmp_path):
+    with pytest.raises(NotAStore, match="directory"):
+        SQLiteStore(tmp_path, create=True)
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_file_of_another_format_is_left_alone(path, create):
+    content = b"<html>" * 5000
+    path.write_bytes(content)
+
+    with pytest.raises(NotAStore, match=r"crawl\.db"):
+        SQLiteStore(path, create=create)
+
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize("journal", ["WAL", "DELETE"])
+def test_a_database_of_another_program_is_left_alone(path, create, journal):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode={journal}")
+        other.execute("CREATE TABLE notes (text)")
+    content = path.read_bytes()
+
+    with pytest.raises(NotAStore, match=r"crawl\.db.*another program"):
+        SQLiteStore(path, create=create)
+
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_empty_file_becomes_a_store_only_when_that_is_asked_for(path):
+    path.touch()
+
+    with pytest.raises(NotAStore, match="empty"):
+        SQLiteStore(path)
+    assert path.stat().st_size == 0
+    with SQLiteStore(path, create=True) as store:
+        assert store.tables() == []
+
+
+def test_a_file_of_a_later_layout_is_not_opened(store, path):
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version=99")
+
+    with pytest.raises(NotAStore, match="layout 99"):
+        SQLiteStore(path)
+
+
+def test_create_opens_a_store_that_is_there(store, path):
+    store.write("t", [put(b"a")])
+
+    with SQLiteStore(path, create=True) as again:
+        assert keys(again) == [b"a"]
+
+
+def test_a_path_may_hold_what_means_something_in_a_url(tmp_path):
+    path = tmp_path / "50% off?mode=memory#1.db"
+
+    SQLiteStore(path, create=True).close()
+
+    assert path.stat().st_size > 0
+    SQLiteStore(path).close()
+
+
+def test_names_are_never_sql(path):
+    name = 'x"; DROP TABLE families; --'
+    with SQLiteStore(path, create=True) as store:
+        store.create_table(TableSchema(name, (FamilySchema("f'\"`"),)))
+        store.write(name, [put(b"a", column=b"f'\"`:q")])
+
+        assert [row.value(b"f'\"`:q") for row in store.scan(name, [KeyRange()])] == [b"x"]
+        assert store.tables() == [name]
+
+
+# ---- threads and processes -----------------------------------------------------------------------------------------
+
+
+def test_two_processes_write_at_once(store, path):
+    code = """
+        with SQLiteStore(sys.argv[1]) as store:
+            for i in range(150):
+                key = f"{sys.argv[2]}/{i:03}".encode()
+                assert store.write("t", [Put(key, [NewCell(b"f:a", 1, b"x")])]) == [None]
+    """
+    with python(code, path, "a") as first, python(code, path, "b") as second:
+        for i in range(150):
+            assert store.write("t", [put(b"c/%03d" % i)]) == [None]
+        codes = [first.wait(60), second.wait(60)]
+
+    assert codes == [0, 0]
+    assert keys(store) == [b"%s/%03d" % (name, i) for name in (b"a", b"b", b"c") for i in range(150)]
+
+
+def test_a_killed_process_leaves_all_that_it_was_told_is_stored(store, path):
+    code = """
+        store = SQLiteStore(sys.argv[1])
+        for i in range(1_000_000):
+            assert store.write("t", [Put(b"%06d" % i, [NewCell(b"f:a", 1, b"x" * 5000)])]) == [None]
+            print(i, flush=True)
+    """
+    with python(code, path) as writer:
+        acknowledged = [int(writer.stdout.readline()) for _ in range(200)]
+        os.kill(writer.pid, signal.SIGKILL)
+        acknowledged += [int(line) for line in writer.stdout]
+
+    found = list(store.scan("t", [KeyRange()]))
+
+    assert [row.key for row in found[:len(acknowledged)]] == [b"%06d" % i for i in acknowledged]
+    assert {row.value(b"f:a") for row in found} == {b"x" * 5000}
+    assert store.write("t", [put(b"after")]) == [None]
+
+
+def test_of_two_processes_that_create_a_table_one_is_refused(path):
+    SQLiteStore(path, create=True).close()
+    code = """
+        from webtable.schema import *
+        from webtable.errors import StoreRefused
+        with SQLiteStore(sys.argv[1], create=True) as store:
+            print("ready", flush=True)
+            while not os.path.exists(sys.argv[1] + ".go"): pass
+            for i in range(20):
+                try:
+                    store.create_table(TableSchema(f"t{i}", (FamilySchema("f"),)))
+                    print("created")
+                except StoreRefused:
+                    print("refused")
+    """
+    with python(code, path) as first, python(code, path) as second:
+        for process in (first, second):
+            process.stdout.readline()
+        path.with_name("crawl.db.go").touch()
+        first_results, second_results = (process.stdout.read().split() for process in (first, second))
+        codes = [first.wait(60), second.wait(60)]
+
+    assert codes == [0, 0]
+    assert sorted(first_results + second_results) == ["created"] * 20 + ["refused"] * 20
+
+
+def test_processes_that_create_the_file_at_once_get_one_store(path):
+    code = """
+        with SQLiteStore(sys.argv[1], create=True) as store:
+            print(store.tables())
+    """
+    with python(code, path) as a, python(code, path) as b, python(code, path) as c:
+        results = [(process.stdout.read(), process.wait(60)) for process in (a, b, c)]
+
+    assert results == [("[]\n", 0)] * 3
+
+
+def test_a_forked_child_uses_connections_of_its_own(store):
+    store.write("t", [put(b"a")])
+
+    child = os.fork()
+    if not child:
+        try:
+            fine = keys(store) == [b"a"] and store.write("t", [put(b"child")]) == [None]
+        finally:
+            os._exit(0 if fine else 1)
+    _, status = os.waitpid(child, 0)
+
+    assert status == 0
+    assert store.write("t", [put(b"parent")]) == [None]
+    assert keys(store) == [b"a", b"child", b"parent"]
+
+
+def test_a_second_store_on_the_file_leaves_the_locks_of_the_first(store, path):
+    # To open and close a file anywhere in a process drops the locks that the process holds on it.
+    with store._file.writer() as connection:
+        connection.execute("DELETE FROM tables WHERE name = 'none'")
+        SQLiteStore(path, timeout=0.1).close()
+
+        with python('assert SQLiteStore(sys.argv[1], timeout=0.1).write("t", [Put(b"x", [NewCell(b"f:a", 1, b"")])])'
+                    ' != [None]', path) as other:
+            assert other.wait(60) == 0
+
+
+def test_a_store_locked_for_longer_than_the_timeout_is_unavailable(store, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, SQLiteStore(path, timeout=0.2) as impatient:
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+
+        outcomes = impatient.write("t", [put(b"a"), put(b"b")])
+
+        assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
+        assert "locked" in str(outcomes[0])
+        assert time.monotonic() - begun < 2
+        assert keys(impatient) == []
+
+
+def test_the_timeout_holds_for_threads_that_wait_for_each_other(path):
+    with SQLiteStore(path, create=True, timeout=0.2) as store:
+        store.create_table(TableSchema("t", FAMILIES))
+        outcomes = []
+        with store._file.writer():
+            thread = threading.Thread(target=lambda: outcomes.extend(store.write("t", [put(b"a")])))
+            thread.start()
+            thread.join(10)
+
+        assert [type(outcome) for outcome in outcomes] == [StoreUnavailable]
+
+
+def test_a_slow_scan_does_not_keep_the_log_from_being_emptied(store, path):
+    store.write("t", [put(b"%04d" % i, bytes(1000)) for i in range(3000)])
+    scan = store.scan("t", [KeyRange()])
+    next(scan)
+
+    with closing(sqlite3.connect(path)) as other:
+        busy, _, left = other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    assert (busy, left) == (0, 0)
+    assert sum(1 for _ in scan) == 2999
+
+
+def test_a_scan_holds_a_bounded_piece_in_memory(store):
+    for start in range(0, 400, 50):
+        store.write("t", [put(b"%04d" % i, bytes(200_000)) for i in range(start, start + 50)])
+    scan = store.scan("t", [KeyRange()])
+    tracemalloc.start()
+
+    held = [(len(row.value(b"f:a")), tracemalloc.get_traced_memory()[0])[1] for row in scan]
+    tracemalloc.stop()
+
+    assert len(held) == 400
+    assert max(held) < 5_000_000
+
+
+# ---- what goes away ------------------------------------------------------------------------------------------------
+
+
+def test_versions_beyond_the_limit_are_removed_by_the_write_itself(store, path):
+    for timestamp in range(1, 21):
+        store.write("t", [put(b"a", column=b"three:q", timestamp=timestamp), put(b"a", timestamp=timestamp)])
+
+    assert stored_cells(path, "three") == 3
+    assert stored_cells(path, "f") == 1
+
+
+def test_expired_cells_go_away_as_others_are_written(store, path):
+    now = time.time_ns() // 1_000_000
+    expired = [put(b"old/%05d" % i, column=b"hour:a", timestamp=now - 3_599_000) for i in range(1000)]
+    store.write("t", expired)
+    assert stored_cells(path, "hour") == 1000
+    store.set_family("t", FamilySchema("hour", versions=3, ttl=60))
+
+    for i in range(10):
+        store.write("t", [put(b"new/%d/%04d" % (i, j), column=b"hour:a", timestamp=now) for j in range(500)])
+
+    assert stored_cells(path, "hour") == 5000
+
+
+def test_a_sweep_goes_on_where_the_last_process_left_it(store, path):
+    now = time.time_ns() // 1_000_000
+    store.write("t", [put(b"%05d" % i, column=b"hour:a", timestamp=now) for i in range(5000)])
+    store.set_family("t", FamilySchema("hour", versions=3, ttl=1))
+    time.sleep(max(0.0, (now + 1100) / 1000 - time.time()))
+    left = []
+
+    for i in range(5):
+        with SQLiteStore(path) as another:
+            new = [put(b"new/%d/%05d" % (i, j), column=b"hour:a", timestamp=now + HOUR) for j in range(2000)]
+            another.write("t", new)
+        left.append(stored_cells(path, "hour") - 2000 * (i + 1))
+
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0
+
+
+def test_compact_removes_what_nobody_sees_and_gives_the_space_back(store, path):
+    now = time.time_ns() // 1_000_000
+    store.write("t", [put(b"%04d" % i, bytes(2000), b"three:a", now - t) for i in range(500) for t in range(3)])
+    old = now - HOUR + 60_000
+    store.write("t", [put(b"%04d" % i, bytes(2000), b"hour:a", old + t) for i in range(500) for t in range(2)])
+    store.write("t", [put(b"%04d" % i, bytes(2000)) for i in range(500)])
+    store.write("t", [Delete(b"%04d" % i, now, [b"f:"]) for i in range(400)])
+    store.set_family("t", FamilySchema("three"))
+    store.set_family("t", FamilySchema("hour", versions=3, min_versions=1, ttl=60))
+    before = list(store.scan("t", [KeyRange()], versions=9))
+
+    freed = store.compact()
+
+    assert (stored_cells(path, "three"), stored_cells(path, "hour"), stored_cells(path, "f")) == (500, 500, 100)
+    assert list(store.scan("t", [KeyRange()], versions=9)) == before
+    assert freed > 2_000_000
+    assert path.stat().st_size < 500 * 2000 * 3
+
+
+def test_compact_forgets_deletes_as_a_major_compaction_does(store):
+    store.write("t", [Delete(b"a", 2000), put(b"a", timestamp=1500)])
+    assert keys(store) == []
+
+    store.compact()
+
+    assert keys(store) == []
+    store.write("t", [put(b"a", timestamp=1500)])
+    assert keys(store) == [b"a"]
+
+
+def test_a_column_s_versions_count_before_the_time_range(store):
+    store.write("t", [put(b"a", b"old", timestamp=1000), put(b"a", b"new", timestamp=2000)])
+
+    assert store.read("t", [b"a"], time_range=TimeRange(0, 1500)) == [None]
+
+
+def test_fewer_versions_hold_at_once_and_before_the_time_range(store):
+    store.write("t", [put(b"a", b"%d" % t, b"three:a", t) for t in (1000, 2000, 3000)])
+
+    store.set_family("t", FamilySchema("three", versions=2))
+
+    [row] = store.read("t", [b"a"], versions=9)
+    assert [cell.timestamp for cell in row.cells[b"three:a"]] == [3000, 2000]
+    assert store.read("t", [b"a"], versions=9, time_range=TimeRange(0, 1500)) == [None]
+    store.set_family("t", FamilySchema("three", versions=1))
+    assert store.read("t", [b"a"])[0].cells == {b"three:a": ((3000, b"3000"),)}
+
+
+# ---- a disk that does not do it ------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_refuses_the_write_and_keeps_the_rest(store):
+    store.write("t", [put(b"a")])
+    with store._file.exclusive() as connection:
+        [(pages,)] = connection.execute("PRAGMA page_count").fetchall()
+        connection.execute(f"PRAGMA max_page_count={pages + 2}")
+
+    outcomes = store.write("t", [put(b"b", bytes(1_000_000)), put(b""), put(b"c")])
+
+    assert [str(outcome).rpartition(": ")[2] for outcome in outcomes[::2]] == ["disk full"] * 2
+    assert [type(outcome) for outcome in outcomes] == [StoreRefused] * 3
+    assert "row key" in str(outcomes[1])
+    assert keys(store) == [b"a"]
+    with store._file.exclusive() as connection:
+        connection.execute("PRAGMA max_page_count=1073741823")
+    assert store.write("t", [put(b"b", bytes(1_000_000))]) == [None]
+
+
+def test_a_file_that_may_not_be_written_is_read_and_refuses_writes(store):
+    store.write("t", [put(b"a")])
+    with store._file.exclusive() as connection:
+        connection.execute("PRAGMA query_only=ON")
+
+    [outcome] = store.write("t", [put(b"b")])
+
+    assert isinstance(outcome, StoreRefused)
+    assert "read-only" in str(outcome)
+    with pytest.raises(StoreRefused, match="read-only"):
+        store.drop_table("t")
+    assert keys(store) == [b"a"]
+
+
+def test_a_damaged_file_is_said_to_be_damaged(store, path):
+    store.write("t", [put(b"%04d" % i, bytes(1000)) for i in range(1000)])
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[8192 * 8:] = b"\xaa" * (len(content) - 8192 * 8)
+    path.write_bytes(content)
+
+    with SQLiteStore(path) as damaged, pytest.raises(StoreError, match="damaged"):
+        list(damaged.scan("t", [KeyRange()]))
+
+
+# ---- query plans ---------------------------------------------------------------------------------------------------
+
+
+def test_no_statement_sorts_or_walks_more_than_its_range(store, path):
+    store.write("t", [Put(b"%03d" % i, [NewCell(c, 1000, b"v") for c in (b"f:a", b"three:a")]) for i in range(10)])
+    store.write("t", [Delete(b"none", 1)])
+    statements = []
+    for connection in store._file._connections.readers:
+        connection.set_trace_callback(statements.append)
+    with store._file.exclusive() as connection:
+        connection.set_trace_callback(statements.append)
+
+    part = [KeyRange(b"001", b"005")]
+    for columns in (None, [b"f:"], [b"f:a", b"f:b"], [b"f:a", b"three:"], [b"hour:a"]):
+        for reverse in (False, True):
+            for versions, times in ((1, None), (3, None), (1, TimeRange(0, 5000))):
+                list(store.scan("t", part, columns=columns, reverse=reverse, versions=versions, time_range=times))
+            list(store.scan("t", part, columns=columns, reverse=reverse, keys_only=True))
+        store.read("t", [b"001"], columns=columns)
+    store.write("t", [put(b"a"), put(b"b", column=b"hour:a"), Delete(b"c", 1, [b"f:a"]), Delete(b"c", 1, [b"f:"])])
+
+    with closing(sqlite3.connect(path)) as connection:
+        plans = {statement: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+                 for statement in set(statements) if "cells_" in statement}
+    assert len(plans) > 30
+    for statement, plan in plans.items():
+        assert not [step for step in plan if "TEMP B-TREE" in step or step.startswith("SCAN cells")], statement

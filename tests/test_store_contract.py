@@ -1,0 +1,926 @@
+"""The contract of the store port: what `webtable.store.base` promises, on every adapter.
+
+What an adapter has no call for is a `CapabilityError`, and the tests concerned assert that one instead:
+
+- HBase by Thrift1 alone: split keys and `min_versions` at the creation of a table, and any change of a family.
+
+What HBase itself leaves open is not asserted here: whether a time range finds a cell beyond the family's versions (it
+does until the next flush), and whether a cell below a delete comes back when it is written again after a major
+compaction.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, TableNotFound
+from webtable.rowkey import KeyRange
+from webtable.schema import FamilySchema, TableSchema
+from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Cell, Delete, NewCell, Put, TimeRange
+
+HOUR = 3_600_000
+
+
+def lacks(adapter: str, capability: str) -> bool:
+    return adapter == "hbase-thrift1" and capability in {"split_keys", "min_versions", "set_family"}
+
+
+def put(row: bytes, column: bytes = b"one:a", value: bytes = b"x", timestamp: int = 1000) -> Put:
+    return Put(row, [NewCell(column, timestamp, value)])
+
+
+def fill(store, table, space, names, column=b"one:a"):
+    """Write a row for each of *names*, which is its value too."""
+    outcomes = store.write(table, [put(space(name), column, name) for name in names])
+    assert outcomes == [None] * len(names)
+
+
+def names_of(space, rows):
+    return [row.key.removeprefix(space.prefix) for row in rows]
+
+
+def cells_of(row):
+    return {column: [tuple(cell) for cell in cells] for column, cells in row.cells.items()} if row else {}
+
+
+# ---- rows and their order ----------------------------------------------------------------------------------------
+
+
+def test_a_row_comes_back_as_it_was_written(store, table, space):
+    cells = [NewCell(b"one:a", 1000, b"A"), NewCell(b"one:b", 2000, b""), NewCell(b"three:a", 3000, b"C")]
+    store.write(table, [Put(space(b"k"), cells)])
+
+    [row] = store.read(table, [space(b"k")])
+
+    assert row.key == space(b"k")
+    assert cells_of(row) == {b"one:a": [(1000, b"A")], b"one:b": [(2000, b"")], b"three:a": [(3000, b"C")]}
+    assert isinstance(row.cells[b"one:a"][0], Cell)
+    assert row.value(b"one:a") == b"A"
+    assert row.value(b"one:missing") is None
+
+
+def test_rows_come_in_byte_order(store, table, space):
+    names = [b"a", b"B", b"a-b", b"a.b", b"a/b", b"a0", b"a:", b"a\x00", b"\0", b"\x7f", b"\x80", b"\xff", b"\xff" * 2]
+    fill(store, table, space, names)
+
+    rows = store.scan(table, [KeyRange(space(b""), space(b"\xff" * 9))])
+
+    assert names_of(space, rows) == sorted(names)
+
+
+def test_keys_qualifiers_and_values_are_any_bytes(store, table, space):
+    key, column, value = space(b"\x00\xff\n\x80"), b"one:\xff\x00:\xfe", bytes(range(256))
+    store.write(table, [put(key, column, value)])
+
+    [read] = store.read(table, [key], columns=[column])
+    [scanned] = store.scan(table, [KeyRange(key, key + b"\x00")], columns=[column])
+
+    assert read == scanned
+    assert read.value(column) == value
+
+
+def test_a_row_key_has_its_longest_length(store, table, space):
+    key = space(b"k" * 16_000)
+    store.write(table, [put(key)])
+
+    [row] = store.read(table, [key])
+
+    assert row.key == key
+
+
+def test_a_value_of_a_megabyte_comes_back_whole(store, table, space):
+    value = bytes(range(256)) * 4096
+    outcomes = store.write(table, [put(space(bytes([i])), b"one:a", value) for i in range(8)])
+
+    rows = list(store.scan(table, [space.range()]))
+
+    assert outcomes == [None] * 8
+    assert [row.value(b"one:a") == value for row in rows] == [True] * 8
+
+
+def test_the_same_write_twice_leaves_what_one_leaves(store, table, space):
+    mutations = [
+        put(space(b"a"), b"three:a", b"1", 1000), put(space(b"a"), b"three:a", b"2", 2000),
+        Delete(space(b"a"), 1500, [b"three:b"]), put(space(b"a"), b"three:b", b"3", 2000),
+    ]
+    store.write(table, mutations)
+    once = store.read(table, [space(b"a")], versions=3)
+
+    store.write(table, mutations)
+
+    assert store.read(table, [space(b"a")], versions=3) == once
+    assert cells_of(once[0]) == {b"three:a": [(2000, b"2"), (1000, b"1")], b"three:b": [(2000, b"3")]}
+
+
+def test_of_two_cells_at_one_place_the_later_one_stays(store, table, space):
+    store.write(table, [put(space(b"a"), value=b"first"), put(space(b"a"), value=b"second")])
+    store.write(table, [put(space(b"b"), value=b"first")])
+    store.write(table, [put(space(b"b"), value=b"second")])
+
+    rows = store.read(table, [space(b"a"), space(b"b")], versions=3)
+
+    assert [cells_of(row) for row in rows] == [{b"one:a": [(1000, b"second")]}] * 2
+
+
+def test_many_mutations_of_one_row_in_one_call_take_effect_in_their_order(store, table, space):
+    values = [b"%d" % i for i in range(20)]
+
+    outcomes = store.write(table, [put(space(b"a"), value=value) for value in values])
+
+    assert outcomes == [None] * 20
+    assert store.read(table, [space(b"a")])[0].value(b"one:a") == values[-1]
+
+
+def test_nothing_to_write_is_no_error(store, table, space):
+    assert store.write(table, []) == []
+    assert store.write(table, [Put(space(b"k"), []), Delete(space(b"k"), 1000, [])]) == [None, None]
+    assert store.read(table, [space(b"k")]) == [None]
+
+
+# ---- reading rows ------------------------------------------------------------------------------------------------
+
+
+def test_reading_keeps_the_order_asked_for_with_doubles_and_gaps(store, table, space):
+    fill(store, table, space, [b"a", b"b"])
+
+    rows = store.read(table, [space(b"b"), space(b"none"), space(b"a"), space(b"b")])
+
+    assert [row and row.value(b"one:a") for row in rows] == [b"b", None, b"a", b"b"]
+
+
+def test_reading_no_rows_gives_none(store, table):
+    assert store.read(table, []) == []
+
+
+def test_many_rows_are_read_at_once(store, table, space):
+    names = [b"%04d" % i for i in range(1500)]
+    fill(store, table, space, names)
+
+    rows = store.read(table, [space(name) for name in reversed(names)])
+
+    assert [row.value(b"one:a") for row in rows] == names[::-1]
+
+
+def test_columns_choose_a_column_or_a_whole_family(store, table, space):
+    columns = [b"one:a", b"one:ab", b"one:b", b"three:a", b"three:b"]
+    store.write(table, [Put(space(b"k"), [NewCell(column, 1000, column) for column in columns])])
+
+    def chosen(*wanted):
+        [read] = store.read(table, [space(b"k")], columns=wanted)
+        [scanned] = store.scan(table, [space.range()], columns=wanted)
+        [[first]] = store.first_rows(table, [space.range()], 1, columns=wanted)
+        assert read == scanned == first
+        return sorted(read.cells)
+
+    assert chosen(b"one:a") == [b"one:a"]
+    assert chosen(b"one:") == [b"one:a", b"one:ab", b"one:b"]
+    assert chosen(b"one:b", b"three:a") == [b"one:b", b"three:a"]
+    assert chosen(b"one:", b"one:a", b"three:b") == [b"one:a", b"one:ab", b"one:b", b"three:b"]
+    assert chosen(b"one:a", b"one:a", b"one:none") == [b"one:a"]
+
+
+def test_a_row_without_a_cell_in_the_wanted_columns_does_not_come(store, table, space):
+    fill(store, table, space, [b"a", b"c"], b"one:a")
+    fill(store, table, space, [b"b"], b"three:a")
+
+    wanted = [b"three:a"]
+
+    assert store.read(table, [space(b"a")], columns=wanted) == [None]
+    assert names_of(space, store.scan(table, [space.range()], columns=wanted)) == [b"b"]
+    assert names_of(space, store.scan(table, [space.range()], columns=wanted, keys_only=True)) == [b"b"]
+    [first] = store.first_rows(table, [space.range()], 5, columns=wanted)
+    assert names_of(space, first) == [b"b"]
+
+
+def test_no_columns_are_not_all_columns(store, table, space):
+    fill(store, table, space, [b"a"])
+
+    store.write(table, [Delete(space(b"a"), 5000, [])])
+
+    assert store.read(table, [space(b"a")], columns=[]) == [None]
+    assert list(store.scan(table, [space.range()], columns=[])) == []
+    assert store.first_rows(table, [space.range()], 1, columns=[]) == [[]]
+    assert store.read(table, [space(b"a")]) != [None]
+
+
+# ---- scans -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_range_includes_its_start_and_leaves_out_its_stop(store, table, space, reverse):
+    fill(store, table, space, [b"a", b"a\x00", b"b", b"c", b"c\x00"])
+
+    rows = store.scan(table, [space.range(b"a\x00", b"c")], reverse=reverse)
+
+    expected = [b"a\x00", b"b"]
+    assert names_of(space, rows) == (expected[::-1] if reverse else expected)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_ranges_are_taken_together(store, table, space, reverse):
+    names = [b"%02d" % i for i in range(50)]
+    fill(store, table, space, names)
+    ranges = [
+        space.range(b"40", b"42"), space.range(b"10", b"20"), space.range(b"15", b"25"),  # overlapping
+        space.range(b"25", b"27"),  # adjacent
+        space.range(b"30", b"30"), space.range(b"35", b"33"),  # empty
+        space.range(b"12", b"13"),  # inside of another
+        space.range(b"48x", b"48y"),  # without a row
+    ]
+
+    rows = store.scan(table, ranges, reverse=reverse)
+
+    expected = names[10:27] + names[40:42]
+    assert names_of(space, rows) == (expected[::-1] if reverse else expected)
+
+
+def test_a_scan_of_no_ranges_gives_no_rows(store, table):
+    assert list(store.scan(table, [])) == []
+    assert store.first_rows(table, [], 5) == []
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_open_end_is_the_end_of_the_table(store, new_table, reverse):
+    table = new_table(FamilySchema("one"))
+    keys = [b"\x00", b"a", b"b", b"c", b"\xff\xff\xff"]
+    store.write(table, [put(key) for key in keys])
+
+    def scanned(start, stop):
+        found = [row.key for row in store.scan(table, [KeyRange(start, stop)], reverse=reverse)]
+        return found[::-1] if reverse else found
+
+    assert scanned(b"", b"") == keys
+    assert scanned(b"", b"b") == keys[:2]
+    assert scanned(b"b", b"") == keys[2:]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("limit", [0, 1, 7, 100, 299, 300, 301])
+def test_a_limit_counts_rows_exactly_over_all_ranges(store, table, space, limit, reverse):
+    names = [b"%03d" % i for i in range(300)]
+    fill(store, table, space, names)
+    ranges = [space.range(b"%03d" % start, b"%03d" % (start + 10)) for start in range(0, 300, 10)]
+
+    rows = list(store.scan(table, ranges, limit=limit, reverse=reverse))
+
+    assert names_of(space, rows) == (names[::-1] if reverse else names)[:limit]
+
+
+def test_a_limit_counts_only_rows_that_come(store, table, space):
+    fill(store, table, space, [b"%03d" % i for i in range(200)], b"one:a")
+    fill(store, table, space, [b"150", b"180", b"190"], b"three:a")
+
+    rows = store.scan(table, [space.range()], columns=[b"three:"], limit=2)
+
+    assert names_of(space, rows) == [b"150", b"180"]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("keys_only", [False, True])
+def test_a_long_scan_gives_each_row_once_and_in_order(store, table, space, reverse, keys_only):
+    names = [b"%05d" % i for i in range(5000)]
+    for batch in range(0, 5000, 1000):
+        fill(store, table, space, names[batch:batch + 1000])
+
+    found = names_of(space, store.scan(table, [space.range()], reverse=reverse, keys_only=keys_only))
+
+    assert found == (names[::-1] if reverse else names)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_only_keys_come_without_cells(store, table, space, reverse):
+    fill(store, table, space, [b"a", b"b"])
+    fill(store, table, space, [b"b", b"c"], b"three:a")
+
+    rows = list(store.scan(table, [space.range()], keys_only=True, reverse=reverse))
+    [first] = store.first_rows(table, [space.range()], 9, keys_only=True)
+
+    assert names_of(space, rows) == ([b"c", b"b", b"a"] if reverse else [b"a", b"b", b"c"])
+    assert names_of(space, first) == [b"a", b"b", b"c"]
+    assert [dict(row.cells) for row in [*rows, *first]] == [{}] * 6
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_backward_scan_gives_the_same_rows(store, table, space, reverse):
+    cells = [NewCell(column, t, b"%d" % t) for column in (b"three:a", b"three:b", b"one:a") for t in (1000, 2000, 3000)]
+    store.write(table, [Put(space(b"%d" % i), cells) for i in range(5)])
+
+    rows = list(store.scan(table, [space.range()], versions=3, reverse=reverse))
+
+    three = [(3000, b"3000"), (2000, b"2000"), (1000, b"1000")]
+    assert [cells_of(row) for row in rows] == [{b"one:a": three[:1], b"three:a": three, b"three:b": three}] * 5
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_goes_on_where_it_was_while_rows_come_and_go(store, table, space, reverse):
+    names = [b"%04d" % i for i in range(0, 2000, 2)]
+    fill(store, table, space, names)
+    scan = store.scan(table, [space.range()], reverse=reverse)
+    order = names[::-1] if reverse else names
+
+    found = names_of(space, itertools.islice(scan, 10))
+    last = int(found[-1])
+    store.write(table, [Delete(space(found[-1]), 5000), Delete(space(order[10]), 5000), Delete(space(order[-1]), 5000)])
+    fill(store, table, space, [b"%04d" % i for i in range(1, 2000, 2)])
+    found += names_of(space, scan)
+
+    assert len(found) == len(set(found))
+    assert found == sorted(found, reverse=reverse)
+    gone = {order[10], order[-1]}
+    assert set(order) - gone <= set(found)
+    passed = {b"%04d" % i for i in (range(last, 2000) if reverse else range(last))} - set(found[:10])
+    assert not passed & set(found[10:])
+
+
+def test_a_scan_may_be_left_before_its_end(store, table, space):
+    fill(store, table, space, [b"%03d" % i for i in range(300)])
+
+    for _ in range(30):
+        next(store.scan(table, [space.range()]))
+
+    assert len(list(store.scan(table, [space.range()]))) == 300
+
+
+def test_two_scans_of_one_store_run_side_by_side(store, table, space):
+    names = [b"%03d" % i for i in range(400)]
+    fill(store, table, space, names)
+
+    pairs = zip(store.scan(table, [space.range()]), store.scan(table, [space.range()], reverse=True), strict=True)
+
+    assert [(a.key, b.key) for a, b in pairs] == [(space(a), space(b)) for a, b in zip(names, names[::-1], strict=True)]
+
+
+def test_a_row_of_many_columns_comes_whole(store, table, space):
+    columns = [b"one:%05d" % i for i in range(6000)]
+    store.write(table, [Put(space(b"wide"), [NewCell(column, 1000, b"v") for column in columns]), put(space(b"x"))])
+
+    rows = list(store.scan(table, [space.range()]))
+
+    assert names_of(space, rows) == [b"wide", b"x"]
+    assert sorted(rows[0].cells) == columns
+
+
+# ---- the first rows of many ranges -------------------------------------------------------------------------------
+
+
+def test_the_first_rows_of_256_ranges_come_in_the_order_of_the_ranges(store, table, space):
+    fill(store, table, space, [b"%02x:%d" % (salt, i) for salt in range(0, 256, 3) for i in range(5)])
+    ranges = [space.range(b"%02x:" % salt, b"%02x;" % salt) for salt in range(256)][::-1]
+
+    found = store.first_rows(table, ranges, 2)
+
+    assert len(found) == 256
+    expected = [[b"%02x:0" % salt, b"%02x:1" % salt] if salt % 3 == 0 else [] for salt in range(256)][::-1]
+    assert [names_of(space, rows) for rows in found] == expected
+    assert found[0][0].value(b"one:a") == b"ff:0"
+
+
+def test_first_rows_answer_each_range_by_itself(store, table, space):
+    fill(store, table, space, [b"a", b"b", b"c"])
+    ranges = [space.range(), space.range(b"b"), space.range(b"b"), space.range(b"b", b"b"), space.range(b"x")]
+
+    found = store.first_rows(table, ranges, 2)
+
+    assert [names_of(space, rows) for rows in found] == [[b"a", b"b"], [b"b", b"c"], [b"b", b"c"], [], []]
+
+
+def test_first_rows_give_fewer_than_the_limit_only_at_the_end_of_a_range(store, table, space):
+    fill(store, table, space, [b"%d/%03d" % (i, j) for i in range(4) for j in range(120)])
+    ranges = [space.range(b"%d/" % i, b"%d0" % i) for i in range(4)]
+
+    found = store.first_rows(table, ranges, 100)
+
+    assert [len(rows) for rows in found] == [100] * 4
+    assert [len(rows) for rows in store.first_rows(table, ranges, 200)] == [120] * 4
+
+
+# ---- versions, time ranges, TTL ----------------------------------------------------------------------------------
+
+
+def test_a_column_keeps_its_newest_versions_whatever_order_they_come_in(store, table, space):
+    times = [3000, 1000, 5000, 2000, 4000]
+    for timestamp in times:
+        cells = [NewCell(column, timestamp, b"%d" % timestamp) for column in (b"one:a", b"three:a")]
+        store.write(table, [Put(space(b"k"), cells)])
+
+    [row] = store.read(table, [space(b"k")], versions=10)
+
+    assert cells_of(row) == {b"one:a": [(5000, b"5000")],
+                             b"three:a": [(5000, b"5000"), (4000, b"4000"), (3000, b"3000")]}
+
+
+@pytest.mark.parametrize("versions", [1, 2, 3])
+def test_as_many_versions_come_as_are_asked_for_the_newest_first(store, table, space, versions):
+    store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
+
+    [read] = store.read(table, [space(b"k")], versions=versions)
+    [scanned] = store.scan(table, [space.range()], versions=versions)
+
+    assert read == scanned
+    assert [cell.timestamp for cell in read.cells[b"three:a"]] == [3000, 2000, 1000][:versions]
+
+
+@pytest.mark.parametrize(("time_range", "expected"), [
+    (TimeRange(), [3000, 2000, 1000]),
+    (TimeRange(since=2000), [3000, 2000]),
+    (TimeRange(until=2000), [1000]),
+    (TimeRange(2000, 3000), [2000]),
+    (TimeRange(1001, 2000), []),
+    (TimeRange(2000, 2000), []),
+    (TimeRange(0, 3001), [3000, 2000, 1000]),
+])
+def test_a_time_range_includes_its_since_and_leaves_out_its_until(store, table, space, time_range, expected):
+    store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
+
+    [read] = store.read(table, [space(b"k")], versions=3, time_range=time_range)
+    scanned = list(store.scan(table, [space.range()], versions=3, time_range=time_range))
+    keys = list(store.scan(table, [space.range()], time_range=time_range, keys_only=True))
+    backwards = list(store.scan(table, [space.range()], versions=3, time_range=time_range, reverse=True))
+
+    assert [t for t, _ in cells_of(read).get(b"three:a", [])] == expected
+    assert scanned == backwards == ([read] if read else [])
+    assert [dict(row.cells) for row in keys] == ([{}] if read else [])
+
+
+def test_a_time_range_finds_the_newest_version_inside_of_it(store, table, space):
+    store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
+
+    [row] = store.read(table, [space(b"k")], time_range=TimeRange(0, 3000))
+
+    assert cells_of(row) == {b"three:a": [(2000, b"2000")]}
+
+
+def test_cells_older_than_the_ttl_do_not_come(store, table, space):
+    now = time.time_ns() // 1_000_000
+    store.write(table, [
+        put(space(b"new"), b"hour:a", b"new", now - HOUR // 2), put(space(b"new"), b"hour:a", b"old", now - 2 * HOUR),
+        put(space(b"old"), b"hour:a", b"old", now - 2 * HOUR), put(space(b"old"), b"hour:b", b"older", 1000),
+    ])
+
+    rows = list(store.scan(table, [space.range()], versions=3))
+
+    assert [cells_of(row) for row in rows] == [{b"hour:a": [(now - HOUR // 2, b"new")]}]
+    assert store.read(table, [space(b"old")]) == [None]
+    assert names_of(space, store.scan(table, [space.range()], keys_only=True)) == [b"new"]
+    assert names_of(space, store.scan(table, [space.range()], keys_only=True, time_range=TimeRange())) == [b"new"]
+    assert [names_of(space, rows) for rows in store.first_rows(table, [space.range()], 5)] == [[b"new"]]
+
+
+def test_an_expired_cell_does_not_hide_the_row_s_other_families(store, table, space):
+    store.write(table, [Put(space(b"k"), [NewCell(b"hour:a", 1000, b"old"), NewCell(b"one:a", 1000, b"kept")])])
+
+    [row] = store.scan(table, [space.range()])
+
+    assert cells_of(row) == {b"one:a": [(1000, b"kept")]}
+
+
+def test_the_least_versions_outlive_the_ttl(store, new_table, adapter):
+    family = FamilySchema("f", versions=3, min_versions=2, ttl=3600)
+    if lacks(adapter, "min_versions"):
+        with pytest.raises(CapabilityError, match="min_versions"):
+            new_table(family)
+        return
+    table = new_table(family)
+
+    store.write(table, [put(b"k", b"f:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
+
+    assert [cells_of(row) for row in store.scan(table, [KeyRange()], versions=3)] == [
+        {b"f:a": [(3000, b"3000"), (2000, b"2000")]}]
+    assert [cells_of(row) for row in store.read(table, [b"k"])] == [{b"f:a": [(3000, b"3000")]}]
+    assert [row.key for row in store.scan(table, [KeyRange()], keys_only=True)] == [b"k"]
+
+
+# ---- deletes -----------------------------------------------------------------------------------------------------
+
+
+def test_a_delete_of_a_row_removes_all_cells_at_or_below_its_timestamp(store, table, space):
+    columns = (b"one:a", b"three:a", b"three:b")
+    store.write(table, [Put(space(b"k"), [NewCell(c, t, b"%d" % t)]) for c in columns for t in (1000, 2000, 3000)])
+
+    store.write(table, [Delete(space(b"k"), 2000)])
+
+    [row] = store.read(table, [space(b"k")], versions=3)
+    assert cells_of(row) == {column: [(3000, b"3000")] for column in columns}
+
+
+def test_a_row_whose_cells_are_all_deleted_is_gone(store, table, space):
+    fill(store, table, space, [b"a", b"b", b"c"])
+
+    outcomes = store.write(table, [Delete(space(b"b"), 1000)])
+
+    assert outcomes == [None]
+    assert names_of(space, store.scan(table, [space.range()])) == [b"a", b"c"]
+    assert store.read(table, [space(b"b")]) == [None]
+
+
+def test_a_delete_of_a_family_leaves_the_others(store, table, space):
+    store.write(table, [Put(space(b"k"), [NewCell(c, 1000, b"v") for c in (b"one:a", b"one:b", b"three:a")])])
+
+    store.write(table, [Delete(space(b"k"), 1000, [b"one:"])])
+
+    [row] = store.read(table, [space(b"k")])
+    assert list(row.cells) == [b"three:a"]
+
+
+def test_a_delete_of_a_column_removes_all_its_versions_up_to_the_timestamp(store, table, space):
+    store.write(table, [put(space(b"k"), c, b"v", t) for c in (b"three:a", b"three:ab") for t in (1000, 2000, 3000)])
+
+    store.write(table, [Delete(space(b"k"), 2000, [b"three:a"])])
+
+    [row] = store.read(table, [space(b"k")], versions=3)
+    assert [cell.timestamp for cell in row.cells[b"three:a"]] == [3000]
+    assert [cell.timestamp for cell in row.cells[b"three:ab"]] == [3000, 2000, 1000]
+
+
+@pytest.mark.parametrize("columns", [None, [b"three:"], [b"three:a"]])
+def test_an_older_put_written_after_a_delete_stays_hidden(store, table, space, columns):
+    store.write(table, [put(space(b"k"), b"three:a", b"first", 1000)])
+    store.write(table, [Delete(space(b"k"), 2000, columns)])
+
+    outcomes = store.write(table, [put(space(b"k"), b"three:a", b"late", t) for t in (500, 1000, 2000)])
+
+    assert outcomes == [None] * 3
+    assert store.read(table, [space(b"k")], versions=3) == [None]
+    store.write(table, [put(space(b"k"), b"three:a", b"new", 2001)])
+    assert cells_of(store.read(table, [space(b"k")], versions=3)[0]) == {b"three:a": [(2001, b"new")]}
+
+
+def test_a_delete_and_a_put_in_one_call_leave_the_newer_put(store, table, space):
+    store.write(table, [
+        put(space(b"k"), b"three:a", b"old", 1000), Delete(space(b"k"), 2000),
+        put(space(b"k"), b"three:a", b"new", 3000), put(space(b"k"), b"three:b", b"hidden", 1500),
+    ])
+
+    [row] = store.read(table, [space(b"k")], versions=3)
+
+    assert cells_of(row) == {b"three:a": [(3000, b"new")]}
+
+
+def test_a_later_delete_with_an_older_timestamp_takes_nothing_back(store, table, space):
+    store.write(table, [Delete(space(b"k"), 2000), Delete(space(b"k"), 1000)])
+
+    store.write(table, [put(space(b"k"), timestamp=1500)])
+
+    assert store.read(table, [space(b"k")]) == [None]
+
+
+def test_a_delete_of_several_columns_is_one_delete(store, table, space):
+    columns = [b"one:a", b"one:b", b"three:a", b"three:b"]
+    store.write(table, [Put(space(b"k"), [NewCell(column, 1000, b"v") for column in columns])])
+
+    store.write(table, [Delete(space(b"k"), 1000, [b"one:b", b"three:a", b"three:none"])])
+
+    assert sorted(store.read(table, [space(b"k")])[0].cells) == [b"one:a", b"three:b"]
+
+
+def test_a_delete_of_what_is_not_there_is_no_error(store, table, space):
+    assert store.write(table, [Delete(space(b"k"), 1000), Delete(space(b"k"), 1000, [b"one:a"])]) == [None, None]
+
+
+# ---- outcomes and refusals ---------------------------------------------------------------------------------------
+
+
+def bad_mutations(space):
+    return {
+        "no row key": put(b""),
+        "row key too long": put(b"k" * (MAX_ROW_KEY + 1)),
+        "cell too large": put(space(b"big"), b"one:a", bytes(MAX_CELL + 1)),
+        "unknown family": put(space(b"bad"), b"nix:a"),
+        "unknown family, deleted": Delete(space(b"bad"), 1000, [b"nix:a"]),
+        "no family": put(space(b"bad"), b"one"),
+        "negative timestamp": put(space(b"bad"), timestamp=-1),
+        "timestamp that HBase takes for now": put(space(b"bad"), timestamp=2**63 - 1),
+        "delete of all times to come": Delete(space(b"a"), 2**63 - 1),
+        "one bad cell of two": Put(space(b"half"), [NewCell(b"one:a", 1000, b"x"), NewCell(b"nix:a", 1000, b"x")]),
+    }
+
+
+def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
+    most = MAX_CELL - 24 - len(space(b"k")) - len(b"onea")  # 24 bytes are HBase's own: lengths, timestamp, type
+
+    outcomes = store.write(table, [put(space(b"k"), value=bytes(most)), put(space(b"x")),
+                                   put(space(b"k"), value=bytes(most + 1), timestamp=2000)])
+
+    assert [type(outcome) for outcome in outcomes] == [type(None), type(None), StoreRefused]
+    [row] = store.read(table, [space(b"k")])
+    assert len(row.value(b"one:a")) == most
+
+
+@pytest.mark.parametrize("kind", bad_mutations(lambda key: key))
+def test_a_bad_mutation_is_refused_and_spoils_no_other(store, table, space, kind):
+    bad = bad_mutations(space)[kind]
+
+    outcomes = store.write(table, [put(space(b"a")), bad, put(space(b"b")), Delete(space(b"c"), 1000)])
+
+    assert [type(outcome) for outcome in outcomes] == [type(None), StoreRefused, type(None), type(None)]
+    assert names_of(space, store.scan(table, [space.range()])) == [b"a", b"b"]
+
+
+def test_a_refusal_names_the_table_and_the_family(store, table, space):
+    [outcome] = store.write(table, [put(space(b"a"), b"nix:a")])
+
+    assert table in str(outcome)
+    assert "nix" in str(outcome)
+
+
+@pytest.mark.parametrize("columns", [[b"nix:a"], [b"nix:"], [b"one:a", b"nix:a"]])
+def test_to_read_an_unknown_family_is_refused(store, table, space, columns):
+    fill(store, table, space, [b"a"])
+
+    with pytest.raises(StoreRefused, match="nix"):
+        store.read(table, [space(b"a")], columns=columns)
+    with pytest.raises(StoreRefused, match="nix"):
+        list(store.scan(table, [space.range()], columns=columns))
+    with pytest.raises(StoreRefused, match="nix"):
+        store.first_rows(table, [space.range()], 1, columns=columns)
+
+
+def test_a_missing_table_is_said_to_be_missing(store, adapter):
+    calls = [
+        lambda: store.write("no_such_table", [put(b"a")]),
+        lambda: store.read("no_such_table", [b"a"]),
+        lambda: list(store.scan("no_such_table", [KeyRange()])),
+        lambda: list(store.scan("no_such_table", [KeyRange()], reverse=True, keys_only=True)),
+        lambda: store.first_rows("no_such_table", [KeyRange()], 1),
+        lambda: store.describe("no_such_table"),
+        lambda: store.drop_table("no_such_table"),
+        lambda: store.regions("no_such_table"),
+    ]
+    if not lacks(adapter, "set_family"):
+        calls.append(lambda: store.set_family("no_such_table", FamilySchema("f")))
+
+    for call in calls:
+        with pytest.raises(TableNotFound, match="no_such_table"):
+            call()
+
+
+def test_wrong_arguments_are_refused(store, table):
+    with pytest.raises(InvalidArgument, match="versions"):
+        store.read(table, [b"a"], versions=0)
+    with pytest.raises(InvalidArgument, match="versions"):
+        list(store.scan(table, [KeyRange()], versions=0))
+    with pytest.raises(InvalidArgument, match="limit"):
+        list(store.scan(table, [KeyRange()], limit=-1))
+    with pytest.raises(InvalidArgument, match="limit"):
+        store.first_rows(table, [KeyRange()], -1)
+
+
+def test_a_closed_store_says_so(open_store, table):
+    store = open_store()
+    scan = store.scan(table, [KeyRange()])
+    store.close()
+
+    for call in (
+        lambda: store.read(table, [b"a"]),
+        lambda: store.write(table, [put(b"a")]),
+        lambda: list(scan),
+        store.tables,
+    ):
+        with pytest.raises(StoreError, match="closed"):
+            call()
+    store.close()
+
+
+# ---- many users at once ------------------------------------------------------------------------------------------
+
+
+def test_another_store_on_the_same_data_sees_what_was_written(store, open_store, table, space):
+    fill(store, table, space, [b"a"])
+
+    with open_store() as other:
+        fill(other, table, space, [b"b"])
+        seen = names_of(space, other.scan(table, [space.range()]))
+
+    assert seen == [b"a", b"b"]
+    assert names_of(space, store.scan(table, [space.range()])) == [b"a", b"b"]
+
+
+def test_a_store_serves_many_threads(store, table, space):
+    start = threading.Barrier(12)
+
+    def work(number):
+        mine = [b"%02d/%03d" % (number, i) for i in range(60)]
+        start.wait()
+        for batch in range(0, 60, 20):
+            fill(store, table, space, mine[batch:batch + 20])
+            assert store.read(table, [space(mine[batch])])[0].value(b"one:a") == mine[batch]
+        found = list(store.scan(table, [space.range(b"%02d/" % number, b"%02d0" % number)]))
+        return [row.value(b"one:a") for row in found] == mine
+
+    with ThreadPoolExecutor(12) as threads:
+        results = list(threads.map(work, range(12)))
+
+    assert all(results)
+    assert len(list(store.scan(table, [space.range()]))) == 12 * 60
+
+
+def test_a_put_is_seen_whole_or_not_at_all(store, table, space):
+    columns = [b"one:a", b"one:b", b"three:a", b"three:b"]
+    done = threading.Event()
+
+    def write():
+        for i in range(100):
+            cells = [NewCell(column, 1000 + i, b"%d" % i) for column in columns]
+            assert store.write(table, [Put(space(b"k"), cells)]) == [None]
+        done.set()
+
+    torn = []
+    with ThreadPoolExecutor(1) as threads:
+        writer = threads.submit(write)
+        while not done.is_set() and not writer.done():
+            [row] = store.read(table, [space(b"k")])
+            if row and len({row.value(column) for column in columns}) != 1:
+                torn.append(row)
+        writer.result()
+
+    assert torn == []
+
+
+def test_the_calls_are_counted_and_foretold(store, table, space):
+    fill(store, table, space, [b"%03d" % i for i in range(20)])
+    ranges = [space.range(b"%03d" % i, b"%03d" % (i + 1)) for i in range(0, 20, 2)]
+    list(store.scan(table, ranges, limit=1))  # what is asked only once, such as where the regions are
+
+    before = store.calls.total()
+    next(store.scan(table, ranges))
+    scanned = store.calls.total() - before
+    store.first_rows(table, ranges, 1)
+    first = store.calls.total() - before - scanned
+
+    assert 0 < scanned <= len(store.describe_calls(table, ranges))
+    assert 0 < first <= len(store.describe_calls(table, ranges, each=True))
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_is_described_as_it_was_created(store, new_table):
+    families = (FamilySchema("a", versions=3, ttl=86400, bloom="NONE"), FamilySchema("b", in_memory=True),
+                FamilySchema("c", versions=2, ttl=7776000, bloom="ROWCOL", block_cache=False))
+    name = new_table(*families)
+
+    found = store.describe(name)
+
+    assert found.schema.name == name
+    for family in families:
+        unread = {option: getattr(family, option) for option in found.unread if option != "split_keys"}
+        shown = found.schema.family(family.name)
+        for option in ("versions", "ttl", "bloom", "in_memory", "block_cache"):
+            if option not in unread:
+                assert getattr(shown, option) == getattr(family, option)
+    assert len(found.schema.families) == 3
+    assert name in store.tables()
+    assert store.tables() == sorted(store.tables())
+
+
+def test_split_keys_become_regions(store, new_table, adapter):
+    splits = (b"4\x00", b"8", b"c\xff")
+    if lacks(adapter, "split_keys"):
+        with pytest.raises(CapabilityError, match="create"):
+            new_table(FamilySchema("f"), split_keys=splits)
+        return
+    table = new_table(FamilySchema("f"), split_keys=splits)
+
+    regions = store.regions(table)
+
+    assert store.describe(table).schema.split_keys == splits
+    assert [region.keys for region in regions] == [
+        KeyRange(b"", b"4\x00"), KeyRange(b"4\x00", b"8"), KeyRange(b"8", b"c\xff"), KeyRange(b"c\xff", b"")]
+    keys = [b"%x" % i for i in range(16)]
+    store.write(table, [put(key, b"f:a") for key in keys])
+    assert [row.key for row in store.scan(table, [KeyRange()])] == keys
+    assert [row.key for row in store.scan(table, [KeyRange()], reverse=True)] == keys[::-1]
+
+
+def test_a_table_without_split_keys_has_one_region(store, table):
+    [region] = store.regions(table)
+
+    assert region.keys == KeyRange()
+
+
+def test_a_table_is_created_only_once(store, new_table):
+    table = new_table(FamilySchema("one"))
+    store.write(table, [put(b"a")])
+
+    with pytest.raises(StoreRefused, match=table):
+        store.create_table(TableSchema(table, (FamilySchema("other"),)))
+
+    assert [row.key for row in store.scan(table, [KeyRange()])] == [b"a"]
+
+
+def test_a_dropped_table_is_gone_with_its_rows(store, new_table):
+    table = new_table(FamilySchema("one"))
+    store.write(table, [put(b"a")])
+
+    store.drop_table(table)
+
+    assert table not in store.tables()
+    with pytest.raises(TableNotFound):
+        store.read(table, [b"a"])
+    store.create_table(TableSchema(table, (FamilySchema("one"),)))
+    assert list(store.scan(table, [KeyRange()])) == []
+
+
+def test_a_family_is_added_to_a_table_with_rows(store, new_table, adapter):
+    table = new_table(FamilySchema("one"))
+    store.write(table, [put(b"a")])
+    if lacks(adapter, "set_family"):
+        with pytest.raises(CapabilityError, match="alter"):
+            store.set_family(table, FamilySchema("new"))
+        return
+
+    store.set_family(table, FamilySchema("new", versions=5))
+
+    assert store.write(table, [put(b"a", b"new:a", b"y")]) == [None]
+    assert sorted(store.read(table, [b"a"])[0].cells) == [b"new:a", b"one:a"]
+    assert store.describe(table).schema.family("new").versions == 5
+
+
+def test_a_family_s_options_are_changed_in_place(store, new_table, adapter):
+    table = new_table(FamilySchema("one", versions=3), FamilySchema("two"))
+    store.write(table, [put(b"a", b"one:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
+    changed = FamilySchema("one", versions=2, ttl=None)
+    if lacks(adapter, "set_family"):
+        with pytest.raises(CapabilityError, match="alter"):
+            store.set_family(table, changed)
+        return
+
+    store.set_family(table, changed)
+
+    assert store.describe(table).schema.family("one").versions == 2
+    assert store.describe(table).schema.family("two").versions == 1
+    [row] = store.read(table, [b"a"], versions=9)
+    assert [cell.timestamp for cell in row.cells[b"one:a"]] == [3000, 2000]
+    store.set_family(table, FamilySchema("one", versions=2, ttl=3600))
+    assert store.read(table, [b"a"]) == [None]
+
+
+# ---- everything at once, against a model ---------------------------------------------------------------------------
+
+ROWS = [b"a", b"a\x00", b"b", b"\xff"]
+COLUMNS = [b"one:a", b"three:a", b"three:b"]
+VERSIONS = {b"one": 1, b"three": 3}
+
+timestamps = st.integers(1, 12)
+puts = st.builds(lambda row, column, timestamp, value: Put(row, [NewCell(column, timestamp, value)]),
+                 st.sampled_from(ROWS), st.sampled_from(COLUMNS), timestamps, st.binary(max_size=3))
+deletes = st.builds(Delete, st.sampled_from(ROWS), timestamps,
+                    st.none() | st.lists(st.sampled_from([*COLUMNS, b"one:", b"three:"]), min_size=1, max_size=2))
+calls = st.lists(st.lists(st.one_of(puts, puts, deletes), min_size=1, max_size=8), min_size=1, max_size=6)
+
+
+def model(mutations):
+    """What is visible after *mutations*: {row: {column: [(timestamp, value), ...]}}."""
+    cells, markers = {}, {}
+    for mutation in mutations:
+        if isinstance(mutation, Put):
+            [(column, timestamp, value)] = mutation.cells
+            cells.setdefault((mutation.row, column), {})[timestamp] = value
+        else:
+            for scope in mutation.columns or [b""]:
+                markers.setdefault((mutation.row, scope), []).append(mutation.timestamp)
+
+    rows = {}
+    for (row, column), versions in sorted(cells.items()):
+        family = column.split(b":")[0]
+        hidden = max([0, *itertools.chain.from_iterable(
+            markers.get((row, scope), []) for scope in (b"", family + b":", column))])
+        left = sorted((cell for cell in versions.items() if cell[0] > hidden), reverse=True)[:VERSIONS[family]]
+        if left:
+            rows.setdefault(row, {})[column] = left
+    return rows
+
+
+def test_a_store_shows_what_the_model_shows(store, table, adapter):
+    @settings(max_examples=80 if adapter == "sqlite" else 8, deadline=None)
+    @given(calls=calls)
+    def holds(calls):
+        prefix = uuid.uuid4().hex.encode() + b"/"
+        keys = KeyRange(prefix, prefix + b"\xff\xff")
+        for mutations in calls:
+            renamed = [replace(mutation, row=prefix + mutation.row) for mutation in mutations]
+            assert store.write(table, renamed) == [None] * len(renamed)
+
+        expected = model(itertools.chain.from_iterable(calls))
+        newest = {row: {column: cells[:1] for column, cells in columns.items()} for row, columns in expected.items()}
+
+        def shown(**options):
+            return [(row.key.removeprefix(prefix), cells_of(row)) for row in store.scan(table, [keys], **options)]
+
+        assert shown(versions=9) == sorted(expected.items())
+        assert shown() == sorted(newest.items())
+        assert shown(versions=9, reverse=True) == sorted(expected.items(), reverse=True)
+        assert [key for key, _ in shown(keys_only=True)] == sorted(expected)
+        read = store.read(table, [prefix + row for row in ROWS], versions=9)
+        assert [cells_of(row) for row in read] == [expected.get(row, {}) for row in ROWS]
+
+    holds()
