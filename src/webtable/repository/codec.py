@@ -1,0 +1,183 @@
+"""Pages as cells, and cells as pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from webtable.errors import CellTooLarge, StoreError, UnknownColumn
+from webtable.page import Link, Page
+from webtable.repository.bodies import pack, unpack
+from webtable.schema import Layout, web_columns
+from webtable.store import MAX_CELL, NewCell, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.store import Cell
+
+EXTRA_COLUMNS = ("html", "outlinks")
+"""The columns of a page that are cells of their own, and so are read only where they are asked for."""
+PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
+"""Everything that a page has, as `columns=` takes it."""
+
+MAX_VALUE = MAX_CELL - 65_536
+"""The largest value of a cell in bytes: the store's limit counts the row key and the names in."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_decode_page = msgspec.json.Decoder(Page).decode
+_decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a timezone-aware *moment* as epoch milliseconds."""
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def moment_of(timestamp: int) -> datetime:
+    """Return epoch milliseconds as a moment in UTC."""
+    return _EPOCH + timestamp * _MILLISECOND
+
+
+class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a history needs to know of a version without its body: the value of the capture column."""
+
+    digest: str | None = None
+    size: int | None = None
+    title: str | None = None
+    status_code: int = 200
+    content_type: str | None = None
+    truncated: bool = False
+
+
+_decode_capture = msgspec.json.Decoder(Capture).decode
+
+
+class PageCodec:
+    """Turns pages into the cells of a layout, and rows of it into pages."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.columns = web_columns(layout.names)
+        self._key = layout.web_key()
+        self._compress = layout.compression == "zstd"
+        self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
+
+    def select(self, columns: Sequence[str] | None, default: Sequence[str] = ()) -> list[bytes]:
+        """Return the stored columns that the page columns *columns* need (None: *default*).
+
+        Raises `UnknownColumn` for a name that a page does not have.
+        """
+        if isinstance(columns, str):
+            columns = (columns,)
+        wanted = default if columns is None else columns
+        unknown = [name for name in wanted if name not in PAGE_COLUMNS]
+        if unknown:
+            raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
+        extra = {"html": self.columns.html, "outlinks": self.columns.urls}
+        return [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
+
+    def cells(self, page: Page, before: Page | None, *, with_content: bool) -> list[NewCell]:
+        """Return the cells of *page*: its metadata and, *with_content*, its capture, body and links, compressed.
+
+        *before* is the page as it is stored. Raises `CellTooLarge` for a cell over the store's limit.
+        """
+        cells = self._metadata_cells(page, before)
+        if with_content:
+            cells += self._content_cells(page)
+        for cell in cells:
+            if len(cell.value) > MAX_VALUE:
+                raise CellTooLarge(
+                    f"{page.url[:200]}: {cell.column.decode()} takes {len(cell.value):,} bytes in the store; the limit "
+                    f"is {MAX_VALUE:,}. Give the writer max_body=… to cut long bodies"
+                )
+        return cells
+
+    def _metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
+        timestamp = milliseconds(page.fetched_at)
+        metadata = _encode(replace(page, html=None, outlinks=None, same_as=None))
+        cells = [NewCell(self.columns.page, timestamp, metadata)]
+        for name, column in self._plain:
+            text = _plain_text(getattr(page, name))
+            # An empty value takes the place of one that no longer holds; where there was none, none is written.
+            if text or (before is not None and getattr(before, name) is not None):
+                cells.append(NewCell(column, timestamp, text))
+        return cells
+
+    def _content_cells(self, page: Page) -> list[NewCell]:
+        timestamp = milliseconds(page.fetched_at)
+        capture = Capture(page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated)
+        cells = [NewCell(self.columns.capture, timestamp, _encode(capture))]
+        if page.html is not None:
+            cells.append(NewCell(self.columns.html, timestamp, pack(page.html, compress=self._compress)))
+        if page.outlinks is not None:
+            links = pack(_encode(page.outlinks), compress=self._compress)
+            cells.append(NewCell(self.columns.urls, timestamp, links))
+        return cells
+
+    def page(self, row: Row) -> Page | None:
+        """Return the page of a row, None where the row is no page (somebody just links to it).
+
+        Its body and links are left out where the newest stored ones are not its own: see `is_stale`.
+        """
+        stored = row.value(self.columns.page)
+        if stored is None:
+            return None
+        try:
+            page = _decode_page(stored)
+        except msgspec.DecodeError as exc:
+            raise StoreError(f"row {row.key[:200]!r}: its page column cannot be read: {exc}") from exc
+        return self.fill(page, row)
+
+    def fill(self, page: Page, row: Row) -> Page:
+        """Give *page*, which nobody else may hold yet, its body and its links from *row*, as far as they are there."""
+        body = row.cells.get(self.columns.html)
+        if body and _is_current(page, body[0]):
+            force_setattr(page, "html", unpack(body[0].value))
+        links = row.cells.get(self.columns.urls)
+        if links and _is_current(page, links[0]):
+            force_setattr(page, "outlinks", _decode_links(unpack(links[0].value)))
+        return page
+
+    def is_stale(self, page: Page, row: Row) -> bool:
+        """Whether the newest body or links in *row* are those of another capture of *page*.
+
+        So it is behind a late capture, one that was fetched before *page* and after its content was stored.
+        """
+        newest = (row.cells.get(column) for column in (self.columns.html, self.columns.urls))
+        return page.content_at is not None and any(cells and not _is_current(page, cells[0]) for cells in newest)
+
+    def version(self, row: Row, capture: Cell, body: Cell | None) -> Page:
+        """Return a version of a page as its history has it."""
+        fields = _decode_capture(capture.value)
+        fetched_at = moment_of(capture.timestamp)
+        return Page(
+            url=self._key.url_of(row.key),
+            html=None if body is None else unpack(body.value),
+            title=fields.title,
+            status_code=fields.status_code,
+            content_type=fields.content_type,
+            fetched_at=fetched_at,
+            digest=fields.digest,
+            size=fields.size,
+            truncated=fields.truncated,
+            content_at=fetched_at,
+        )
+
+
+def _is_current(page: Page, cell: Cell) -> bool:
+    return page.content_at is not None and cell.timestamp == milliseconds(page.content_at)
+
+
+def _plain_text(value: object) -> bytes:
+    match value:
+        case None:
+            return b""
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+        case _:
+            return str(value).encode("utf-8", "replace")

@@ -1,0 +1,157 @@
+"""Creating and opening web tables; the layout is stored when a table is created and checked when it is opened."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+import msgspec
+
+from webtable.errors import InvalidArgument, SchemaDrift, TableNotFound
+from webtable.repository.table import WebTable
+from webtable.rowkey import Salt, split_points
+from webtable.schema import (
+    LAYOUT_COLUMN,
+    LAYOUT_ROW,
+    ColumnNames,
+    Layout,
+    PlainColumn,
+    Plan,
+    TableSchema,
+    check_layout,
+    check_suffix_list,
+    meta_table,
+    plan,
+)
+from webtable.store import NewCell, Put, Store, open_store
+
+if TYPE_CHECKING:
+    import os
+
+
+class LayoutOptions(TypedDict, total=False):
+    """What a new table can be given; a table that is there must have been created with it.
+
+    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies; `plain_columns` stored as plain text
+    too; `versions` of the content that are kept, for `ttl` seconds (None: always).
+    """
+
+    salt: Salt
+    names: ColumnNames
+    compression: Literal["zstd", "none"]
+    plain_columns: tuple[PlainColumn, ...]
+    versions: int
+    ttl: int | None
+
+
+def open(  # as in shelve.open
+    url: str | os.PathLike[str], *, create: bool = False, regions: int = 1, **options: Unpack[LayoutOptions]
+) -> WebTable:
+    """Return the web table that *url* leads to, to be used in a `with` block.
+
+    *url* is a file (`crawl.db`, an embedded store) or `hbase://host:9090/[namespace:]table?thrift2=9091`. With
+    *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
+    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise.
+    Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
+    """
+    wanted, splits = _wanted(options, regions)
+    store, table = open_store(url, create=create)
+    try:
+        stored = _stored_layout(store, table)
+        if stored is None and create:
+            _create(store, table, wanted, splits, apply=False)
+            stored = _stored_layout(store, table)
+        if stored is None:
+            raise TableNotFound(
+                f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "
+                "or on the command line with webtable create"
+            )
+        _check(store, table, stored, options)
+        return WebTable(store, table, stored)
+    except BaseException:
+        store.close()
+        raise
+
+
+def create(
+    url: str | os.PathLike[str], *, regions: int = 1, apply: bool = False, **options: Unpack[LayoutOptions]
+) -> Plan:
+    """Create the web table that *url* names, if it is not there, and return what was found to be done.
+
+    An empty plan means that the table was there as it is wanted. Where its families differ, raises `SchemaDrift` that
+    lists how; with *apply* they are changed instead. Raises `LayoutMismatch` where it was created with another layout,
+    and `CapabilityError`, with the statements for the HBase shell, where the gateway cannot do it.
+    """
+    wanted, splits = _wanted(options, regions)
+    store, table = open_store(url, create=True)
+    with store:
+        stored = _stored_layout(store, table)
+        if stored is None:
+            return _create(store, table, wanted, splits, apply=apply)
+        _check(store, table, stored, options)
+        return _bring(store, stored.table_schema(table, splits), apply=apply)
+
+
+def _wanted(options: LayoutOptions, regions: int) -> tuple[Layout, list[bytes]]:
+    """Return the layout of a new table and its split points; raises `InvalidArgument` before anything is touched."""
+    given = dict(options)
+    salt = given.pop("salt", Salt.host())
+    if not isinstance(salt, Salt):
+        raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
+    layout = Layout.of(salt, **given)
+    layout.table_schema("any")
+    return layout, split_points(regions, layout.digits)
+
+
+def _create(store: Store, table: str, layout: Layout, splits: list[bytes], *, apply: bool) -> Plan:
+    steps = _bring(store, layout.table_schema(table, splits), apply=apply)
+    meta = meta_table(table)
+    _bring(store, meta, apply=apply)
+    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated.
+    cell = NewCell(LAYOUT_COLUMN, time.time_ns() // 1_000_000, layout.to_json())
+    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [cell])])
+    if error is not None:
+        raise error
+    return steps
+
+
+def _bring(store: Store, wanted: TableSchema, *, apply: bool) -> Plan:
+    steps = _plan(store, wanted)
+    if steps.changes and not apply:
+        raise SchemaDrift(
+            f"{store.name}: {steps}\nApply it with webtable create --apply, or in the HBase shell:\n{steps.shell()}"
+        )
+    if steps.create:
+        store.create_table(wanted)
+    for change in steps.changes:
+        store.set_family(wanted.name, change.wanted)
+    return steps
+
+
+def _plan(store: Store, wanted: TableSchema) -> Plan:
+    try:
+        found = store.describe(wanted.name)
+    except TableNotFound:
+        return plan(wanted, None)
+    return plan(wanted, found.schema, found.unread)
+
+
+def _stored_layout(store: Store, table: str) -> Layout | None:
+    try:
+        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], columns=[LAYOUT_COLUMN])
+    except TableNotFound:
+        return None
+    stored = row and row.value(LAYOUT_COLUMN)
+    return Layout.from_json(f"{store.name}/{table}", stored) if stored else None
+
+
+def _check(store: Store, table: str, stored: Layout, options: LayoutOptions) -> None:
+    """Raise `LayoutMismatch` where *options* name anything that the stored layout has otherwise."""
+    name = f"{store.name}/{table}"
+    given = dict(options)
+    salt = given.pop("salt", None)
+    if isinstance(salt, Salt):
+        given.update(salt=salt.source, digits=salt.digits)
+    kept = {field: getattr(stored, field) for field in Layout.__struct_fields__}
+    check_layout(name, stored, msgspec.convert({**kept, **given}, Layout))
+    check_suffix_list(name, stored)

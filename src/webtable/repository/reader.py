@@ -1,0 +1,61 @@
+"""Rows read as pages, each with the content that is its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable.repository.codec import PageCodec, milliseconds
+from webtable.store import Row, Store, TimeRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webtable.page import Page
+
+
+class PageReader:
+    """Reads pages from one table."""
+
+    def __init__(self, store: Store, table: str, codec: PageCodec) -> None:
+        self._store = store
+        self._table = table
+        self._codec = codec
+
+    def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
+        """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them."""
+        found = self._store.read(self._table, rows, columns=self._codec.select(columns))
+        return [row and self.page(row) for row in found]
+
+    def pages(self, rows: Iterable[Row]) -> Iterator[tuple[bytes, Page]]:
+        """Yield the pages among *rows*, each with its row key."""
+        for row in rows:
+            page = self.page(row)
+            if page is not None:
+                yield row.key, page
+
+    def page(self, row: Row) -> Page | None:
+        """Return the page of *row*, None where it is none."""
+        page = self._codec.page(row)
+        if page is None or len(row.cells) == 1 or not self._codec.is_stale(page, row):
+            return page
+        own = self.content_of(row.key, page)
+        wanted = row.cells.keys()
+        return replace(
+            page,
+            html=own.html if self._codec.columns.html in wanted else None,
+            outlinks=own.outlinks if self._codec.columns.urls in wanted else None,
+        )
+
+    def content_of(self, row: bytes, page: Page) -> Page:
+        """Return *page* with the body and the links that were stored under its `content_at`."""
+        if page.content_at is None:
+            return page
+        timestamp = milliseconds(page.content_at)
+        columns = [self._codec.columns.html, self._codec.columns.urls]
+        (found,) = self._store.read(
+            self._table, [row], columns=columns, time_range=TimeRange(timestamp, timestamp + 1)
+        )
+        bare = replace(page, html=None, outlinks=None)
+        return self._codec.fill(bare, found) if found else bare

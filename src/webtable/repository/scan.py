@@ -1,0 +1,143 @@
+"""Scans across salts: a range over the pages becomes a range a salt, and their rows come in the order of the URL key.
+
+With several ranges the first rows of each are read in one move (`Store.first_rows`) and merged; a range that runs dry
+is read on, together with those that soon will. So memory holds a piece a range, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from webtable.rowkey import KeyRange, WebKey
+from webtable.store import Row, Store
+
+if TYPE_CHECKING:
+    from webtable.repository.codec import PageCodec
+
+T = TypeVar("T")
+
+MERGE_ROWS = 8_192
+"""How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
+BODY_ROWS = 64
+"""How many rows are read at once where bodies are added to rows that were merged without them."""
+READ_AHEAD_BYTES = 2 * 2**20
+"""How many bytes of cells are read ahead of the caller."""
+PIECE_ROWS = 1_024
+"""How many rows are read ahead at most."""
+FIRST_ROWS = 128
+"""How many rows are made before a thread is started to read ahead: most questions have fewer answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSpec:
+    """A scan over one table: its ranges (one a salt), its stored columns, where it goes on and how many rows it has."""
+
+    table: str
+    ranges: Sequence[KeyRange]
+    columns: Sequence[bytes]
+    limit: int | None = None
+
+
+def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
+    """Yield the rows of all ranges in the order of their row keys, those behind the row key *after*."""
+    ranges = [keys if after is None else keys.after(after) for keys in spec.ranges]
+    ranges = [keys for keys in ranges if not keys.is_empty()]
+    return store.scan(spec.table, ranges, columns=spec.columns, limit=spec.limit) if ranges else iter(())
+
+
+def in_key_order(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec, after: bytes | None) -> Iterator[Row]:
+    """Yield the rows of all ranges in the order of their keys without the salt, those behind *after*."""
+    ranges = [keys if after is None else _behind(keys, key, after) for keys in spec.ranges]
+    ranges = [keys for keys in ranges if not keys.is_empty()]
+    if len(ranges) <= 1:
+        return in_storage_order(store, ScanSpec(spec.table, ranges, spec.columns, spec.limit), None)
+    light = [codec.columns.page]
+    rows = islice(_merged(store, ScanSpec(spec.table, ranges, light, spec.limit), key), spec.limit)
+    return rows if list(spec.columns) == light else _with_columns(store, spec, rows)
+
+
+def _behind(keys: KeyRange, key: WebKey, unsalted: bytes) -> KeyRange:
+    salt = keys.start[: len(keys.start) - len(key.unsalted(keys.start))]
+    return keys.after(salt + unsalted)
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """One range of a merge: the rows at hand, and what is left behind them (None: nothing)."""
+
+    rows: deque[Row]
+    rest: KeyRange | None
+
+    def take(self, rows: list[Row], wanted: int) -> None:
+        self.rows.extend(rows)
+        # Fewer rows than asked for are all that there are.
+        self.rest = self.rest.after(rows[-1].key) if self.rest and len(rows) >= wanted else None
+
+
+def _merged(store: Store, spec: ScanSpec, key: WebKey) -> Iterator[Row]:
+    first = min(spec.limit or BODY_ROWS, max(1, MERGE_ROWS // len(spec.ranges)))
+    cursors = [_Cursor(deque(), keys) for keys in spec.ranges]
+    _read_on(store, spec, cursors, first)
+    cursors = [cursor for cursor in cursors if cursor.rows]
+    # The number breaks ties between equal keys (a page has one salt, so there are none) before rows are compared.
+    heads = [(key.unsalted(cursor.rows[0].key), number, cursor) for number, cursor in enumerate(cursors)]
+    heapq.heapify(heads)
+    piece = min(max(first, MERGE_ROWS // max(1, len(cursors))), PIECE_ROWS)
+    while heads:
+        _, number, cursor = heads[0]
+        yield cursor.rows.popleft()
+        if not cursor.rows and cursor.rest:
+            low = [other for _, _, other in heads if other.rest and len(other.rows) <= piece // 4]
+            _read_on(store, spec, low, piece)
+        if cursor.rows:
+            heapq.heapreplace(heads, (key.unsalted(cursor.rows[0].key), number, cursor))
+        else:
+            heapq.heappop(heads)
+
+
+def _read_on(store: Store, spec: ScanSpec, cursors: Sequence[_Cursor], wanted: int) -> None:
+    ranges = [cursor.rest for cursor in cursors if cursor.rest]
+    for cursor, rows in zip(cursors, store.first_rows(spec.table, ranges, wanted, columns=spec.columns), strict=True):
+        cursor.take(rows, wanted)
+
+
+def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
+    # Bodies are read only for the rows that are given out, in the merge's order.
+    while piece := list(islice(rows, BODY_ROWS)):
+        found = store.read(spec.table, [row.key for row in piece], columns=spec.columns)
+        yield from (row for row in found if row is not None)
+
+
+def read_ahead(rows: Iterator[Row], make: Callable[[Row], T | None]) -> Generator[T]:
+    """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one."""
+    piece, more = _piece(rows, make, FIRST_ROWS)
+    if not more:
+        yield from piece
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="webtable-read-ahead") as executor:
+        while more:
+            coming: Future[tuple[list[T], bool]] = executor.submit(lambda: _piece(rows, make, PIECE_ROWS))
+            yield from piece
+            piece, more = coming.result()
+        yield from piece
+
+
+def _piece(rows: Iterator[Row], make: Callable[[Row], T | None], most: int) -> tuple[list[T], bool]:
+    """Return what comes of the next rows, *most* of them or up to READ_AHEAD_BYTES, and whether there may be more."""
+    made: list[T] = []
+    size = 0
+    for count, row in enumerate(rows, 1):
+        one = make(row)
+        if one is not None:
+            made.append(one)
+        for cells in row.cells.values():
+            size += len(cells[0].value)
+        if count >= most or size >= READ_AHEAD_BYTES:
+            return made, True
+    return made, False

@@ -1,0 +1,172 @@
+"""The writer: takes pages, stores them in batches in the background, and says of each what became of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from msgspec.structs import replace
+
+from webtable.errors import InvalidArgument, WebTableError, WriteFailed
+from webtable.extract import extract, is_html
+from webtable.page import Page, PageOutcome
+from webtable.repository.captures import checked
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from webtable.repository.batch import BatchWriter
+
+OutcomeCallback = Callable[[PageOutcome], None]
+
+
+class Writer:
+    """Stores pages; made by `WebTable.writer`.
+
+    `put` takes a page into the buffer and returns at once; it waits only while two batches are on their way, so the
+    memory is bounded by three times *buffer_bytes*. A batch goes out when the buffer holds *buffer_bytes* of bodies or
+    *buffer_pages* pages, or when its first page is *max_age* seconds old. A page is stored, and stays stored, once its
+    `PageOutcome` without an error was given to *on_outcome*, or `flush` has returned.
+
+    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`.
+    A writer may be used by many threads.
+    """
+
+    def __init__(
+        self,
+        batch_writer: BatchWriter,
+        *,
+        ttl: int | None,
+        buffer_bytes: int = 8 * 2**20,
+        buffer_pages: int = 500,
+        max_age: float = 5.0,
+        on_outcome: OutcomeCallback | None = None,
+    ) -> None:
+        for name, value in (("buffer_bytes", buffer_bytes), ("buffer_pages", buffer_pages), ("max_age", max_age)):
+            if value <= 0:
+                raise InvalidArgument(f"{name}={value!r} must be above 0")
+        self._batch_writer = batch_writer
+        self._ttl = ttl
+        self._limits = (buffer_bytes, buffer_pages)
+        self._max_age = max_age
+        self._on_outcome = on_outcome
+        self._lock = threading.RLock()
+        self._buffer: list[tuple[bytes, Page]] = []
+        self._bytes = 0
+        self._oldest = 0.0
+        self._failures: list[PageOutcome] = []
+        self._closed = False
+        self.stored = 0
+        """How many pages are stored."""
+        # Batches are written one after another, so that two captures of a page cannot overtake each other.
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="webtable-writer")
+        self._under_way: list[Future[list[PageOutcome]]] = []
+        self._stop_ageing = threading.Event()
+        self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
+        self._ageing.start()
+
+    def put(self, page: Page) -> None:
+        """Take *page* to be stored.
+
+        Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
+        page that the table cannot keep.
+        """
+        if not isinstance(page, Page):
+            raise InvalidArgument(f"page={page!r} must be a webtable.Page")
+        key, page = self._batch_writer.keyed(page)
+        page = checked(self._extracted(page), ttl=self._ttl, now=datetime.now(UTC))
+        with self._lock:
+            if self._closed:
+                raise WriteFailed("the writer is closed")
+            if not self._buffer:
+                self._oldest = time.monotonic()
+            self._buffer.append((key, page))
+            self._bytes += 1_000 + len(page.html or b"")
+            if self._bytes >= self._limits[0] or len(self._buffer) >= self._limits[1]:
+                self._send()
+
+    def flush(self) -> None:
+        """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
+
+        A page is reported once: the next flush raises only for pages put after this one.
+        """
+        with self._lock:
+            self._send()
+            while self._under_way:
+                self._settle(self._under_way.pop(0))
+            failures, self._failures = self._failures, []
+        if failures:
+            reasons = "; ".join(f"{failure.url[:100]}: {failure.error}" for failure in failures[:3])
+            more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+            raise WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
+
+    def close(self) -> None:
+        """Flush, and stop the writer; raises `WriteFailed` as `flush` does. Calls after the first do nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._stop_ageing.set()
+        try:
+            self.flush()
+        finally:
+            self._executor.shutdown()
+            self._batch_writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _extracted(self, page: Page) -> Page:
+        known = page.title is not None and page.outlinks is not None
+        if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
+            return page
+        found = extract(page.html, page.url, page.charset)
+        return replace(
+            page,
+            title=found.title if page.title is None else page.title,
+            outlinks=found.outlinks if page.outlinks is None else page.outlinks,
+            charset=page.charset or found.charset,
+        )
+
+    def _send(self) -> None:
+        # Room first: what is on its way is bounded, and `put` is what waits.
+        while len(self._under_way) >= 2:
+            self._settle(self._under_way.pop(0))
+        if self._buffer:
+            batch, self._buffer, self._bytes = self._buffer, [], 0
+            self._under_way.append(self._executor.submit(self._write, batch))
+
+    def _write(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+        try:
+            errors = self._batch_writer.write(batch)
+        except WebTableError as exc:
+            errors = [exc] * len(batch)
+        except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
+            errors = [WriteFailed(f"unexpectedly: {exc!r}")] * len(batch)
+        return [PageOutcome(page.url, page.fetched_at, error) for (_, page), error in zip(batch, errors, strict=True)]
+
+    def _settle(self, written: Future[list[PageOutcome]]) -> None:
+        for outcome in written.result():
+            if outcome.error is None:
+                self.stored += 1
+            elif self._on_outcome is None:
+                self._failures.append(outcome)
+            if self._on_outcome is not None:
+                self._on_outcome(outcome)
+
+    def _flush_aged(self) -> None:
+        while not self._stop_ageing.wait(self._max_age / 4):
+            with self._lock:
+                if self._buffer and time.monotonic() - self._oldest >= self._max_age:
+                    self._send()
+                while self._under_way and self._under_way[0].done():
+                    self._settle(self._under_way.pop(0))

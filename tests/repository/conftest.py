@@ -1,0 +1,131 @@
+"""Web tables on every store: one that the tests share, each below a registered domain of its own, or a fresh one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import webtable
+from webtable import Page, WebTable
+from webtable.store import Store
+
+
+@dataclass(frozen=True)
+class Site:
+    """A registered domain that belongs to one test, in a table that others use too."""
+
+    table: WebTable
+    domain: str
+    now: datetime
+
+    def page(self, path: str = "/", *, host: str = "", age: float = 3600, **fields) -> Page:
+        """Return a capture of a page of the site, fetched *age* seconds ago; *host* is in front of the domain."""
+        name = f"{host}.{self.domain}" if host else self.domain
+        fields = {"title": f"title of {path}", "outlinks": (), **fields}
+        return Page(url=f"https://{name}{path}", fetched_at=self.now - timedelta(seconds=age), **fields)
+
+    def store(self, *pages: Page, **options) -> None:
+        with self.table.writer(**options) as writer:
+            for page in pages:
+                writer.put(page)
+
+    def url(self, path: str = "/") -> str:
+        return f"https://{self.domain}{path}"
+
+
+@pytest.fixture(scope="session")
+def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Callable[[], str]]:
+    """Make the URL of a table that does not exist yet; it is dropped at the end."""
+    if adapter == "sqlite":
+        folder = tmp_path_factory.mktemp("webtables")
+        yield lambda: str(folder / f"{uuid.uuid4().hex[:8]}.db")
+        return
+
+    open_store = request.getfixturevalue("open_store")
+    base, _, query = request.getfixturevalue("hbase_url").partition("?")
+    names: list[str] = []
+
+    def new() -> str:
+        names.append(f"web_{uuid.uuid4().hex[:8]}")
+        return f"{base.rstrip('/')}/{names[-1]}" + (f"?{query}" if adapter == "hbase-thrift2" else "")
+
+    yield new
+    with open_store() as store:
+        for table in set(store.tables()) & {f"{name}{suffix}" for name in names for suffix in ('', '_meta')}:
+            store.drop_table(table)
+
+
+@pytest.fixture(scope="session")
+def shared_table(new_url) -> Iterator[WebTable]:
+    with webtable.open(new_url(), create=True) as table:
+        yield table
+
+
+@pytest.fixture
+def site(shared_table) -> Site:
+    now = datetime.now(UTC).replace(microsecond=0)
+    return Site(shared_table, f"{uuid.uuid4().hex[:10]}.example", now)
+
+
+class SpyStore(Store):
+    """A store that hands everything on, after telling a listener what it is asked."""
+
+    def __init__(self, store: Store, listener: Callable[..., None]) -> None:
+        self._store, self._listener = store, listener
+        self.name, self.calls = store.name, store.calls
+
+    def write(self, table, mutations):
+        self._listener("write", table, mutations)
+        return self._store.write(table, mutations)
+
+    def read(self, table, rows, *, columns=None, versions=1, time_range=None):
+        self._listener("read", table, columns)
+        return self._store.read(table, rows, columns=columns, versions=versions, time_range=time_range)
+
+    def scan(self, table, ranges, *, columns=None, **options):
+        self._listener("scan", table, columns)
+        return self._store.scan(table, ranges, columns=columns, **options)
+
+    def first_rows(self, table, ranges, limit, *, columns=None, keys_only=False):
+        self._listener("first_rows", table, columns)
+        return self._store.first_rows(table, ranges, limit, columns=columns, keys_only=keys_only)
+
+    def describe_calls(self, table, ranges, *, each=False):
+        return self._store.describe_calls(table, ranges, each=each)
+
+    def tables(self):
+        return self._store.tables()
+
+    def describe(self, table):
+        return self._store.describe(table)
+
+    def create_table(self, schema):
+        self._store.create_table(schema)
+
+    def set_family(self, table, family):
+        self._store.set_family(table, family)
+
+    def drop_table(self, table):
+        self._store.drop_table(table)
+
+    def regions(self, table):
+        return self._store.regions(table)
+
+    def close(self):
+        self._store.close()
+
+
+@pytest.fixture
+def spied(site):
+    """The site again, over a store that calls `spied.listener` before each call; it may raise."""
+
+    class Spied:
+        listener = staticmethod(lambda *_: None)
+
+    store = SpyStore(site.table.store, lambda *call: Spied.listener(*call))
+    Spied.site = Site(WebTable(store, site.table.table, site.table.layout), site.domain, site.now)
+    return Spied

@@ -1,0 +1,371 @@
+"""What a capture becomes beside what is stored already, and what get, history and delete make of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import zstandard
+
+import webtable
+from webtable import Link, Page
+from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
+from webtable.store import NewCell, Put
+
+DAY = 86_400
+
+
+def stored(site):
+    """Everything that is stored below the site, as the store has it."""
+    ranges = site.table.key.subtree_ranges(site.domain)
+    rows = site.table.store.scan(site.table.table, ranges, versions=9)
+    return {row.key: {column: list(cells) for column, cells in row.cells.items()} for row in rows}
+
+
+def seen(page):
+    return page.html, page.title, page.fetched_at
+
+
+def test_a_page_comes_back_as_it_was_put(site):
+    page = Page(
+        url=f"HTTPS://{site.domain.upper()}/a b",
+        html="<p>grüße</p>".encode(),
+        title="Grüße \U0001f600",
+        status_code=404,
+        content_type="text/html",
+        charset="utf-8",
+        headers={"content-type": "text/html; charset=utf-8", "x-y": "1, 2"},
+        fetched_at=(site.now - timedelta(microseconds=321_099)).astimezone(timezone(timedelta(hours=2))),
+        last_modified=site.now - timedelta(days=400),
+        etag='"abc"',
+        redirect_to="https://example.com/",
+        outlinks=(Link("https://example.com/x", "an ÿ anchor", "nofollow"), Link("https://example.com/y")),
+    )
+
+    site.store(page)
+    found = site.table.get(page.url)
+
+    assert found.url == f"https://{site.domain}/a%20b"
+    assert found.fetched_at == site.now - timedelta(milliseconds=322)
+    assert found.changed_at == found.content_at == found.fetched_at
+    assert found.size == len(page.html)
+    assert found.digest == hashlib.sha256(page.html).hexdigest()
+    assert found.outlink_count == 2
+    for field in ("html", "title", "status_code", "content_type", "charset", "headers", "last_modified", "etag",
+                  "redirect_to", "outlinks"):  # fmt: skip
+        assert getattr(found, field) == getattr(page, field), field
+
+
+def test_a_url_that_is_stored_nowhere_is_none(site):
+    assert site.table.get(site.url("/nowhere")) is None
+    assert site.table.history(site.url("/nowhere")) == []
+    assert site.table.delete(site.url("/nowhere")) is False
+
+
+def test_many_urls_come_in_the_order_asked_for(site):
+    site.store(*(site.page(f"/{n}", html=str(n).encode()) for n in range(150)))
+    asked = [site.url(f"/{n}") for n in (*range(149, -1, -1), 3, 3, 777)]
+
+    found = list(site.table.get_many(asked))
+
+    assert [page and page.html for page in found] == [*(str(n).encode() for n in (*range(149, -1, -1), 3, 3)), None]
+
+
+def test_get_reads_only_the_columns_asked_for(site):
+    site.store(site.page(html=b"x", outlinks=(Link("https://example.com/"),)))
+
+    assert site.table.get(site.url(), columns=[]).html is None
+    assert site.table.get(site.url(), columns=["html"]).outlinks is None
+    assert site.table.get(site.url(), columns=["title", "outlinks"]).outlinks == (Link("https://example.com/"),)
+
+
+def test_an_invalid_url_is_refused(site):
+    for ask in (site.table.get, site.table.history, site.table.delete):
+        with pytest.raises(InvalidURL):
+            ask("ftp://example.com/")
+
+
+def test_title_and_links_are_read_from_the_body_where_they_are_not_given(site):
+    body = b"<html><title>Shop</title><a href='/cart'>Cart</a></html>"
+
+    site.store(Page(url=site.url(), html=body, fetched_at=site.now))
+    found = site.table.get(site.url())
+
+    assert found.title == "Shop"
+    assert found.outlinks == (Link(site.url("/cart"), "Cart", ""),)
+
+
+def test_the_same_capture_stored_twice_changes_nothing(site):
+    pages = [site.page(f"/{n}", html=b"body") for n in range(5)]
+
+    site.store(*pages)
+    once = stored(site)
+    site.store(*pages)
+    site.store(*pages, *pages)
+
+    assert stored(site) == once
+
+
+def test_a_capture_that_finds_the_same_content_stores_no_second_body(site):
+    site.store(site.page(html=b"same", age=9000), site.page(html=b"same", age=100, etag="2"))
+
+    page = site.table.get(site.url())
+    (row,) = stored(site).values()
+
+    assert seen(page) == (b"same", "title of /", site.now - timedelta(seconds=100))
+    assert page.etag == "2"
+    assert page.changed_at == page.content_at == site.now - timedelta(seconds=9000)
+    assert page.change_count == 0
+    assert len(row[b"content:html"]) == 1
+    assert [version.fetched_at for version in site.table.history(site.url())] == [page.changed_at]
+
+
+def test_changed_content_is_a_version_of_its_own(site):
+    for number in range(5):
+        site.store(site.page(html=str(number).encode(), title=f"v{number}", age=1000 - number * 100))
+
+    history = site.table.history(site.url(), columns=["html"])
+
+    assert [(version.html, version.title) for version in history] == [(b"4", "v4"), (b"3", "v3"), (b"2", "v2")]
+    assert history[0].fetched_at == site.now - timedelta(seconds=600)
+    assert {version.html for version in site.table.history(site.url())} == {None}
+    assert site.table.get(site.url()).change_count == 4
+
+
+def test_another_status_with_the_same_body_is_a_change(site):
+    site.store(site.page(html=b"x", age=200), site.page(html=b"x", age=100, status_code=404))
+
+    assert [version.status_code for version in site.table.history(site.url())] == [404, 200]
+
+
+def test_several_captures_in_one_batch_are_taken_in_the_order_of_their_dates(site):
+    ages = [300, 500, 100, 400, 200]
+    site.store(*(site.page(html=str(age).encode(), age=age) for age in ages))
+
+    page = site.table.get(site.url())
+
+    assert page.html == b"100"
+    assert page.change_count == 4
+    assert [version.html for version in site.table.history(site.url(), columns=["html"])] == [b"100", b"200", b"300"]
+
+
+def test_a_late_capture_takes_its_place_in_the_history_and_is_not_the_latest(site):
+    site.store(site.page(html=b"new", title="new", age=100))
+    site.store(site.page(html=b"old", title="old", age=900))
+
+    assert seen(site.table.get(site.url())) == (b"new", "new", site.now - timedelta(seconds=100))
+    assert [version.title for version in site.table.history(site.url())] == ["new", "old"]
+
+
+def test_a_late_capture_of_other_content_does_not_take_the_place_of_the_content_that_came_back(site):
+    links = (Link("https://example.com/a"),)
+    site.store(site.page(html=b"a", title="a", age=900, outlinks=links))
+    site.store(site.page(html=b"a", title="a", age=100, outlinks=links))
+    site.store(site.page(html=b"b", title="b", age=500))
+
+    page = site.table.get(site.url())
+    listed = list(site.table.pages(site.domain, columns=["html", "outlinks"]))
+
+    assert seen(page) == (b"a", "a", site.now - timedelta(seconds=100))
+    assert page.outlinks == links
+    assert [(one.html, one.outlinks) for one in listed] == [(b"a", links)]
+    assert [version.title for version in site.table.history(site.url())] == ["a", "b", "a"]
+
+
+def test_a_late_capture_of_the_same_content_stores_nothing(site):
+    site.store(site.page(html=b"a", age=900), site.page(html=b"a", age=100))
+    before = stored(site)
+    site.store(site.page(html=b"a", age=500))
+
+    assert stored(site) == before
+
+
+def test_a_304_keeps_content_and_links_and_moves_the_date(site):
+    links = (Link("https://example.com/"),)
+    site.store(site.page(html=b"x", age=900, outlinks=links, content_type="text/html", etag="1"))
+    site.store(Page(url=site.url(), status_code=304, same_as=site.url(), fetched_at=site.now, etag="2"))
+
+    page = site.table.get(site.url())
+
+    assert seen(page) == (b"x", "title of /", site.now)
+    assert (page.status_code, page.content_type, page.etag, page.outlinks) == (200, "text/html", "2", links)
+    assert page.change_count == 0
+
+
+def test_a_repeat_of_another_url_brings_its_content(site):
+    site.store(site.page("/a", html=b"shared", title="shared"))
+    site.store(Page(url=site.url("/b"), same_as=site.url("/a"), fetched_at=site.now))
+    near = site.page("/c", html=b"in the same batch")
+    site.store(near, Page(url=site.url("/d"), same_as=near.url, fetched_at=site.now))
+
+    assert site.table.get(site.url("/b")).html == b"shared"
+    assert site.table.get(site.url("/b")).title == "shared"
+    assert site.table.get(site.url("/d")).html == b"in the same batch"
+
+
+@pytest.mark.parametrize("same_as", ["/", "/nowhere", "ftp://x/"])
+def test_a_repeat_of_what_is_not_stored_is_a_page_without_body(site, same_as):
+    url = site.url(same_as) if same_as.startswith("/") else same_as
+    site.store(Page(url=site.url(), same_as=url, fetched_at=site.now))
+
+    page = site.table.get(site.url())
+
+    assert (page.html, page.digest, page.fetched_at) == (None, None, site.now)
+
+
+def test_a_capture_without_body_does_not_show_the_body_before_it(site):
+    site.store(site.page(html=b"x", age=900, title="x"))
+    site.store(site.page(html=None, age=100, status_code=301, title=None, outlinks=None, redirect_to=site.url("/b")))
+
+    page = site.table.get(site.url())
+    (listed,) = site.table.pages(site.domain, columns=["html", "outlinks"])
+
+    assert (page.html, page.title, page.outlinks, page.status_code) == (None, None, None, 301)
+    assert (listed.html, listed.outlinks) == (None, None)
+    assert site.table.history(site.url(), columns=["html"])[1].html == b"x"
+    (row,) = stored(site).values()
+    assert row[b"metadata:title"][0].value == b""
+
+
+def test_an_empty_body_is_a_body(site):
+    site.store(site.page(html=b""))
+
+    assert site.table.get(site.url()).html == b""
+    assert site.table.get(site.url()).size == 0
+
+
+@pytest.fixture
+def short_lived(new_url, site):
+    """A site in a table that keeps content for 100 days."""
+    with webtable.open(new_url(), create=True, ttl=100 * DAY) as table:
+        yield type(site)(table, site.domain, site.now)
+
+
+@pytest.mark.parametrize("again", ["body", "not modified"])
+def test_content_is_written_anew_before_half_its_time_is_over(short_lived, again):
+    site, links = short_lived, (Link("https://example.com/"),)
+    site.store(site.page(html=b"x", age=90 * DAY, outlinks=links))
+
+    site.store(site.page(html=b"x", age=60 * DAY, outlinks=links))
+    early = site.table.get(site.url())
+    if again == "body":
+        site.store(site.page(html=b"x", age=30 * DAY, outlinks=links))
+    else:
+        site.store(site.page(html=None, outlinks=None, same_as=site.url(), status_code=304, age=30 * DAY))
+    late = site.table.get(site.url())
+
+    assert early.content_at == site.now - timedelta(days=90)
+    assert late.content_at == site.now - timedelta(days=30)
+    assert (late.html, late.outlinks, late.change_count) == (b"x", links, 0)
+    assert late.changed_at == site.now - timedelta(days=90)
+    assert [version.fetched_at for version in site.table.history(site.url())] == [site.now - timedelta(days=90)]
+
+
+def test_content_is_written_anew_within_one_batch(short_lived):
+    site = short_lived
+    site.store(
+        site.page(html=b"x", age=90 * DAY),
+        site.page(html=None, outlinks=None, same_as=site.url(), status_code=304, age=30 * DAY),
+    )
+
+    assert site.table.get(site.url()).html == b"x"
+    assert site.table.get(site.url()).content_at == site.now - timedelta(days=30)
+
+
+@pytest.mark.parametrize(
+    ("age", "error", "text"),
+    [(91 * DAY, ExpiredCapture, "90 days.*--ttl none"), (-2 * DAY, FutureCapture, "over a day from now")],
+)
+def test_a_capture_that_the_table_cannot_keep_is_refused_before_anything_is_written(site, age, error, text):
+    with site.table.writer() as writer, pytest.raises(error, match=text) as raised:
+        writer.put(site.page(html=b"x", age=age))
+
+    assert isinstance(raised.value, InvalidCapture)
+    assert isinstance(raised.value, ValueError)
+    assert stored(site) == {}
+
+
+def test_a_date_without_a_timezone_is_refused(site):
+    with pytest.raises(InvalidCapture, match="no timezone"):
+        site.table.put(Page(url=site.url(), fetched_at=datetime(2026, 1, 1)))
+
+
+def test_a_table_without_ttl_keeps_old_captures(new_url, site):
+    with webtable.open(new_url(), create=True, ttl=None) as table:
+        table.put(site.page(html=b"x", age=5000 * DAY))
+
+        assert table.get(site.url()).html == b"x"
+
+
+def test_a_body_over_the_limit_is_refused_and_the_others_are_stored(site):
+    noise = os.urandom(11 * 2**20)
+    with pytest.raises(WriteFailed) as raised:
+        site.store(site.page("/a", html=b"x"), site.page("/b", html=noise), site.page("/c", html=b"x"))
+
+    assert [(failure.url, type(failure.error)) for failure in raised.value.failures] == [(site.url("/b"), CellTooLarge)]
+    assert "max_body" in str(raised.value)
+    assert [page.url for page in site.table.pages(site.domain)] == [site.url("/a"), site.url("/c")]
+
+
+def test_a_body_over_max_body_is_cut_and_says_so(site):
+    site.store(site.page("/a", html=b"0123456789"), site.page("/b", html=b"01234"), max_body=5)
+
+    cut, whole = site.table.get(site.url("/a")), site.table.get(site.url("/b"))
+
+    assert (cut.html, cut.truncated, cut.size) == (b"01234", True, 10)
+    assert (whole.html, whole.truncated, whole.size) == (b"01234", False, 5)
+    assert cut.digest != whole.digest
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_a_body_that_looks_like_a_compressed_one_comes_back_as_it_was(new_url, site, compression):
+    bodies = [zstandard.compress(b"inside"), b"\x28\xb5\x2f\xfd", b"plain", b""]
+    with webtable.open(new_url(), create=True, compression=compression) as table:
+        with table.writer() as writer:
+            for number, body in enumerate(bodies):
+                writer.put(site.page(f"/{number}", html=body))
+
+        assert [page.html for page in table.pages(site.domain, columns=["html"])] == bodies
+
+
+def test_a_deleted_page_is_gone_from_every_answer(site):
+    site.store(site.page("/a", html=b"1", age=900), site.page("/a", html=b"2", age=100), site.page("/b", html=b"x"))
+
+    assert site.table.delete(site.url("/a")) is True
+
+    assert site.table.get(site.url("/a")) is None
+    assert site.table.history(site.url("/a")) == []
+    assert [page.url for page in site.table.pages(site.domain)] == [site.url("/b")]
+    assert site.table.delete(site.url("/a")) is False
+
+
+def test_a_page_that_is_deleted_and_crawled_again_is_there_again(site):
+    site.store(site.page(html=b"old", age=900))
+    site.table.delete(site.url())
+    later = site.page(html=b"new", age=-60)
+    site.store(later)
+
+    page = site.table.get(site.url())
+
+    assert (page.html, page.change_count, page.changed_at) == (b"new", 0, later.fetched_at)
+    assert len(site.table.history(site.url())) == 1
+
+
+def test_titles_and_headers_that_are_no_unicode_are_made_so(site):
+    links = (Link(site.url(), "\ud800"),)
+    site.store(site.page(html=b"x", title="half \ud83d", headers={"x": "\udc80"}, outlinks=links))
+
+    page = site.table.get(site.url())
+
+    assert (page.title, page.headers, page.outlinks[0].anchor) == ("half ?", {"x": "?"}, "?")
+
+
+def test_rows_that_are_no_pages_are_not_listed(site):
+    site.store(site.page("/a", html=b"x"))
+    inlink = NewCell(b"inlinks:https://example.com/", 1_000 * int(site.now.timestamp()), b"anchor")
+    site.table.store.write(site.table.table, [Put(site.table.key.encode(site.url("/b")), [inlink])])
+
+    assert [page.url for page in site.table.pages(site.domain)] == [site.url("/a")]
+    assert site.table.get(site.url("/b")) is None

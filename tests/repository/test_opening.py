@@ -1,0 +1,220 @@
+"""Creating and opening: the layout is stored, checked and never guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+import webtable
+from webtable import Salt
+from webtable.errors import (
+    CapabilityError,
+    InvalidArgument,
+    LayoutMismatch,
+    NotAStore,
+    SchemaDrift,
+    StoreUnavailable,
+    TableNotFound,
+)
+from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
+from webtable.store import NewCell, Put, open_store
+
+
+def test_what_is_not_there_is_not_created_unasked(new_url):
+    url = new_url()
+
+    with pytest.raises(TableNotFound, match="create"):
+        webtable.open(url)
+    with pytest.raises(TableNotFound):
+        webtable.open(url)
+
+
+def test_a_table_is_opened_as_it_was_created(new_url, site):
+    url = new_url()
+    options = {"salt": Salt.url(digits=1), "names": "short", "versions": 5, "ttl": 1_000_000, "plain_columns": ()}
+    with webtable.open(url, create=True, **options) as table:
+        table.put(site.page(html=b"x"))
+
+    with webtable.open(url) as table:
+        assert table.layout == Layout.of(**options)
+        assert table.get(site.url()).html == b"x"
+        (row,) = table.store.read(table.table, [table.key.encode(site.url())])
+        assert set(row.cells) == {b"c:c", b"c:h", b"m:p", b"o:u"}
+        content = table.store.describe(table.table).schema.family("c")
+        assert (content.versions, content.ttl) == (5, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"salt": Salt.url()}, "salt: the table has 'host', asked for is 'url'"),
+        ({"salt": Salt.host(digits=3)}, "digits: the table has 2, asked for is 3"),
+        ({"names": "short"}, "names: the table has 'readable', asked for is 'short'"),
+        ({"ttl": None}, "ttl: the table has 7776000, asked for is None"),
+    ],
+)
+def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, options, shown, adapter):
+    url = new_url()
+    webtable.create(url)
+
+    for opening in (
+        lambda: webtable.open(url, **options),
+        lambda: webtable.open(url, create=True, **options),
+        lambda: webtable.create(url, **options),
+    ):
+        with pytest.raises(LayoutMismatch) as raised:
+            opening()
+        assert shown in str(raised.value)
+
+
+def test_opening_with_the_options_of_the_table_is_no_error(new_url):
+    url = new_url()
+    webtable.create(url, salt=Salt.domain(), versions=2)
+
+    with webtable.open(url, salt=Salt.domain(), versions=2) as table:
+        assert table.layout.suffix_list is not None
+
+
+def test_another_list_of_public_suffixes_is_an_error_that_says_which_to_install(new_url, monkeypatch):
+    url = new_url()
+    webtable.create(url, salt=Salt.domain())
+    monkeypatch.setattr("webtable.schema.layout.suffix_list_version", lambda: "9.9.9")
+
+    with pytest.raises(LayoutMismatch, match=r"install publicsuffixlist==\d"):
+        webtable.open(url)
+
+
+@pytest.mark.parametrize(
+    "stored", [b"{", b"{}x", b'{"format":2}', b'{"key":"web/2"}', b'{"colour":"red"}', b'{"salt":"x"}']
+)
+def test_a_layout_of_another_version_is_an_error(new_url, stored):
+    url = new_url()
+    webtable.create(url)
+    store, table = open_store(url)
+    with store:
+        store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 4_000_000_000_000, stored)])])
+
+    with pytest.raises(LayoutMismatch):
+        webtable.open(url)
+
+
+def test_creating_is_idempotent(new_url, site):
+    url = new_url()
+
+    first = webtable.create(url)
+    with webtable.open(url) as table:
+        table.put(site.page(html=b"x"))
+    second = webtable.create(url)
+
+    assert first.create
+    assert second.is_empty
+    assert str(second) == ""
+    with webtable.open(url) as table:
+        assert table.get(site.url()).html == b"x"
+
+
+def test_a_creation_that_was_cut_short_is_completed(new_url):
+    url = new_url()
+    store, table = open_store(url, create=True)
+    with store:
+        store.create_table(Layout().table_schema(table))
+
+    with pytest.raises(TableNotFound):
+        webtable.open(url)
+    assert webtable.create(url).is_empty
+    webtable.open(url).close()
+
+
+def test_regions_begin_at_the_split_points(new_url, adapter):
+    url = new_url()
+    if adapter == "hbase-thrift1":
+        with pytest.raises(CapabilityError, match="create 'web_"):
+            webtable.create(url, regions=4)
+        return
+
+    webtable.create(url, regions=4)
+
+    with webtable.open(url) as table:
+        regions = table.store.regions(table.table)
+        assert [region.keys.start for region in regions] == [b"", b"40", b"80", b"c0"]
+
+
+def test_drift_is_reported_and_applied_only_when_asked(new_url, adapter):
+    url = new_url()
+    store, table = open_store(url, create=True)
+    with store:
+        store.create_table(
+            TableSchema(table, (FamilySchema("content", versions=1), FamilySchema("metadata"), FamilySchema("other")))
+        )
+
+    with pytest.raises(SchemaDrift) as raised:
+        webtable.create(url)
+
+    assert "VERSIONS => 3" in str(raised.value)
+    assert "change family 'content': versions 1 -> 3" in str(raised.value)
+    assert "add family 'outlinks'" in str(raised.value)
+    if adapter == "hbase-thrift1":
+        with pytest.raises(CapabilityError, match="alter"):
+            webtable.create(url, apply=True)
+        return
+    webtable.create(url, apply=True)
+    assert webtable.create(url).is_empty
+    with webtable.open(url) as opened:
+        assert {family.name for family in opened.store.describe(table).schema.families} >= {"other", "inlinks"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"versions": 0}, {"ttl": 0}, {"ttl": -5}, {"names": "long"}, {"salt": "host"}, {"compression": "gzip"}, {"x": 1}],
+)
+def test_an_impossible_layout_is_refused_and_nothing_is_created(new_url, options):
+    url = new_url()
+
+    with pytest.raises(InvalidArgument):
+        webtable.create(url, **options)
+    with pytest.raises(TableNotFound):
+        webtable.open(url)
+
+
+@pytest.mark.parametrize("regions", [0, 257, -1])
+def test_an_impossible_number_of_regions_is_refused(new_url, regions):
+    with pytest.raises(InvalidArgument, match="regions"):
+        webtable.create(new_url(), regions=regions)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "sqlite:", "redis://localhost/crawl", "hbase:///crawl", "hbase://h:x/crawl", "hbase://h:99999/crawl",
+        "hbase://h/crawl?thrift=1", "hbase://h/crawl?timeout=-1", "hbase://h/crawl?pool=many",
+        "sqlite:x.db?names=short",
+    ],
+)  # fmt: skip
+def test_a_store_url_that_is_none_is_refused(url):
+    with pytest.raises(InvalidArgument, match="store"):
+        webtable.open(url)
+
+
+def test_a_gateway_that_does_not_answer_is_an_error_that_names_it():
+    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1"):
+        webtable.open("hbase://127.0.0.1:1/crawl?timeout=2")
+
+
+def test_a_file_that_is_no_store_is_an_error_that_names_it_and_stays_as_it_was(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, and longer than a header of one\n" * 100)
+    before = file.read_bytes()
+
+    with pytest.raises(NotAStore, match=r"notes\.txt"):
+        webtable.open(file, create=True)
+
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_one_file_holds_several_tables(tmp_path, site):
+    for name in ("one", "two"):
+        with webtable.open(f"sqlite:{tmp_path}/crawls.db?table={name}", create=True) as table:
+            table.put(site.page(html=name.encode()))
+
+    with webtable.open(f"sqlite:{tmp_path}/crawls.db?table=one") as table:
+        assert table.get(site.url()).html == b"one"

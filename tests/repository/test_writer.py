@@ -1,0 +1,203 @@
+"""The writer: no page is lost without a word, memory is bounded, and a crash costs what was not acknowledged."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from webtable.errors import InvalidArgument, InvalidURL, StoreRefused, StoreUnavailable, WriteFailed
+
+
+def urls_of(site):
+    return [page.url for page in site.table.pages(site.domain)]
+
+
+def test_pages_are_stored_when_the_block_ends(site):
+    with site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/b", html=b"x"))
+
+    assert writer.stored == 2
+    assert urls_of(site) == [site.url("/a"), site.url("/b")]
+
+
+def test_pages_are_stored_when_flush_returns(site):
+    with site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x"))
+        writer.flush()
+
+        assert urls_of(site) == [site.url("/a")]
+        assert writer.stored == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_exception_in_the_block_loses_no_page(site, error):
+    with pytest.raises(error), site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x"))
+        raise error
+
+    assert urls_of(site) == [site.url("/a")]
+
+
+def test_closing_the_table_flushes_its_writers(new_url, site):
+    import webtable
+
+    url = new_url()
+    table = webtable.open(url, create=True)
+    writer = table.writer()
+    writer.put(site.page("/a", html=b"x"))
+    table.close()
+
+    with webtable.open(url) as again:
+        assert again.get(site.url("/a")).html == b"x"
+    with pytest.raises(WriteFailed, match="closed"):
+        writer.put(site.page("/b"))
+
+
+@pytest.mark.parametrize("limits", [{"buffer_pages": 3}, {"buffer_bytes": 3_500}, {"max_age": 0.2}])
+def test_a_batch_goes_out_by_count_by_bytes_and_by_age(spied, site, limits):
+    written = threading.Event()
+    spied.listener = lambda call, *_: call == "write" and written.set()
+
+    with spied.site.table.writer(**{"max_age": 60, **limits}) as writer:
+        for number in range(3):
+            writer.put(site.page(f"/{number}", html=b"0123456789" * 20))
+
+        assert written.wait(10)
+
+
+def test_each_page_that_is_not_stored_is_reported_with_its_reason(spied, site):
+    spied.site.table.store.write = lambda table, puts: [
+        StoreRefused("no, not this one") if b"/bad" in put.row else None for put in puts
+    ]
+
+    with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
+        for path in ("/a", "/bad1", "/b", "/bad2"):
+            writer.put(site.page(path, html=b"x"))
+
+    assert [(failure.url, str(failure.error)) for failure in raised.value.failures] == [
+        (site.url("/bad1"), "no, not this one"), (site.url("/bad2"), "no, not this one"),
+    ]  # fmt: skip
+    assert "2 pages not stored" in str(raised.value)
+    assert writer.stored == 2
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("gone"), ValueError("a bug")])
+def test_a_store_that_fails_fails_every_page_of_the_batch(spied, site, error):
+    def fail(call, *_):
+        raise error
+
+    spied.listener = fail
+
+    with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x"))
+        writer.put(site.page("/b", html=b"x"))
+
+    assert [failure.url for failure in raised.value.failures] == [site.url("/a"), site.url("/b")]
+
+
+def test_failures_are_raised_once_and_the_writer_goes_on(spied, site):
+    with spied.site.table.writer() as writer:
+        spied.listener = lambda *_: (_ for _ in ()).throw(StoreUnavailable("gone"))
+        writer.put(site.page("/a", html=b"x"))
+        with pytest.raises(WriteFailed):
+            writer.flush()
+
+        spied.listener = lambda *_: None
+        writer.put(site.page("/b", html=b"x"))
+        writer.flush()
+
+    assert urls_of(site) == [site.url("/b")]
+
+
+def test_every_page_has_an_outcome(spied, site):
+    outcomes = []
+    spied.site.table.store.write = lambda table, puts: [StoreRefused("no") if b"/3" in p.row else None for p in puts]
+
+    with spied.site.table.writer(on_outcome=outcomes.append, buffer_pages=4) as writer:
+        for number in range(10):
+            writer.put(site.page(f"/{number}", html=b"x"))
+
+    assert [(outcome.url, outcome.error is None) for outcome in outcomes] == [
+        (site.url(f"/{number}"), number != 3) for number in range(10)
+    ]
+
+
+def test_a_slow_store_holds_the_caller_back(spied, site):
+    gate, under_way = threading.Event(), []
+    spied.listener = lambda call, table, puts: call == "write" and (under_way.append(len(puts)), gate.wait(10))
+    put = []
+
+    def crawl():
+        with spied.site.table.writer(buffer_pages=10) as writer:
+            for number in range(100):
+                writer.put(site.page(f"/{number}", html=b"x"))
+                put.append(number)
+
+    crawler = threading.Thread(target=crawl)
+    crawler.start()
+    deadline = time.monotonic() + 10
+    while not under_way and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    held_at = len(put)
+    gate.set()
+    crawler.join(30)
+
+    assert held_at < 40
+    assert len(put) == 100
+    assert len(urls_of(site)) == 100
+
+
+def test_many_threads_may_share_a_writer(site):
+    with site.table.writer(buffer_pages=25) as writer:
+        threads = [
+            threading.Thread(target=lambda t=t: [writer.put(site.page(f"/{t}/{n}", html=b"x")) for n in range(50)])
+            for t in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert len(urls_of(site)) == writer.stored == 300
+
+
+def test_a_page_that_is_refused_does_not_stop_the_others(site):
+    with site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x"))
+        with pytest.raises(InvalidURL):
+            writer.put(site.page("/b").__class__(url="ftp://example.com/"))
+        with pytest.raises(InvalidArgument):
+            writer.put("https://example.com/")
+        writer.put(site.page("/c", html=b"x"))
+
+    assert urls_of(site) == [site.url("/a"), site.url("/c")]
+
+
+@pytest.mark.parametrize("option", ["buffer_bytes", "buffer_pages", "max_age", "max_body"])
+def test_a_limit_below_one_is_refused(site, option):
+    with pytest.raises(InvalidArgument, match=option):
+        site.table.writer(**{option: 0})
+
+
+def test_an_empty_writer_writes_nothing(spied):
+    spied.listener = lambda *call: pytest.fail(f"asked {call}")
+
+    with spied.site.table.writer() as writer:
+        writer.flush()
+
+    writer.close()
+
+
+def test_a_batch_costs_one_read_and_one_write(spied, site):
+    calls = []
+    spied.listener = lambda call, *_: calls.append(call)
+
+    with spied.site.table.writer() as writer:
+        for number in range(500):
+            writer.put(site.page(f"/{number}", html=b"x"))
+
+    assert calls == ["read", "write"]

@@ -1,0 +1,122 @@
+"""Schemas, plans and layouts: values that say no to what HBase would refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey import Salt
+from webtable.schema import (
+    DEFAULT_TTL,
+    FamilySchema,
+    Layout,
+    TableSchema,
+    alter_statement,
+    create_statement,
+    plan,
+    web_columns,
+    web_table_schema,
+)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": ""}, {"name": "a:b"}, {"name": ".a"}, {"name": "a\n"}, {"versions": 0}, {"min_versions": -1},
+        {"min_versions": 2, "ttl": 5}, {"min_versions": 1}, {"ttl": 0}, {"ttl": 2**31}, {"compression": "zip"},
+        {"bloom": "COLUMN"}, {"block_encoding": "FAST"}, {"block_size": 10}, {"replication_scope": 2},
+    ],
+)  # fmt: skip
+def test_a_family_that_hbase_would_refuse_is_refused_with_the_option_named(options):
+    (option,) = [name for name in options if name != "ttl" or len(options) == 1]
+
+    with pytest.raises(InvalidArgument, match=option):
+        FamilySchema(**{"name": "f", **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"name": ""}, {"name": "a:b:c"}, {"families": ()}, {"families": (FamilySchema("f"), FamilySchema("f"))},
+        {"split_keys": (b"b", b"a")}, {"split_keys": (b"a", b"a")}, {"split_keys": (b"",)},
+    ],
+)  # fmt: skip
+def test_a_table_that_hbase_would_refuse_is_refused(options):
+    with pytest.raises(InvalidArgument):
+        TableSchema(**{"name": "t", "families": (FamilySchema("f"),), **options})
+
+
+def test_the_web_table_has_the_families_of_the_design():
+    schema = web_table_schema("crawl")
+
+    assert [(family.name, family.versions, family.ttl) for family in schema.families] == [
+        ("content", 3, 90 * 86_400), ("metadata", 1, None), ("outlinks", 2, 180 * 86_400), ("inlinks", 2, 180 * 86_400),
+    ]  # fmt: skip
+
+
+def test_without_ttl_everything_is_kept():
+    assert {family.ttl for family in web_table_schema("crawl", ttl=None).families} == {None}
+
+
+def test_short_names_are_short_everywhere():
+    short = web_columns("short")
+
+    assert [family.name for family in web_table_schema("crawl", names="short").families] == ["c", "m", "o", "i"]
+    assert (short.html, short.page, short.plain["title"]) == (b"c:h", b"m:p", b"m:t")
+    with pytest.raises(InvalidArgument, match="names='long'"):
+        web_columns("long")
+
+
+def test_a_table_as_wanted_needs_no_change():
+    schema = web_table_schema("crawl")
+
+    assert plan(schema, schema).is_empty
+    assert plan(schema, replace(schema, split_keys=(b"80",))).is_empty
+
+
+def test_a_missing_table_is_created_whole():
+    steps = plan(web_table_schema("crawl", split_keys=[b"80"]), None)
+
+    assert steps.create
+    assert str(steps) == "create table 'crawl': families content, metadata, outlinks, inlinks; 2 regions"
+    assert steps.shell() == create_statement(steps.wanted)
+
+
+def test_a_plan_names_what_differs_and_keeps_what_is_there_besides():
+    wanted = TableSchema("t", (FamilySchema("a", versions=3, ttl=60), FamilySchema("b")))
+    found = TableSchema("t", (FamilySchema("a", versions=1), FamilySchema("c")))
+
+    steps = plan(wanted, found)
+
+    assert str(steps) == (
+        "table 't': change family 'a': versions 1 -> 3, ttl 'FOREVER' -> 60\ntable 't': add family 'b'"
+    )
+    assert steps.shell().splitlines() == [alter_statement("t", family) for family in wanted.families]
+
+
+def test_options_that_could_not_be_read_back_are_not_compared():
+    wanted = TableSchema("t", (FamilySchema("a", block_size=8192),))
+
+    assert plan(wanted, TableSchema("t", (FamilySchema("a"),)), frozenset({"block_size"})).is_empty
+    assert not plan(wanted, TableSchema("t", (FamilySchema("a"),))).is_empty
+
+
+def test_the_shell_statement_spells_out_every_option():
+    family = FamilySchema("f", 3, 1, 60, "GZ", "NONE", "FAST_DIFF", 8192, True, False, 1)
+
+    assert create_statement(TableSchema("ns:t", (family,), (b"40", b"\xffx"))) == (
+        "create 'ns:t', {NAME => 'f', VERSIONS => 3, MIN_VERSIONS => 1, TTL => 60, COMPRESSION => 'GZ', "
+        "BLOOMFILTER => 'NONE', DATA_BLOCK_ENCODING => 'FAST_DIFF', BLOCKSIZE => 8192, IN_MEMORY => 'true', "
+        "BLOCKCACHE => 'false', REPLICATION_SCOPE => 1}, SPLITS => ['40', \"\\xffx\"]"
+    )
+
+
+def test_a_layout_comes_back_from_json_as_it_was():
+    layout = Layout.of(Salt.domain(digits=3), names="short", ttl=None, versions=7, plain_columns=["title"])
+
+    assert Layout.from_json("crawl", layout.to_json()) == layout
+    assert layout.suffix_list
+    assert layout.web_key().salt == Salt.domain(digits=3)
+    assert Layout().ttl == DEFAULT_TTL
