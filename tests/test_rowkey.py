@@ -206,8 +206,10 @@ def test_the_http_and_https_forms_of_a_page_are_neighbours():
 def test_the_lowest_and_the_highest_salt_are_in_the_ranges_and_in_the_regions(digits):
     key = WebKey(Salt.url(digits))
     low = next(f"https://a.com/{n}" for n in range(10**6) if key.encode(f"https://a.com/{n}").startswith(b"0" * digits))
-    high = next(f"https://a.com/{n}" for n in range(10**6) if key.encode(f"https://a.com/{n}").startswith(b"f" * digits))
-
+    low, high = (
+        next(f"https://a.com/{n}" for n in range(10**6) if key.encode(f"https://a.com/{n}").startswith(digit * digits))
+        for digit in (b"0", b"f")
+    )
     ranges = key.host_ranges("a.com")
 
     assert key.encode(low) in ranges[0]

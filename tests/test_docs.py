@@ -1,0 +1,61 @@
+"""What the docs show is true: snippets run, names exist, the CLI page is what --help says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import webtable
+
+ROOT = Path(__file__).parents[1]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+SNIPPETS = {
+    f"{document.stem}_{number}": code
+    for document in DOCS
+    for number, code in enumerate(re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL), 1)
+}
+
+
+@pytest.mark.parametrize("code", list(SNIPPETS.values()), ids=list(SNIPPETS))
+def test_a_snippet_runs_in_a_fresh_folder(code, tmp_path):
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_snippets_satisfy_the_type_checker(tmp_path):
+    for name, code in SNIPPETS.items():
+        (tmp_path / f"{name}.py").write_text(code)
+
+    mypy = [sys.executable, "-m", "mypy", "--allow-untyped-defs", str(tmp_path)]
+    run = subprocess.run(mypy, capture_output=True, text=True, cwd=ROOT)
+
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+def test_a_link_to_a_file_leads_somewhere(document):
+    links = re.findall(r"\]\(([^)#:]+)\)", document.read_text())
+
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_public_names_are_sorted_and_there():
+    assert sorted(webtable.__all__) == webtable.__all__
+    assert [name for name in webtable.__all__ if not hasattr(webtable, name)] == []
+
+
+def test_every_error_is_in_the_tree_that_opens_the_module():
+    classes = {
+        name for name, value in vars(webtable.errors).items()
+        if isinstance(value, type) and issubclass(value, webtable.WebTableError)
+    }  # fmt: skip
+    tree = re.findall(r"^[ │├└─]*(\w+)(?: {2,}|$)", webtable.errors.__doc__, re.MULTILINE)
+
+    assert sorted(tree) == sorted(classes)
