@@ -25,7 +25,7 @@ from webtable.schema import (
     "options",
     [
         {"name": ""}, {"name": "a:b"}, {"name": ".a"}, {"name": "a\n"}, {"versions": 0}, {"min_versions": -1},
-        {"min_versions": 2, "ttl": 5}, {"min_versions": 1}, {"ttl": 0}, {"ttl": 2**31}, {"compression": "zip"},
+        {"min_versions": 2, "ttl": 5}, {"ttl": 0}, {"ttl": 2**31}, {"compression": "zip"},
         {"bloom": "COLUMN"}, {"block_encoding": "FAST"}, {"block_size": 10}, {"replication_scope": 2},
     ],
 )  # fmt: skip

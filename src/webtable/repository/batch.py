@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,11 +16,17 @@ from webtable.repository.reader import PageReader
 from webtable.store import Put, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from webtable.repository.codec import PageCodec
     from webtable.rowkey import WebKey
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SLICE = 16
+"""How many pages a thread takes at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,8 @@ class BatchWriter:
     def write(self, batch: Sequence[tuple[bytes, Page]]) -> list[WebTableError | None]:
         """Store the pages of *batch* and return what became of each: None where it is stored."""
         errors: list[WebTableError | None] = [None] * len(batch)
-        planned = self._plan(list(self._workers.map(self._measured, batch)))
-        cells = list(self._workers.map(self._cells, planned))
+        planned = self._plan(self._at_once(self._measured, batch))
+        cells = self._at_once(self._cells, planned)
         puts, owners = [], []
         for plan, made in zip(planned, cells, strict=True):
             if isinstance(made, Put):
@@ -77,6 +83,11 @@ class BatchWriter:
             for owner, error in zip(owners, self._store.write(self._table, puts), strict=True):
                 errors[owner] = errors[owner] or error
         return errors
+
+    def _at_once(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        # In slices: to hand over a single page costs a thread as much as the work on a small one.
+        slices = [items[start : start + SLICE] for start in range(0, len(items), SLICE)]
+        return [result for part in self._workers.map(lambda part: list(map(work, part)), slices) for result in part]
 
     def _measured(self, entry: tuple[bytes, Page]) -> tuple[bytes, Page]:
         row, page = entry

@@ -46,7 +46,6 @@ class FamilySchema:
         require(self.versions >= 1, "versions", "at least 1")
         require(0 <= self.min_versions <= self.versions, "min_versions", "from 0 to versions")
         require(self.ttl is None or 0 < self.ttl < 2**31 - 1, "ttl", "seconds from 1 to 2147483646, or None")
-        require(self.min_versions == 0 or self.ttl is not None, "min_versions", "0 where there is no ttl")
         require(self.compression in get_args(Compression), "compression", f"one of {', '.join(get_args(Compression))}")
         require(self.bloom in get_args(Bloom), "bloom", f"one of {', '.join(get_args(Bloom))}")
         require(self.block_encoding in get_args(BlockEncoding), "block_encoding",

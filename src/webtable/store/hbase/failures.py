@@ -1,0 +1,86 @@
+"""The one place where the driver's exceptions and HBase's messages become errors of the store."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from thriftpy2.protocol.cybin.cybin import ProtocolError
+from thriftpy2.thrift import TApplicationException, TException
+from thriftpy2.transport import TTransportException
+
+from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.store.hbase.wire import thrift1, thrift2
+
+DRIVER_ERRORS: Final = (OSError, EOFError, TException, ProtocolError)
+"""What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
+
+_DECLARED: Final = (thrift1.IOError, thrift1.IllegalArgument, thrift1.AlreadyExists, thrift2.TIOError,
+                    thrift2.TIllegalArgument)
+
+# Java's names of what passes: a region that moves or is full, a server that starts, stops or is too busy.
+_PASSING: Final = re.compile(
+    "NotServingRegion|RegionTooBusy|RegionMoved|RegionOpening|RegionServerStopped|RegionServerAborted|"
+    "ServerNotRunning|ServerTooBusy|CallQueueTooBig|CallTimeout|SocketTimeout|ConnectException|"
+    "Connection(Clos|Reset|Exc)|"
+    "[Cc]onnection (refused|reset|clos)|PleaseHold|MasterNotRunning|MasterNotDiscovered|MasterStopped|"
+    "NoServerForRegion|FailedServer|StoppedRpcClient|OperationTimeout|TimeoutIOException|LeaseException|"
+    "ScannerReset|OutOfOrderScannerNext|QuotaExceeded|ThrottlingException|SafeMode|InterruptedIO")
+_EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
+
+
+def translated(exc: Exception, name: str, table: str | None, call: str) -> StoreError | TableNotFound:
+    """Return the error that *exc* means for a call to *table* on the store *name*."""
+    subject = f"{name}: table {table!r}" if table else name
+    if isinstance(exc, _DECLARED):
+        return _declared(exc, subject, table, call)
+    if isinstance(exc, TApplicationException):
+        if exc.type == TApplicationException.UNKNOWN_METHOD:
+            return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
+        return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
+    if isinstance(exc, TimeoutError):
+        return StoreUnavailable(f"{subject}: {call}: no answer in time")
+    if isinstance(exc, TTransportException):
+        return StoreUnavailable(f"{subject}: {call}: {_text(exc.message)}")
+    return StoreUnavailable(f"{subject}: {call}: {exc}")
+
+
+def _declared(exc: Any, subject: str, table: str | None, call: str) -> StoreError | TableNotFound:
+    text = _text(exc.message)
+    if table and _says_missing(text, table):
+        return TableNotFound(f"{subject} does not exist; create it first")
+    family = re.search(r"Column family (\S+) does not exist", text)
+    if family:
+        return StoreRefused(f"{subject} has no family {family[1]!r}")
+    if isinstance(exc, thrift1.AlreadyExists) or "TableExistsException" in text:
+        return StoreRefused(f"{subject} exists already")
+    if "NamespaceNotFoundException" in text and table:
+        return StoreRefused(f"{subject}: there is no such namespace; in the HBase shell: "
+                            f"create_namespace '{table.partition(':')[0]}'")
+    # A batch says that it can be repeated whatever happened to the rows in it.
+    if _PASSING.search(text) or (getattr(exc, "canRetry", False) and "DoNotRetryIOException" not in text):
+        return StoreUnavailable(f"{subject}: {call}: {_gist(text)}")
+    return StoreRefused(f"{subject}: {call}: {_gist(text)}")
+
+
+def _says_missing(text: str, table: str) -> bool:
+    """Whether the message says that the table is missing; Thrift2's is the table's name and nothing else."""
+    short = table.removeprefix("default:")
+    return ("TableNotFoundException" in text or text == short or "table does not exist" in text
+            or re.match(rf"(?:\S+: )?Failed \d+ actions?: {re.escape(short)}: \d+ times?,", text) is not None)
+
+
+def _text(message: object) -> str:
+    return message.decode(errors="replace") if isinstance(message, bytes) else str(message or "")
+
+
+def _gist(text: str) -> str:
+    r"""Return the first line of a Java message, with the last of the exceptions that it is wrapped in.
+
+    >>> _gist("org.a.BException: org.a.CException: too large\n\tat org.a.E")
+    'CException: too large'
+    """
+    rest, exception = text.partition("\n")[0].strip(), ""
+    while match := _EXCEPTION.match(rest):
+        exception, rest = match[1], rest[match.end():]
+    return ": ".join(part for part in (exception, rest) if part)

@@ -1,0 +1,128 @@
+"""The first rows of many ranges at once: one call for the ranges of each group of regions, groups side by side."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable.rowkey import KeyRange
+from webtable.store.hbase.scanning import RANGES_A_CALL, ScannerPieces, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.store.base import Row
+    from webtable.store.hbase.selection import Selection
+    from webtable.store.hbase.thrift1 import Thrift1
+    from webtable.store.hbase.thrift2 import Thrift2
+    from webtable.store.hbase.wire import Deadline
+    from webtable.store.hbase.workers import Workers
+
+_CALL_ROWS: Final = 128
+
+
+class Part(NamedTuple):
+    """The part of a range that lies in one group of regions."""
+
+    keys: KeyRange
+    owner: int
+
+
+def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[Part]]:
+    """Return the parts of *ranges* in at most *most* groups of neighbouring regions, each group in key order.
+
+    *bounds* are the first keys of the regions behind the first one. Wrong bounds cost time, never rows.
+
+    >>> [[part.keys for part in group] for group in groups_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"], 2)]
+    [[KeyRange(start=b'a', stop=b'b')], [KeyRange(start=b'b', stop=b'c'), KeyRange(start=b'd', stop=b'')]]
+    """
+    regions: dict[int, list[Part]] = {}
+    for owner, keys in enumerate(ranges):
+        if keys.is_empty():
+            continue
+        first = bisect_right(bounds, keys.start)
+        last = bisect_right(bounds, keys.stop) if keys.stop else len(bounds)
+        for region in range(first, last + 1):
+            start = max(keys.start, bounds[region - 1]) if region else keys.start
+            stop = keys.stop
+            if region < len(bounds):
+                stop = min(stop, bounds[region]) if stop else bounds[region]
+            part = Part(KeyRange(start, stop), owner)
+            if not part.keys.is_empty():
+                regions.setdefault(region, []).append(part)
+    in_order = [sorted(regions[region]) for region in sorted(regions)]
+    size = -(-len(in_order) // most) or 1
+    return [list(chain.from_iterable(in_order[at:at + size])) for at in range(0, len(in_order), size)]
+
+
+def overlap(ranges: Sequence[KeyRange]) -> bool:
+    """Whether a key is in two of *ranges*."""
+    in_order = sorted(keys for keys in ranges if not keys.is_empty())
+    return any(not a.stop or b.start < a.stop for a, b in pairwise(in_order))
+
+
+class FirstRows:
+    """One call of `first_rows` on a Thrift2 gateway."""
+
+    def __init__(self, client: Thrift2, workers: Workers, table: str, wanted: Selection, limit: int,
+                 deadline: Deadline) -> None:
+        self._client = client
+        self._workers = workers
+        self._table = table
+        self._wanted = wanted
+        self._limit = limit
+        self._deadline = deadline
+
+    def of(self, ranges: Sequence[KeyRange], bounds: Sequence[bytes], groups: int) -> list[list[Row]]:
+        """Return the first rows of each of *ranges*, which do not overlap."""
+        found: list[list[Row]] = [[] for _ in ranges]
+        parts = groups_of(ranges, bounds, groups)
+        for group, rows in zip(parts, self._workers.map(self._group, parts), strict=True):
+            for part, some in zip(group, rows, strict=True):
+                found[part.owner] += some
+        return [rows[:self._limit] for rows in found]
+
+    def _group(self, parts: list[Part]) -> list[list[Row]]:
+        """Return the first rows of each of *parts*, which are in key order."""
+        found: list[list[Row]] = [[] for _ in parts]
+        place = 0  # of the first part that is neither complete nor full
+        start = parts[0].keys.start
+        width = RANGES_A_CALL
+        while place < len(parts):
+            window = parts[place:place + width]
+            ranges = [KeyRange(start, window[0].keys.stop), *(part.keys for part in window[1:])]
+            ask = self._limit - len(found[place]) if len(window) == 1 else max(self._limit, _CALL_ROWS)
+            rows = self._client.rows(self._table, ranges, self._wanted, ask, self._deadline)
+            last = self._hand_out(rows, parts, place, found)
+            if len(rows) < ask:
+                place += len(window)
+                width = min(width * 4, RANGES_A_CALL)
+            else:
+                width = last - place + 1  # ranges with many rows: as many next time as one call was enough for
+                place, start = last, rows[-1].key + b"\x00"
+                if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
+                    place += 1
+            if place < len(parts):
+                start = max(start, parts[place].keys.start)
+        return found
+
+    def _hand_out(self, rows: list[Row], parts: list[Part], place: int, found: list[list[Row]]) -> int:
+        """Give *rows* to the parts that they are in, from *place* on, and return the part of the last one."""
+        for row in rows:
+            while place + 1 < len(parts) and parts[place].keys.stop and row.key >= parts[place].keys.stop:
+                place += 1
+            if len(found[place]) < self._limit and row.key in parts[place].keys:
+                found[place].append(row)
+        return place
+
+
+def first_rows_by_scanners(client: Thrift1, workers: Workers, table: str, ranges: Sequence[KeyRange],
+                           wanted: Selection, limit: int, deadline: Deadline) -> list[list[Row]]:
+    """Return the first rows of each of *ranges* by a scanner each, side by side."""
+    def rows(keys: KeyRange) -> list[Row]:
+        if keys.is_empty():
+            return []
+        return list(rows_of(ScannerPieces(client, table, [keys], wanted, limit, lambda: deadline), workers))
+
+    return workers.map(rows, ranges)

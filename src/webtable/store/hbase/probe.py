@@ -1,0 +1,97 @@
+"""What answers at a host and port: the gateway that is looked for, another one, or something else."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from thriftpy2.thrift import TApplicationException
+
+from webtable.errors import NotAStore, StoreUnavailable
+from webtable.store.hbase.failures import DRIVER_ERRORS
+from webtable.store.hbase.wire import Connector, Deadline, Protocol, Transport, thrift2
+
+_SECONDS: Final = 5.0
+_ELSEWHERE_SECONDS: Final = 1.5
+_WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
+    ("buffered", "binary"), ("framed", "binary"), ("buffered", "compact"), ("framed", "compact"))
+
+
+def check_gateway(connector: Connector, name: str, wanted: int, seconds: float) -> None:
+    """Return when the Thrift*wanted* service of HBase answers there.
+
+    Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` where nothing
+    answers, or something that shows no sign of what it is.
+    """
+    seconds = min(seconds, _SECONDS)
+    address = f"{connector.host}:{connector.port}"
+    try:
+        found = _service(connector, seconds)
+    except ConnectionRefusedError as exc:
+        raise StoreUnavailable(f"{name}: nothing listens at {address}; is the Thrift{wanted} gateway up?") from exc
+    except DRIVER_ERRORS as exc:
+        _explain(connector, name, seconds)
+        raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
+    if found != wanted:
+        option = (f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway" if found == 2
+                  else f"the port itself is for Thrift1: hbase://{address}, and ?thrift2= for a Thrift2 gateway")
+        raise NotAStore(f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; "
+                        f"{option}")
+
+
+def _service(connector: Connector, seconds: float) -> int:
+    """Return 1 or 2 for the service that answers; gateways before HBase 2.x are told by a method of Thrift1 alone."""
+    probe = Connector(connector.host, connector.port, transport=connector.transport, protocol=connector.protocol,
+                      service=thrift2.THBaseService)
+    deadline = Deadline(seconds)
+    connection = probe(deadline)
+    try:
+        try:
+            return int(connection.call("getThriftServerType", deadline=deadline))
+        except TApplicationException as exc:
+            if exc.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+        try:
+            connection.call("getTableNames", deadline=deadline)
+        except TApplicationException as exc:
+            if exc.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            return 2
+        except thrift2.TIOError:
+            return 1
+        return 1
+    finally:
+        connection.close()
+
+
+def _explain(connector: Connector, name: str, seconds: float) -> None:
+    """Raise `NotAStore` where the other end can be made to show what it is."""
+    address = f"{connector.host}:{connector.port}"
+    seconds = min(seconds, _ELSEWHERE_SECONDS)
+    for transport, protocol in _WAYS:
+        if (transport, protocol) == (connector.transport, connector.protocol):
+            continue
+        other = Connector(connector.host, connector.port, transport=transport, protocol=protocol, service=None)
+        try:
+            found = _service(other, seconds)
+        except DRIVER_ERRORS:
+            continue
+        options = [f"transport={transport}"] * (transport != connector.transport)
+        options += [f"protocol={protocol}"] * (protocol != connector.protocol)
+        raise NotAStore(f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
+                        f"{protocol} protocol; the URL needs ?{'&'.join(options)}")
+    greeting = _greeting(connector, seconds)
+    if greeting:
+        kind = "an HTTP server" if greeting.startswith(b"HTTP/") else "no Thrift gateway"
+        raise NotAStore(f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
+                        "HBase's Thrift gateway, 9090 unless configured otherwise")
+
+
+def _greeting(connector: Connector, seconds: float) -> bytes:
+    """Return the first bytes that the other end sends to an HTTP request; servers that speak first send theirs."""
+    try:
+        with socket.create_connection((connector.host, connector.port), timeout=seconds) as sock:
+            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            return sock.recv(100)
+    except OSError:
+        return b""

@@ -1,0 +1,193 @@
+"""Scans by pieces that each stand alone: after any error the next piece starts behind the last row that was given."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from concurrent.futures import wait
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable
+from webtable.store.hbase.gateway import repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webtable.rowkey import KeyRange
+    from webtable.store.base import Row
+    from webtable.store.hbase.selection import Selection
+    from webtable.store.hbase.thrift1 import Thrift1
+    from webtable.store.hbase.thrift2 import Thrift2
+    from webtable.store.hbase.wire import Deadline
+    from webtable.store.hbase.workers import Workers
+
+RANGES_A_CALL: Final = 1000
+FIRST_ROWS: Final = 32
+_FIRST_KEYS: Final = 1000
+_MOST_ROWS: Final = 5000
+_TARGET_BYTES: Final = 2 * 1024 * 1024
+_GROWTH: Final = 8
+_SAMPLE: Final = 32
+_IDLE_SECONDS: Final = 30.0  # below the lease of a scanner, 60 s
+_AHEAD_FROM: Final = 2
+
+
+class PieceSize:
+    """How many rows to ask for next: about 2 MB of them by what came so far, growing 8-fold at most."""
+
+    def __init__(self, keys_only: bool) -> None:
+        self.rows = _FIRST_KEYS if keys_only else FIRST_ROWS
+
+    def learn(self, rows: Sequence[Row]) -> None:
+        """Take the sizes of *rows* into account."""
+        sample = rows[::max(1, len(rows) // _SAMPLE)]
+        sizes = [sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
+                 + len(row.key) for row in sample]
+        average = max(sum(sizes) / len(sizes), max(sizes) / 16)
+        self.rows = int(min(_TARGET_BYTES / average + 1, self.rows * _GROWTH, _MOST_ROWS))
+
+
+class Pieces(ABC):
+    """The state of one scan: what is left of its ranges and of its limit."""
+
+    def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
+                 deadline: Callable[[], Deadline]) -> None:
+        self._table = table
+        self._wanted = wanted
+        self._left = list(reversed(ranges)) if wanted.reverse else list(ranges)
+        self._limit = limit
+        self._deadline = deadline
+        self._size = PieceSize(wanted.keys_only)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing more to come."""
+        return not self._left or self._limit == 0
+
+    def next(self) -> list[Row]:
+        """Return the next rows; they may be none although more are to come."""
+        ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
+        # Backwards the first row may be the one at the stop key, which is not in the range.
+        rows = self._fetch(ask + self._wanted.reverse)
+        if self._limit is not None:
+            rows = rows[:self._limit]
+            self._limit -= len(rows)
+        if rows:
+            self._size.learn(rows)
+        return rows
+
+    def close(self) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
+        """Leave nothing open."""
+
+    @abstractmethod
+    def _fetch(self, count: int) -> list[Row]:
+        """Return up to *count* rows and take them off what is left."""
+
+    def _drop_until(self, key: bytes) -> None:
+        """Take what is up to *key* off the ranges."""
+        reverse = self._wanted.reverse
+        while self._left:
+            first = self._left[0]
+            rest = first.before(key) if reverse else first.after(key)
+            if not rest.is_empty() and (not reverse or key > first.start):
+                self._left[0] = rest
+                return
+            del self._left[0]
+
+
+class StatelessPieces(Pieces):
+    """A scan by Thrift2: each piece is one call over all ranges that are left (backwards over one of them)."""
+
+    def __init__(self, client: Thrift2, *args: Any) -> None:
+        super().__init__(*args)
+        self._client = client
+
+    def _fetch(self, count: int) -> list[Row]:
+        ranges = self._left[:1 if self._wanted.reverse else RANGES_A_CALL]
+        rows = self._client.rows(self._table, ranges, self._wanted, count, self._deadline())
+        if len(rows) < count:
+            del self._left[:len(ranges)]
+        else:
+            self._drop_until(rows[-1].key)
+        return [row for row in rows if row.key in ranges[0]] if self._wanted.reverse else inside(rows, ranges)
+
+
+class ScannerPieces(Pieces):
+    """A scan by Thrift1: a scanner in the gateway, opened anew behind the last row after an error or a long rest."""
+
+    def __init__(self, client: Thrift1, *args: Any) -> None:
+        super().__init__(*args)
+        self._client = client
+        self._scanner: int | None = None
+        self._used = 0.0
+        self._pieces = 0
+
+    def close(self) -> None:
+        """Close the scanner."""
+        scanner, self._scanner = self._scanner, None
+        if scanner is not None:
+            with suppress(StoreError):  # it is gone, or the gateway is, which forgets it
+                self._client.close(self._table, scanner, self._deadline().within(2.0))
+
+    def _fetch(self, count: int) -> list[Row]:
+        deadline = self._deadline()
+        if self._pieces == 1 or time.monotonic() - self._used > _IDLE_SECONDS:
+            self.close()  # the first scanner asks the region server for no more than the first piece
+        keys = self._left[0]
+        results = repeated(lambda: self._attempt(keys, count, deadline), deadline)
+        self._pieces += 1
+        self._used = time.monotonic()
+        rows = self._client.translated(self._table, results, self._wanted, deadline)
+        if len(results) < count:
+            self.close()
+            del self._left[0]
+            self._pieces = 0
+        else:
+            self._drop_until(results[-1].row)
+        return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
+
+    def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
+        fresh = self._scanner is None
+        if self._scanner is None:
+            caching = None if self._pieces else count
+            self._scanner = self._client.open(self._table, keys, self._wanted, caching, deadline)
+        try:
+            return self._client.next(self._table, self._scanner, count, deadline)
+        except StoreError as error:
+            self._scanner = None
+            if isinstance(error, StoreRefused) and not fresh:
+                raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
+            raise
+
+
+def inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:
+    """Return the rows that are in *ranges*; a gateway that does not know the filter sends those between them too."""
+    if len(ranges) == 1:
+        return rows
+    kept = []
+    place = 0
+    for row in rows:
+        while place < len(ranges) and ranges[place].stop and row.key >= ranges[place].stop:
+            place += 1
+        if place < len(ranges) and row.key >= ranges[place].start:
+            kept.append(row)
+    return kept
+
+
+def rows_of(pieces: Pieces, workers: Workers) -> Iterator[Row]:
+    """Yield the rows of *pieces*; from the third piece on, the next one is fetched while this one is used."""
+    ahead = None
+    count = 0
+    try:
+        while ahead is not None or not pieces.done:
+            piece = pieces.next() if ahead is None else workers.result(ahead)
+            ahead = None
+            count += 1
+            if count > _AHEAD_FROM and not pieces.done and not workers.is_worker():
+                ahead = workers.submit(pieces.next)
+            yield from piece
+    finally:
+        if ahead is not None and not ahead.cancel():
+            wait([ahead])
+        pieces.close()

@@ -1,0 +1,223 @@
+"""Tables on either gateway: what there is, and changes that are believed when they are read back.
+
+HBase 1.x has `createTable` and others in its Thrift2 service as methods that succeed and do nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from webtable.errors import CapabilityError, StoreRefused, TableNotFound
+from webtable.rowkey import KeyRange
+from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
+from webtable.store.base import Region, TableDescription
+from webtable.store.hbase import schema as descriptors
+from webtable.store.hbase.wire import Deadline, thrift2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.store.hbase.gateway import Gateway
+
+
+class Tables(ABC):
+    """Table management on one gateway. Changes are sent once: a repetition would meet its own result."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._name = gateway.name
+
+    @abstractmethod
+    def names(self, deadline: Deadline) -> list[str]:
+        """Return the names of all tables, sorted."""
+
+    @abstractmethod
+    def describe(self, table: str, deadline: Deadline) -> TableDescription:
+        """Return the table as it is."""
+
+    @abstractmethod
+    def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
+        """Return the names of the table's families."""
+
+    @abstractmethod
+    def regions(self, table: str, deadline: Deadline) -> list[Region]:
+        """Return the table's regions in key order."""
+
+    @abstractmethod
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
+        """Add or change the family and check the result."""
+
+    @abstractmethod
+    def _create(self, schema: TableSchema, deadline: Deadline) -> None: ...
+
+    @abstractmethod
+    def _disable(self, table: str, deadline: Deadline) -> None: ...
+
+    @abstractmethod
+    def _delete(self, table: str, deadline: Deadline) -> None: ...
+
+    def create(self, schema: TableSchema, deadline: Deadline) -> None:
+        """Create the table and check the result."""
+        if plain_name(schema.name) in self.names(deadline):
+            raise StoreRefused(f"{self._name}: table {schema.name!r} exists already")
+        self._create(schema, deadline)
+        try:
+            different = descriptors.differences(schema, self.describe(schema.name, deadline))
+        except TableNotFound:
+            different = ["it is not there"]
+        if different:
+            raise StoreRefused(f"{self._name}: table {schema.name!r} was created, but {'; '.join(different)}. "
+                               f"In the HBase shell: {create_statement(schema)}")
+
+    def drop(self, table: str, deadline: Deadline) -> None:
+        """Remove the table and check that it is gone."""
+        if plain_name(table) not in self.names(deadline):
+            raise TableNotFound(f"{self._name}: table {table!r} does not exist")
+        self._disable(table, deadline)
+        self._delete(table, deadline)
+        if plain_name(table) in self.names(deadline):
+            raise StoreRefused(f"{self._name}: table {table!r} is still there after deleteTable. "
+                               f"In the HBase shell: disable '{table}'; drop '{table}'")
+
+    def _regions(self, table: str, found: Sequence[tuple[bytes, bytes, str]]) -> list[Region]:
+        if not found:
+            raise TableNotFound(f"{self._name}: table {table!r} does not exist; create it first")
+        return [Region(KeyRange(start, stop), server) for start, stop, server in sorted(found)]
+
+    def _splits(self, table: str, deadline: Deadline) -> tuple[bytes, ...]:
+        return tuple(region.keys.start for region in self.regions(table, deadline) if region.keys.start)
+
+
+class Tables1(Tables):
+    """Tables by HappyBase's Thrift1 client: no split keys, no change of a family, and some options unread."""
+
+    def names(self, deadline: Deadline) -> list[str]:
+        """Return the names of all tables, sorted."""
+        return sorted(name.decode() for name in self._gateway.call("getTableNames", deadline=deadline))
+
+    def describe(self, table: str, deadline: Deadline) -> TableDescription:
+        """Return the table as far as Thrift1 shows it."""
+        found = self._gateway.call("getColumnDescriptors", table.encode(), deadline=deadline, table=table)
+        families = tuple(descriptors.from_thrift1(found[name]) for name in sorted(found))
+        return TableDescription(TableSchema(table, families, self._splits(table, deadline)),
+                                descriptors.UNREAD_BY_THRIFT1)
+
+    def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
+        """Return the names of the table's families."""
+        found = self._gateway.call("getColumnDescriptors", table.encode(), deadline=deadline, table=table)
+        return frozenset(name.rstrip(b":") for name in found)
+
+    def regions(self, table: str, deadline: Deadline) -> list[Region]:
+        """Return the table's regions in key order."""
+        found = self._gateway.call("getTableRegions", table.encode(), deadline=deadline, table=table)
+        return self._regions(table, [(r.startKey, r.endKey, f"{r.serverName.decode()}:{r.port}") for r in found])
+
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:  # noqa: ARG002
+        """Raise `CapabilityError`: Thrift1 has no call for it."""
+        raise CapabilityError(f"{self._name}: table {table!r}: a Thrift1 gateway can neither add nor change a family; "
+                              f"give a Thrift2 gateway (?thrift2=9091), or run in the HBase shell: "
+                              f"{alter_statement(table, family)}")
+
+    def _create(self, schema: TableSchema, deadline: Deadline) -> None:
+        beyond = descriptors.beyond_thrift1(schema)
+        if beyond:
+            raise CapabilityError(
+                f"{self._name}: table {schema.name!r}: a Thrift1 gateway cannot set {', '.join(beyond)}; give a "
+                f"Thrift2 gateway (?thrift2=9091), or run in the HBase shell: {create_statement(schema)}")
+        families = [descriptors.to_thrift1(family) for family in schema.families]
+        self._gateway.call_once("createTable", schema.name.encode(), families, deadline=deadline, table=schema.name)
+
+    def _disable(self, table: str, deadline: Deadline) -> None:
+        if self._gateway.call("isTableEnabled", table.encode(), deadline=deadline, table=table):
+            self._gateway.call_once("disableTable", table.encode(), deadline=deadline, table=table)
+
+    def _delete(self, table: str, deadline: Deadline) -> None:
+        self._gateway.call_once("deleteTable", table.encode(), deadline=deadline, table=table)
+
+
+class Tables2(Tables):
+    """Tables by Thrift2, with everything that a schema has (without split keys where the transport is *framed*)."""
+
+    def __init__(self, gateway: Gateway, *, framed: bool) -> None:
+        super().__init__(gateway)
+        self._framed = framed
+
+    def names(self, deadline: Deadline) -> list[str]:
+        """Return the names of all tables, sorted."""
+        found = self._gateway.call("getTableNamesByPattern", None, False, deadline=deadline)
+        return sorted((name.qualifier if name.ns in (None, b"default") else name.ns + b":" + name.qualifier).decode()
+                      for name in found)
+
+    def describe(self, table: str, deadline: Deadline) -> TableDescription:
+        """Return the table."""
+        families = tuple(descriptors.from_thrift2(found) for found in self._descriptors(table, deadline))
+        return TableDescription(TableSchema(table, families, self._splits(table, deadline)))
+
+    def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
+        """Return the names of the table's families."""
+        return frozenset(found.name for found in self._descriptors(table, deadline))
+
+    def regions(self, table: str, deadline: Deadline) -> list[Region]:
+        """Return the table's regions in key order."""
+        found = self._gateway.call("getAllRegionLocations", table.encode(), deadline=deadline, table=table)
+        return self._regions(table, [
+            (location.regionInfo.startKey or b"", location.regionInfo.endKey or b"",
+             f"{location.serverName.hostName.decode()}:{location.serverName.port}")
+            for location in found if not location.regionInfo.replicaId])
+
+    def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
+        """Add the family, or change its options and leave those that `FamilySchema` does not have."""
+        found = {one.name: one for one in self._descriptors(table, deadline)}.get(family.name.encode())
+        method = "modifyColumnFamily" if found else "addColumnFamily"
+        self._gateway.call_once(method, descriptors.table_name(table), descriptors.to_thrift2(family, found),
+                                deadline=deadline, table=table)
+        there = {one.name: one for one in self.describe(table, deadline).schema.families}.get(family.name)
+        different = descriptors.family_differences(family, there, frozenset())
+        if different:
+            raise StoreRefused(f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
+                               f"In the HBase shell: {alter_statement(table, family)}")
+
+    def _descriptors(self, table: str, deadline: Deadline) -> list[Any]:
+        name = descriptors.table_name(table)
+        found = self._gateway.call("getTableDescriptor", name, deadline=deadline, table=table)
+        return sorted(found.columns or [], key=lambda family: bytes(family.name))
+
+    def _create(self, schema: TableSchema, deadline: Deadline) -> None:
+        if self._framed and schema.split_keys:
+            # It takes the whole frame for each split key (ByteBuffer.array() in HBase 2.6.1).
+            raise CapabilityError(
+                f"{self._name}: table {schema.name!r}: a framed Thrift2 gateway mistakes split keys; give a buffered "
+                f"one, or run in the HBase shell: {create_statement(schema)}")
+        namespace, colon, _ = schema.name.partition(":")
+        if colon:
+            self._require_namespace(namespace, schema.name, deadline)
+        table = thrift2.TTableDescriptor(tableName=descriptors.table_name(schema.name),
+                                         columns=[descriptors.to_thrift2(family) for family in schema.families])
+        self._gateway.call_once("createTable", table, list(schema.split_keys) or None, deadline=deadline,
+                                table=schema.name)
+
+    def _require_namespace(self, namespace: str, table: str, deadline: Deadline) -> None:
+        def there() -> bool:
+            return namespace.encode() in self._gateway.call("listNamespaces", deadline=deadline, table=table)
+
+        if there():
+            return
+        self._gateway.call_once("createNamespace", thrift2.TNamespaceDescriptor(name=namespace), deadline=deadline,
+                                table=table)
+        if not there():
+            raise StoreRefused(f"{self._name}: table {table!r}: createNamespace made no namespace {namespace!r}. "
+                               f"In the HBase shell: create_namespace '{namespace}'")
+
+    def _disable(self, table: str, deadline: Deadline) -> None:
+        name = descriptors.table_name(table)
+        if self._gateway.call("isTableEnabled", name, deadline=deadline, table=table):
+            self._gateway.call_once("disableTable", name, deadline=deadline, table=table)
+
+    def _delete(self, table: str, deadline: Deadline) -> None:
+        self._gateway.call_once("deleteTable", descriptors.table_name(table), deadline=deadline, table=table)
+
+
+def plain_name(table: str) -> str:
+    """Return the name without the namespace that every table has that names none."""
+    return table.removeprefix("default:")

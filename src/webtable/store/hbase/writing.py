@@ -1,0 +1,190 @@
+"""A write: mutations in the order that their rows need, in batches of a few megabytes, with an outcome for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from webtable.errors import StoreError, StoreRefused
+from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from webtable.store.hbase.wire import Deadline
+    from webtable.store.hbase.workers import Workers
+
+BATCH_BYTES: Final = 2 * 1024 * 1024
+"""The size of a call; measured: 1 and 2 MB are alike, 4 and 8 MB no faster, and the gateway holds several at once."""
+_BATCH_MUTATIONS: Final = 2000
+_CELL_OVERHEAD: Final = 24  # HBase's own: lengths, timestamp and type around row, family, qualifier and value
+_MAX_TIMESTAMP: Final = 2**63 - 2  # the next one is HBase's "now"
+
+
+class Client(Protocol):
+    """What a write needs of either gateway."""
+
+    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
+        """Store *puts*."""
+
+    def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
+        """Apply *deletes*."""
+
+
+class Write:
+    """One call of `write`.
+
+    *families* returns the table's families, read anew when it is given True; *frame* is the largest message that the
+    gateway takes, where it has such a limit.
+    """
+
+    def __init__(self, client: Client, workers: Workers, name: str, table: str, deadline: Deadline,
+                 families: Callable[[bool], Collection[bytes]], frame: int | None = None) -> None:
+        self._client = client
+        self._workers = workers
+        self._subject = f"{name}: table {table!r}"
+        self._table = table
+        self._deadline = deadline
+        self._families = families
+        self._frame = frame
+        self._batch_bytes = BATCH_BYTES if frame is None else min(BATCH_BYTES, frame * 3 // 4)
+        self._known = families(False)
+        self._refreshed = False
+
+    def outcomes(self, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Apply *mutations* and return what became of each."""
+        outcomes: list[StoreError | None] = [None] * len(mutations)
+        sizes = [0] * len(mutations)
+        for place, mutation in enumerate(mutations):
+            try:
+                sizes[place] = self._checked_size(mutation)
+            except StoreRefused as refusal:
+                outcomes[place] = refusal
+        good = [place for place, size in enumerate(sizes) if size]
+        for stage in stages(mutations, good):
+            self._workers.each([self._job(mutations, batch, outcomes) for batch in self._batches(stage, sizes)])
+        return outcomes
+
+    def _job(self, mutations: Sequence[Mutation], batch: list[int],
+             outcomes: list[StoreError | None]) -> Callable[[], None]:
+        return lambda: self._apply(mutations, batch, outcomes)
+
+    def _apply(self, mutations: Sequence[Mutation], batch: list[int], outcomes: list[StoreError | None]) -> None:
+        """Apply a batch; one that is refused is halved until the guilty are alone and the others stored."""
+        chosen = [mutations[place] for place in batch]
+        try:
+            if isinstance(chosen[0], Put):
+                self._client.put(self._table, chosen, self._deadline)  # type: ignore[arg-type]
+            else:
+                self._client.delete(self._table, chosen, self._deadline)  # type: ignore[arg-type]
+        except StoreRefused as refusal:
+            if len(batch) == 1:
+                outcomes[batch[0]] = StoreRefused(f"{refusal} (row {_short(chosen[0].row)})")
+                return
+            middle = len(batch) // 2
+            self._apply(mutations, batch[:middle], outcomes)
+            self._apply(mutations, batch[middle:], outcomes)
+        except StoreError as error:
+            for place in batch:
+                outcomes[place] = error
+
+    def _batches(self, stage: list[int], sizes: list[int]) -> Iterator[list[int]]:
+        batch: list[int] = []
+        total = 0
+        for place in stage:
+            if batch and (total + sizes[place] > self._batch_bytes or len(batch) == _BATCH_MUTATIONS):
+                yield batch
+                batch, total = [], 0
+            batch.append(place)
+            total += sizes[place]
+        if batch:
+            yield batch
+
+    def _checked_size(self, mutation: Mutation) -> int:
+        """Return about how many bytes the mutation takes on the wire, 0 where it has nothing to do.
+
+        Raises `StoreRefused` for what HBase would refuse without a reason, or would try in vain for minutes.
+        """
+        row = mutation.row
+        if not 0 < len(row) <= MAX_ROW_KEY:
+            raise self._refusal(row, f"a row key has 1 to {MAX_ROW_KEY} bytes, not {len(row)}")
+        if isinstance(mutation, Delete):
+            self._check_time(row, mutation.timestamp)
+            columns = mutation.columns
+            if columns is None:
+                return len(row) + 50
+            for column in columns:
+                self._check_family(row, column)
+            return sum(len(column) + 50 for column in columns) and len(row) + sum(len(c) + 50 for c in columns)
+        size = 0
+        for column, timestamp, value in mutation.cells:
+            self._check_time(row, timestamp)
+            self._check_family(row, column)
+            length = len(row) + len(column) - 1 + len(value) + _CELL_OVERHEAD
+            if length > MAX_CELL:
+                raise self._refusal(row, f"the cell {_short(column)} has {length:,} bytes with its key; "
+                                         f"HBase takes {MAX_CELL:,}")
+            size += length + 30
+        if self._frame is not None and size > self._frame - 1024:
+            raise self._refusal(row, f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
+                                     f"{self._frame:,}; a buffered one takes them")
+        return size
+
+    def _check_time(self, row: bytes, timestamp: int) -> None:
+        if not 0 <= timestamp <= _MAX_TIMESTAMP:
+            raise self._refusal(row, f"a timestamp of {timestamp} is not from 0 to {_MAX_TIMESTAMP}")
+
+    def _check_family(self, row: bytes, column: bytes) -> None:
+        family, colon, _ = column.partition(b":")
+        if family in self._known and colon:
+            return
+        if not colon:
+            raise self._refusal(row, f"a column is family:qualifier, not {_short(column)}")
+        if not self._refreshed:  # it may have been added since
+            self._known, self._refreshed = self._families(True), True
+        if family not in self._known:
+            raise self._refusal(row, f"there is no family {family.decode(errors='replace')!r}")
+
+    def _refusal(self, row: bytes, why: str) -> StoreRefused:
+        return StoreRefused(f"{self._subject}, row {_short(row)}: {why}")
+
+
+def stages(mutations: Sequence[Mutation], places: Sequence[int]) -> list[list[int]]:
+    """Return the places in groups of puts, deletes, puts, … to be applied one after another.
+
+    The order of a row's mutations stays, also where two puts write the same cell. Rows do not wait for each other,
+    so a thousand rows with a put and a delete each are two groups.
+    """
+    result: list[list[int]] = []
+    last: dict[bytes, int] = {}
+    again: dict[tuple[bytes, int], set[tuple[bytes, int]]] = {}
+    first_put: dict[tuple[bytes, int], Put] = {}
+    for place in places:
+        mutation = mutations[place]
+        row = mutation.row
+        before = last.get(row)
+        kind = 0 if isinstance(mutation, Put) else 1
+        stage = kind if before is None else before if before % 2 == kind else before + 1
+        if isinstance(mutation, Put):
+            if before == stage:
+                written = again.get((row, stage))
+                if written is None:
+                    written = again[row, stage] = _cells(first_put[row, stage])
+                cells = _cells(mutation)
+                if written.isdisjoint(cells):
+                    written |= cells
+                else:
+                    stage += 2
+            first_put.setdefault((row, stage), mutation)
+        last[row] = stage
+        while len(result) <= stage:
+            result.append([])
+        result[stage].append(place)
+    return result
+
+
+def _cells(put: Put) -> set[tuple[bytes, int]]:
+    return {(cell.column, cell.timestamp) for cell in put.cells}
+
+
+def _short(value: bytes) -> str:
+    return repr(value) if len(value) <= 100 else f"{value[:100]!r}…"

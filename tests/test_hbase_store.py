@@ -1,0 +1,687 @@
+"""The HBase adapter: what it does when a gateway fails it, by fake gateways; and what only a real HBase can show."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import happybase
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thriftpy2.protocol import TBinaryProtocol
+from thriftpy2.thrift import TProcessor
+from thriftpy2.transport import TBufferedTransport
+
+from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.rowkey import KeyRange, prefix_range, split_points
+from webtable.schema import FamilySchema, TableSchema
+from webtable.store.base import MAX_CELL, Cell, Delete, NewCell, Put, Row
+from webtable.store.hbase import HBaseStore, filters, scanning
+from webtable.store.hbase.fanout import FirstRows, groups_of
+from webtable.store.hbase.pool import Pool
+from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces, rows_of
+from webtable.store.hbase.selection import Selection
+from webtable.store.hbase.wire import Connector, Deadline, WrongReply, thrift1, thrift2
+from webtable.store.hbase.workers import Workers
+from webtable.store.hbase.writing import stages
+
+HOST = "127.0.0.1"
+
+
+# --- fake gateways ---------------------------------------------------------------------------------------------------
+
+class Server:
+    """A TCP server that hands each connection to *serve* in a thread of its own."""
+
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        self._serve = serve
+        self._listener = socket.create_server((HOST, 0))
+        self._open: list[socket.socket] = []
+        self.port: int = self._listener.getsockname()[1]
+        self.connections = 0
+        self._stopped = False
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            with suppress(OSError):
+                client, _ = self._listener.accept()
+                if self._stopped:
+                    client.close()
+                    return
+                self.connections += 1
+                self._open.append(client)
+                threading.Thread(target=self._run, args=(client,), daemon=True).start()
+
+    def _run(self, client: socket.socket) -> None:
+        with closing(client), suppress(Exception):
+            self._serve(client)
+
+    def close(self) -> None:
+        self._stopped = True
+        with suppress(OSError):
+            socket.create_connection((HOST, self.port), timeout=1).close()
+        self._thread.join(2)
+        self._listener.close()
+        for client in self._open:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+            client.close()
+
+
+class SocketStream:
+    """What a Thrift transport wants of a socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def read(self, size: int) -> bytes:
+        data = self._sock.recv(size)
+        if not data:
+            raise EOFError
+        return data
+
+    def write(self, data: bytes) -> None:
+        self._sock.sendall(data)
+
+    def flush(self) -> None:
+        pass
+
+
+def thrift_server(service: Any, handler: object) -> Server:
+    """A gateway whose answers are the methods of *handler*."""
+    def serve(client: socket.socket) -> None:
+        protocol = TBinaryProtocol(TBufferedTransport(SocketStream(client)), decode_response=False)
+        processor = TProcessor(service, handler)
+        while True:
+            processor.process(protocol, protocol)
+
+    return Server(serve)
+
+
+@pytest.fixture
+def servers() -> Iterator[list[Server]]:
+    running: list[Server] = []
+    yield running
+    for server in running:
+        server.close()
+
+
+class FakeThrift1:
+    """A gateway from before HBase 2.x: it has no getThriftServerType."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.delays: dict[int, float] = {}
+
+    def getTableNames(self) -> list[bytes]:
+        self.calls += 1
+        call = self.calls
+        time.sleep(self.delays.get(call, 0))
+        return [b"call-%d" % call]
+
+
+def fake_store(servers: list[Server], handler: FakeThrift1, **options: Any) -> HBaseStore:
+    servers.append(thrift_server(thrift1.Hbase, handler))
+    return HBaseStore(HOST, servers[-1].port, **options)
+
+
+def test_the_answer_to_a_timed_out_call_is_never_given_to_the_next_one(servers):
+    handler = FakeThrift1()
+    with fake_store(servers, handler, timeout=3.0) as store:
+        handler.delays[2] = 2.5
+
+        found = [store.tables(), store.tables(), store.tables()]
+
+    assert found == [["call-3"], ["call-4"], ["call-5"]]
+
+
+def test_a_gateway_that_hangs_ends_in_an_error_within_the_deadline(servers):
+    handler = FakeThrift1()
+    with fake_store(servers, handler, timeout=1.0) as store:
+        handler.delays = dict.fromkeys(range(2, 20), 30.0)
+        begin = time.monotonic()
+
+        with pytest.raises(StoreUnavailable, match=store.name):
+            store.tables()
+
+        assert time.monotonic() - begin < 1.5
+
+
+def test_a_gateway_that_trickles_ends_in_an_error_within_the_deadline(servers):
+    def trickle(client: socket.socket) -> None:
+        client.recv(100)
+        for _ in range(100):
+            client.sendall(b"\x80")
+            time.sleep(0.1)
+
+    servers.append(Server(trickle))
+    connect = Connector(HOST, servers[-1].port, transport="buffered", protocol="binary", service=thrift1.Hbase)
+    begin = time.monotonic()
+
+    with closing(connect(Deadline(1.0))) as connection, pytest.raises((TimeoutError, Exception)):
+        connection.call("getTableNames", deadline=Deadline(0.5))
+
+    assert time.monotonic() - begin < 1.0
+
+
+def test_a_reply_with_another_number_is_not_believed(servers):
+    def stale(client: socket.socket) -> None:
+        client.recv(1000)
+        client.sendall(struct.pack("!iI", -2147418110, 13) + b"getTableNames" + struct.pack("!i", 41) + b"\x00")
+
+    servers.append(Server(stale))
+    connect = Connector(HOST, servers[-1].port, transport="buffered", protocol="binary", service=thrift1.Hbase)
+
+    with closing(connect(Deadline(1.0))) as connection, pytest.raises(WrongReply):
+        connection.call("getTableNames", deadline=Deadline(1.0))
+
+
+def test_a_store_that_was_closed_says_so(servers):
+    store = fake_store(servers, FakeThrift1())
+    store.close()
+
+    with pytest.raises(StoreError, match="closed"):
+        store.tables()
+
+
+# --- what is at the port ---------------------------------------------------------------------------------------------
+
+def test_nothing_at_the_port_is_unavailable_and_named():
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+
+    with pytest.raises(StoreUnavailable, match=f"{HOST}:{port}"):
+        HBaseStore(HOST, port)
+
+
+def test_a_server_that_says_nothing_is_unavailable(servers):
+    servers.append(Server(lambda client: time.sleep(30)))
+
+    with pytest.raises(StoreUnavailable):
+        HBaseStore(HOST, servers[-1].port, timeout=0.2)
+
+
+def test_an_http_server_is_called_one(servers):
+    def http(client: socket.socket) -> None:
+        data = client.recv(1000)
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n" if data.startswith(b"GET") else b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    servers.append(Server(http))
+
+    with pytest.raises(NotAStore, match="HTTP server"):
+        HBaseStore(HOST, servers[-1].port, timeout=1.0)
+
+
+def test_a_thrift2_gateway_in_the_place_of_thrift1_is_told_from_it(servers):
+    servers.append(thrift_server(thrift2.THBaseService, SimpleNamespace(getThriftServerType=lambda: 2)))
+
+    with pytest.raises(NotAStore, match=rf"\?thrift2={servers[-1].port}"):
+        HBaseStore(HOST, servers[-1].port)
+
+
+def test_a_thrift1_gateway_in_the_place_of_thrift2_is_told_from_it(servers):
+    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
+
+    with pytest.raises(NotAStore, match="Thrift1 gateway answers"):
+        HBaseStore(HOST, servers[-1].port, thrift2=servers[-1].port)
+
+
+@pytest.mark.parametrize("option", [{"transport": "framed"}, {"protocol": "compact"}])
+def test_the_wrong_transport_or_protocol_is_found_out(servers, option):
+    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
+
+    with pytest.raises(NotAStore, match=r"buffered transport and the binary protocol; the URL needs \?"):
+        HBaseStore(HOST, servers[-1].port, timeout=1.0, **option)
+
+
+def test_a_create_that_does_nothing_is_found_out(servers):
+    """HBase 1.x: createTable is an empty method that succeeds."""
+    def missing(*_: Any) -> None:
+        raise thrift2.TIOError(message="pages", canRetry=False)
+
+    handler = SimpleNamespace(getThriftServerType=lambda: 2, getTableNamesByPattern=lambda *_: [],
+                              createTable=lambda *_: None, getTableDescriptor=missing)
+    servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
+    servers.append(thrift_server(thrift2.THBaseService, handler))
+    store = HBaseStore(HOST, servers[0].port, thrift2=servers[1].port)
+
+    with store, pytest.raises(StoreRefused, match=r"not there.*create 'pages'"):
+        store.create_table(TableSchema("pages", (FamilySchema("f"),)))
+
+
+# --- the pool --------------------------------------------------------------------------------------------------------
+
+class FakeConnection:
+    def __init__(self) -> None:
+        self.closed = False
+        self.quiet = True
+        self.socket = SimpleNamespace(is_quiet=lambda: self.quiet)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def pool(now: list[float]) -> Pool:
+    return Pool(lambda _: FakeConnection(), size=2, max_age=50.0, name="hbase://x", clock=lambda: now[0])
+
+
+def lent(pool: Pool) -> Any:
+    with pool.connection(Deadline(1)) as connection:
+        return connection
+
+
+def test_a_connection_is_used_again(pool):
+    assert lent(pool) is lent(pool)
+
+
+def test_a_connection_that_lay_idle_for_long_is_closed(pool, now):
+    first = lent(pool)
+    now[0] = 51.0
+
+    second = lent(pool)
+
+    assert second is not first
+    assert first.closed
+
+
+def test_a_connection_on_which_something_came_unasked_is_closed(pool):
+    first = lent(pool)
+    first.quiet = False
+
+    assert lent(pool) is not first
+    assert first.closed
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_connection_that_saw_an_exception_is_closed(pool, error):
+    with pytest.raises(error), pool.connection(Deadline(1)) as connection:
+        raise error
+
+    assert connection.closed
+    assert lent(pool) is not connection
+
+
+def test_no_more_connections_are_open_than_the_pool_has_and_the_wait_ends(pool):
+    with pool.connection(Deadline(1)), pool.connection(Deadline(1)), \
+            pytest.raises(StoreUnavailable, match="all 2 connections"), pool.connection(Deadline(0.05)):
+        pass
+
+
+def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool(pool):
+    with pool.connection(Deadline(1)) as connection:
+        pool.close()
+
+    assert connection.closed
+
+
+# --- pieces, groups and stages against a model -----------------------------------------------------------------------
+
+class ModelClient:
+    """Thrift2 over a sorted list of keys; every third call fails where it is told to."""
+
+    def __init__(self, keys: list[bytes]) -> None:
+        self.keys = sorted(keys)
+        self.asked: list[int] = []
+
+    def rows(self, table: str, ranges: list[KeyRange], wanted: Selection, limit: int, deadline: Deadline) -> list[Row]:
+        self.asked.append(limit)
+        found = [key for key in self.keys if any(key in r or (wanted.reverse and key == r.stop) for r in ranges)]
+        return [Row(key, {b"f:q": (Cell(1, key),)}) for key in (found[::-1] if wanted.reverse else found)[:limit]]
+
+
+keys = st.binary(min_size=1, max_size=2).map(lambda b: bytes(x % 4 for x in b))
+ranges = st.lists(st.tuples(keys, keys | st.just(b"")).map(lambda t: KeyRange(*t)), max_size=6)
+
+
+@given(st.sets(keys), ranges, st.none() | st.integers(1, 9), st.booleans(), st.integers(1, 3))
+def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges, limit, reverse, first_piece):
+    from webtable.rowkey import merged
+    client = ModelClient(list(stored))
+    pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(reverse=reverse), limit,
+                             lambda: Deadline(10))
+    pieces._size.rows = first_piece
+    pieces._size.learn = lambda rows: None
+
+    found = [row.key for row in rows_of(pieces, SimpleNamespace(is_worker=lambda: True))]
+
+    expected = sorted((key for key in stored if any(key in r for r in wanted_ranges)), reverse=reverse)
+    assert found == expected[:limit]
+
+
+@given(st.sets(keys), ranges, st.lists(keys, unique=True).map(sorted), st.integers(1, 4), st.integers(1, 4))
+@settings(deadline=None)
+def test_first_rows_are_the_first_of_each_range_whatever_the_regions(stored, wanted_ranges, bounds, limit, groups):
+    from webtable.store.hbase import fanout
+    apart = [r for place, r in enumerate(wanted_ranges) if not fanout.overlap([*wanted_ranges[:place], r])]
+    if fanout.overlap(apart):
+        return
+    inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items])
+    first = FirstRows(ModelClient(list(stored)), inline, "t", Selection(), limit, Deadline(10))
+
+    found = first.of(apart, bounds, groups)
+
+    assert [[row.key for row in rows] for rows in found] == [sorted(k for k in stored if k in r)[:limit] for r in apart]
+
+
+@given(ranges, st.lists(keys, unique=True).map(sorted), st.integers(1, 5))
+def test_groups_of_regions_hold_every_key_of_every_range_once(wanted_ranges, bounds, most):
+    groups = groups_of(wanted_ranges, bounds, most)
+
+    assert len(groups) <= most
+    for key in {bytes(k) for r in wanted_ranges for k in r if k} | set(bounds):
+        owners = Counter(part.owner for group in groups for part in group if key in part.keys)
+        assert owners == Counter(owner for owner, r in enumerate(wanted_ranges) if key in r)
+
+
+def put(row: bytes, timestamp: int = 1, column: bytes = b"f:q", value: bytes = b"v") -> Put:
+    return Put(row, [NewCell(column, timestamp, value)])
+
+
+def test_rows_do_not_wait_for_each_other():
+    mutations = [put(b"a"), Delete(b"a", 1), put(b"b"), Delete(b"b", 1)]
+
+    assert stages(mutations, range(4)) == [[0, 2], [1, 3]]
+
+
+def test_two_puts_of_one_cell_are_not_in_one_batch():
+    mutations = [put(b"a"), put(b"a", timestamp=2), put(b"a", value=b"w"), Delete(b"a", 1), put(b"a")]
+
+    assert [stage for stage in stages(mutations, range(5)) if stage] == [[0, 1], [2], [3], [4]]
+
+
+def test_the_bytes_of_a_filter_are_those_of_the_protocol_buffers():
+    name = b"org.apache.hadoop.hbase.filter.MultiRowRangeFilter"
+    row_range = b"\x0a\x01a\x10\x01\x1a\x01b\x20\x00"
+
+    assert filters.row_ranges([KeyRange(b"a", b"b")]) == b"\x0a\x32" + name + b"\x12\x0c\x0a\x0a" + row_range
+
+
+# --- a real HBase ----------------------------------------------------------------------------------------------------
+
+class Proxy(Server):
+    """Passes bytes on to *port*; `plan` says for each connection after how many bytes of replies to cut it, or None."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        self.plan: Callable[[], int | None] = lambda: None
+        self.cuts = 0
+        super().__init__(self._pass_on)
+
+    def _pass_on(self, client: socket.socket) -> None:
+        left = self.plan()
+        with socket.create_connection((HOST, self.target)) as gateway:
+            threading.Thread(target=self._copy, args=(client, gateway), daemon=True).start()
+            while data := gateway.recv(4096):
+                if left is not None:
+                    if len(data) > left:
+                        self.cuts += 1
+                        client.sendall(data[:left])
+                        client.shutdown(socket.SHUT_RDWR)
+                        return
+                    left -= len(data)
+                client.sendall(data)
+
+    @staticmethod
+    def _copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(4096):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def gateways(hbase_url: str) -> tuple[int, int]:
+    url = urlsplit(hbase_url)
+    return url.port or 9090, int(parse_qs(url.query)["thrift2"][0])
+
+
+@pytest.fixture(params=[pytest.param(False, id="thrift1"), pytest.param(True, id="thrift2")])
+def with_thrift2(request: pytest.FixtureRequest) -> bool:
+    return request.param
+
+
+@pytest.fixture
+def hbase(gateways: tuple[int, int], with_thrift2: bool) -> Iterator[HBaseStore]:
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1] if with_thrift2 else None) as store:
+        yield store
+
+
+@pytest.fixture
+def pages(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table of 16 regions with 4,000 rows of 500 bytes."""
+    name = f"hbase_{uuid.uuid4().hex[:12]}"
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        splits = tuple(split_points(regions=16, digits=2))
+        store.create_table(TableSchema(name, (FamilySchema("f", versions=3),), splits))
+        store.write(name, [put(key, value=bytes(500)) for key in page_keys()])
+        yield name
+        store.drop_table(name)
+
+
+def page_keys() -> list[bytes]:
+    return sorted(b"%02x:%05d" % (number * 37 % 256, number) for number in range(4000))
+
+
+@pytest.fixture
+def proxies(gateways: tuple[int, int]) -> Iterator[tuple[Proxy, Proxy]]:
+    pair = Proxy(gateways[0]), Proxy(gateways[1])
+    yield pair
+    for proxy in pair:
+        proxy.close()
+
+
+@pytest.fixture
+def through_proxies(proxies: tuple[Proxy, Proxy], with_thrift2: bool) -> Iterator[HBaseStore]:
+    second = proxies[1].port if with_thrift2 else None
+    with HBaseStore(HOST, proxies[0].port, thrift2=second, timeout=10.0) as store:
+        yield store
+
+
+def cut_every_connection(proxies: tuple[Proxy, Proxy], sizes: list[int]) -> None:
+    left = list(sizes)
+    for proxy in proxies:
+        proxy.plan = lambda: left.pop() if left else None
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_over_a_failing_network_neither_loses_nor_doubles_a_row(through_proxies, proxies, pages, reverse):
+    through_proxies.tables()
+    for pool in through_proxies._pools:
+        pool.forget_idle()
+    cut_every_connection(proxies, [0, 10, 300_000, 40_000, 5_000, 100_000])
+
+    found = [row.key for row in through_proxies.scan(pages, [KeyRange()], reverse=reverse)]
+
+    assert found == sorted(page_keys(), reverse=reverse)
+    assert sum(proxy.cuts for proxy in proxies) > 3
+
+
+@pytest.mark.hbase
+def test_a_write_over_a_failing_network_is_stored_once(through_proxies, proxies, pages):
+    through_proxies.write(pages, [put(b"zz")])
+    for pool in through_proxies._pools:
+        pool.forget_idle()
+    cut_every_connection(proxies, [0, 1, 2, 0, 3])
+    mutations = [put(b"00:%04d" % number, timestamp=number + 10, value=b"new") for number in range(300)]
+
+    outcomes = through_proxies.write(pages, mutations)
+
+    assert outcomes == [None] * 300
+    rows = through_proxies.read(pages, [mutation.row for mutation in mutations], versions=3)
+    assert [row.cells[b"f:q"] for row in rows if row] == [[Cell(n + 10, b"new")] for n in range(300)]
+
+
+@pytest.mark.hbase
+def test_first_rows_over_a_failing_network_are_complete(through_proxies, proxies, pages):
+    salts = [prefix_range(b"%02x:" % salt) for salt in range(256)]
+    cut_every_connection(proxies, [0, 100, 3_000, 20_000] * 3)
+
+    found = through_proxies.first_rows(pages, salts, 3)
+
+    expected = [[key for key in page_keys() if key in keys][:3] for keys in salts]
+    assert [[row.key for row in rows] for rows in found] == expected
+
+
+@pytest.mark.hbase
+def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
+    with HBaseStore(HOST, gateways[0]) as store:
+        pieces = ScannerPieces(store._thrift1, pages, [KeyRange()], Selection(), None, store._deadline)
+        found = pieces.next() + pieces.next()
+        with closing(happybase.Connection(HOST, gateways[0])) as other:
+            other.client.scannerClose(pieces._scanner)
+
+        while not pieces.done:
+            found += pieces.next()
+
+    assert [row.key for row in found] == page_keys()
+
+
+@pytest.mark.hbase
+def test_a_slow_consumer_costs_a_new_scanner_and_no_row(gateways, pages, monkeypatch):
+    monkeypatch.setattr(scanning, "_IDLE_SECONDS", 0.0)
+    with HBaseStore(HOST, gateways[0]) as store:
+        found = [row.key for row in store.scan(pages, [KeyRange()])]
+
+        assert found == page_keys()
+        assert store.calls["scannerOpenWithScan"] > 3
+        assert store.calls["scannerClose"] == store.calls["scannerOpenWithScan"]
+
+
+@pytest.mark.hbase
+def test_a_scan_that_is_left_closes_its_scanner(gateways, pages):
+    with HBaseStore(HOST, gateways[0]) as store:
+        for _, _row in zip(range(200), store.scan(pages, [KeyRange()]), strict=False):
+            pass
+
+        assert store.calls["scannerClose"] == store.calls["scannerOpenWithScan"]
+
+
+@pytest.mark.hbase
+def test_all_ranges_of_a_fan_out_are_one_call(gateways, pages):
+    salts = [KeyRange(b"%02x:" % salt, b"%02x:00100" % salt) for salt in range(256)]
+    expected = [key for key in page_keys() if any(key in keys for keys in salts)]
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        found = [row.key for row in store.scan(pages, salts, keys_only=True)]
+        calls = store.calls["getScannerResults"]
+        first = store.first_rows(pages, salts, 100, keys_only=True)
+
+        assert found == expected
+        assert calls == 1
+        assert [row.key for rows in first for row in rows] == expected
+        assert store.calls["getScannerResults"] - calls == len(store.describe_calls(pages, salts, each=True)) == 8
+
+
+@pytest.mark.hbase
+def test_a_reversed_scan_of_many_ranges_crosses_regions(hbase, pages):
+    salts = [prefix_range(b"%02x:00" % salt) for salt in range(0, 256, 9)]
+
+    found = [row.key for row in hbase.scan(pages, salts, reverse=True)]
+
+    assert found == [key for key in reversed(page_keys()) if any(key in keys for keys in salts)]
+
+
+@pytest.mark.hbase
+def test_the_guilty_of_a_batch_have_their_reasons_and_the_others_are_stored(hbase, pages):
+    mutations = [put(b"x1"), put(b"x2", column=b"nope:q"), put(b"x3", value=bytes(MAX_CELL)), put(b"x4", timestamp=-1),
+                 put(b"x" * 40_000), put(b"x5")]
+
+    outcomes = hbase.write(pages, mutations)
+
+    reasons = ["family 'nope'", "10,485,7", "timestamp of -1", "a row key has"]
+    assert [outcome is None for outcome in outcomes] == [True, False, False, False, False, True]
+    assert all(isinstance(o, StoreRefused) and r in str(o) for o, r in zip(outcomes[1:5], reasons, strict=True))
+    assert all(hbase.read(pages, [b"x1", b"x5"]))
+
+
+@pytest.mark.hbase
+def test_a_family_that_went_away_is_refused_by_the_gateway_row_by_row(hbase, pages):
+    hbase._families[pages] = {b"f", b"gone"}
+    mutations = [put(b"y%d" % n, column=b"gone:q" if n == 5 else b"f:q") for n in range(9)]
+
+    outcomes = hbase.write(pages, mutations)
+
+    assert [n for n, outcome in enumerate(outcomes) if outcome] == [5]
+    assert "has no family 'gone'" in str(outcomes[5])
+    assert "b'y5'" in str(outcomes[5])
+
+
+@pytest.mark.hbase
+def test_a_dropped_table_is_not_found_by_a_store_that_knew_it(hbase, gateways):
+    name = f"hbase_{uuid.uuid4().hex[:12]}"
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as other:
+        other.create_table(TableSchema(name, (FamilySchema("f"),)))
+        hbase.write(name, [put(b"a")])
+        other.drop_table(name)
+
+    with pytest.raises(TableNotFound, match=name):
+        hbase.write(name, [put(b"a")])
+    with pytest.raises(TableNotFound, match=name):
+        list(hbase.scan(name, [KeyRange()]))
+
+
+@pytest.mark.hbase
+def test_a_changed_family_keeps_the_options_that_webtable_does_not_know(gateways, pages):
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        name = thrift2.TTableName(qualifier=pages.encode())
+        gateway, deadline = store._thrift2._gateway, Deadline(20)
+        found = gateway.call("getTableDescriptor", name, deadline=deadline).columns[0]
+        found.cacheDataOnWrite = True
+        gateway.call("modifyColumnFamily", name, found, deadline=deadline)
+
+        store.set_family(pages, FamilySchema("f", versions=5, ttl=1000))
+
+        assert store.describe(pages).schema.families == (FamilySchema("f", versions=5, ttl=1000),)
+        assert gateway.call("getTableDescriptor", name, deadline=deadline).columns[0].cacheDataOnWrite
+
+
+@pytest.mark.hbase
+def test_a_table_in_a_new_namespace_brings_the_namespace(gateways):
+    name = f"ns{uuid.uuid4().hex[:8]}:pages"
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        store.create_table(TableSchema(name, (FamilySchema("f"),), (b"5",)))
+        store.write(name, [put(b"a")])
+
+        assert name in store.tables()
+        assert [row.key for row in store.scan(name, [KeyRange()])] == [b"a"]
+        store.drop_table(name)
+
+
+@pytest.mark.hbase
+def test_thrift1_says_what_to_run_where_it_has_no_call(gateways):
+    with HBaseStore(HOST, gateways[0]) as store:
+        with pytest.raises(CapabilityError, match=r"create 'x'.*SPLITS"):
+            store.create_table(TableSchema("x", (FamilySchema("f"),), (b"5",)))
+        with pytest.raises(CapabilityError, match="block_size of family 'f'"):
+            store.create_table(TableSchema("x", (FamilySchema("f", block_size=8192),)))
+        with pytest.raises(CapabilityError, match="alter 'x'"):
+            store.set_family("x", FamilySchema("f"))
+        with pytest.raises(StoreRefused, match="create_namespace 'nowhere'"):
+            store.create_table(TableSchema("nowhere:x", (FamilySchema("f"),)))
+
+
+@pytest.mark.hbase
+def test_many_threads_share_a_store(hbase, pages):
+    keys = page_keys()
+    with closing(Workers(24, "test")) as workers:
+        found = [workers.submit(lambda k=keys[n * 7]: hbase.read(pages, [k])[0].key) for n in range(400)]
+
+        assert [future.result() for future in found] == [keys[n * 7] for n in range(400)]
