@@ -1,0 +1,280 @@
+"""Make a small web of some 500 pages on a dozen hosts, crawled three times, as WARC files to try webtable on.
+
+    python examples/make_sample_web.py --out sample/
+
+writes `crawl-1.warc.gz`, `crawl-2.warc.gz` and `crawl-3.warc.gz`, 14, 7 and 0 days before `--until` (now). Between two
+crawls pages change, vanish and appear; most stay as they are. All names and addresses are reserved for documentation.
+The same `--seed` and `--until` make the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import html
+import random
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CRAWLS = 3
+DAYS_BETWEEN = 7
+
+# Where pages are, how many, and what their paths look like: subdomains, a port, an address, a name that is not ASCII,
+# and neighbours whose names begin like another's and that must never be taken for its subdomains.
+SITES = {
+    "https://example.com": (80, "/{section}/{slug}"),
+    "https://docs.example.com": (110, "/guide/{section}/{slug}.html"),
+    "https://blog.example.com": (80, "/2026/{month:02}/{slug}"),
+    "https://shop.example.com": (50, "/item?id={number}&lang=en"),
+    "https://example.com:8443": (6, "/status/{slug}"),
+    "http://example.com": (8, "/{section}/{slug}"),
+    "https://example.com.evil.example": (12, "/{slug}"),
+    "https://example.org": (40, "/{section}/{slug}/"),
+    "https://example.net": (25, "/?page={number}"),
+    "https://acme.example": (30, "/{section}/{slug}"),
+    "https://acme-shop.example": (20, "/{slug}"),
+    "https://acmes.example": (14, "/{slug}"),
+    "https://xn--bcher-kva.example": (20, "/{section}/{slug}"),
+    "http://192.0.2.10": (10, "/{slug}.htm"),
+}
+SECTIONS = ["about", "guides", "news", "people", "research", "services"]
+VOCABULARY = """
+a about above after all and archive as at be between book build by carry change clear code column come copy count
+crawl day digest each early edge evening every family far few field file find first follow for from garden give good
+great group half hand harbour have head history hold home host house idea in index is it keep key kind know land large
+last lead learn leave letter light line link list little long look make many map march mark measure mind more morning
+most mountain move much name near new next night number of old on open or order other over page paper part path people
+place plain point question range read reader region right river road row salt same scan search second see sentence set
+ship short side simple sky small some sort sound split stand star start stop store story street sun table take tell
+that the their then there thing this time to town tree turn under until up use value version view voice walk wall
+water way web week well wide wind window with word work world write year young
+"""
+WORDS = VOCABULARY.split()
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
+    "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
+)
+
+
+@dataclass(frozen=True)
+class SamplePage:
+    """A page of the sample web and what becomes of it."""
+
+    url: str
+    title: str
+    born: int
+    """The first crawl that finds it."""
+    gone: int
+    """The first crawl that does not find it any more."""
+    changes: frozenset[int]
+    """The crawls that find it changed."""
+
+    def revision(self, crawl: int) -> int:
+        """Return the crawl that found the page as it is at *crawl*."""
+        return max(c for c in {self.born, *self.changes} if c <= crawl)
+
+
+class Answer(NamedTuple):
+    """What a server says when a URL is fetched."""
+
+    status: str
+    headers: dict[str, str]
+    body: bytes = b""
+    unchanged: str | None = None
+    """How the WARC says that the body is the one from the crawl before: the name of a revisit profile."""
+
+
+class SampleWeb:
+    """The pages, and what each crawl gets when it asks for them."""
+
+    def __init__(self, seed: int, until: datetime) -> None:
+        self.seed = seed
+        self.dates = [until - timedelta(days=DAYS_BETWEEN * n) for n in reversed(range(CRAWLS))]
+        self.sites = {site: list(self._pages(site)) for site in SITES}
+        self.pages = [page for pages in self.sites.values() for page in pages]
+
+    def fetches(self, crawl: int) -> Iterator[tuple[str, Answer]]:
+        """Yield the URLs in the order of the crawl, each with its answer."""
+        for site, pages in self.sites.items():
+            yield f"{site}/robots.txt", _answer("200 OK", "text/plain", b"User-agent: *\nDisallow: /private/\n")
+            for page in pages:
+                if page.born <= crawl:
+                    yield page.url, self.answer(page, crawl)
+            yield from self._extras(site, pages)
+
+    def answer(self, page: SamplePage, crawl: int) -> Answer:
+        """Return what *page* answers to the crawl: itself, that it has not changed, or that it is gone."""
+        if crawl >= page.gone:
+            status = self._random(page.url, "gone").choice(["404 Not Found", "410 Gone"])
+            return _answer(status, "text/html; charset=utf-8", f"<title>{status}</title><h1>{status}</h1>".encode())
+        revision = page.revision(crawl)
+        body = self._html(page, revision)
+        validators = {
+            "Last-Modified": _http_date(self.dates[revision] - timedelta(hours=9)),
+            "ETag": f'"{hashlib.sha256(body).hexdigest()[:16]}"',
+        }
+        if revision == crawl:
+            return _answer("200 OK", "text/html; charset=utf-8", body, **validators)
+        if self._random(page.url, "revisit").random() < 0.5:
+            return Answer("304 Not Modified", validators, unchanged="server-not-modified")
+        headers = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body)), **validators}
+        return Answer("200 OK", headers, unchanged="identical-payload-digest")
+
+    def _extras(self, site: str, pages: list[SamplePage]) -> Iterator[tuple[str, Answer]]:
+        """Yield what a site has besides its pages: an image, redirects, and what is broken."""
+        yield f"{site}/logo.png", _answer("200 OK", "image/png", PIXEL)
+        for number, page in enumerate(pages[1:6]):
+            moved = _answer("301 Moved Permanently", "text/html", b"<title>Moved</title>", Location=page.url)
+            yield f"{site}/old/{number}", moved
+        yield f"{site}/latest", _answer("302 Found", "text/html", Location=pages[-1].url.removeprefix(site))
+        yield f"{site}/lost", _answer("404 Not Found", "text/html", b"<title>Not found</title>")
+        yield f"{site}/report", _answer("500 Internal Server Error", "text/html", b"<title>Error</title>")
+
+    def _pages(self, site: str) -> Iterator[SamplePage]:
+        count, pattern = SITES[site]
+        for number in range(count):
+            # By host and number, so the http pages of a host are twins of its first https pages.
+            chance = self._random(site.partition("://")[2], number)
+            title = " ".join(chance.sample(WORDS, 4)).capitalize()
+            slug = f"{title.lower().replace(' ', '-')}-{number}"
+            section, month = chance.choice(SECTIONS), chance.randint(1, 12)
+            born = chance.choices(range(CRAWLS), [90, 5, 5])[0] if number else 0
+            gone = chance.choices([1, 2, CRAWLS], [4, 4, 92])[0] if number else CRAWLS
+            path = pattern.format(number=number, section=section, slug=slug, month=month) if number else "/"
+            yield SamplePage(
+                url=site + path,
+                title=title if number else f"Welcome to {site.partition('://')[2]}",
+                born=born,
+                gone=max(gone, born + 1),
+                changes=frozenset(crawl for crawl in range(CRAWLS) if chance.random() < 0.25),
+            )
+
+    def _html(self, page: SamplePage, revision: int) -> bytes:
+        chance = self._random(page.url, revision)
+        site = next(site for site in SITES if page.url.startswith(f"{site}/"))
+        navigation = [(f"{site}/", "Home"), ("/latest", "Latest"), ("#text", "Skip to the text")]
+        navigation += [(other.url, other.title) for other in self.sites[site][1:7]]
+        parts = [f"<h1>{page.title}</h1>"]
+        for _ in range(chance.randint(2, 7)):
+            parts.append(f"<h2>{_sentence(chance, 3)}</h2>")
+            parts += [self._paragraph(site, chance) for _ in range(chance.randint(1, 6))]
+        return TEMPLATE.format(
+            title=html.escape(page.title),
+            navigation="\n".join(
+                f'<li><a href="{html.escape(url)}">{html.escape(text)}</a></li>' for url, text in navigation
+            ),
+            text="\n".join(parts),
+            revision=f"{self.dates[revision]:%d %B %Y}",
+        ).encode()
+
+    def _paragraph(self, site: str, chance: random.Random) -> str:
+        sentences = [_sentence(chance, chance.randint(6, 16)) + "." for _ in range(chance.randint(4, 12))]
+        links = [chance.choice(self.sites[site]).url.removeprefix(site)]
+        if chance.random() < 0.3:
+            links.append(chance.choice(self.pages).url)
+        if chance.random() < 0.05:
+            links.append(
+                chance.choice(["/lost", "/old/1", f"/never-was-{chance.randint(1, 40)}", "mailto:team@example.com"])
+            )
+        for link in links:
+            place = chance.randrange(len(sentences))
+            sentences[place] += f' <a href="{html.escape(link)}">{_sentence(chance, 3)}</a>.'
+        return f"<p>{' '.join(sentences)}</p>"
+
+    def _random(self, *parts: object) -> random.Random:
+        """Return the same chances for the same *parts*, whatever was asked before."""
+        return random.Random(f"{self.seed} {parts}")
+
+
+TEMPLATE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+</head>
+<body>
+<nav><a href="/"><img src="/logo.png" alt="Logo"></a>
+<ul>
+{navigation}
+</ul></nav>
+<main id="text">
+{text}
+</main>
+<footer>Last changed on {revision}. <a href="https://example.org/" rel="nofollow">Example</a></footer>
+</body>
+</html>
+"""
+
+
+def _sentence(chance: random.Random, length: int) -> str:
+    return " ".join(chance.choices(WORDS, k=length)).capitalize()
+
+
+def _http_date(when: datetime) -> str:
+    return format_datetime(when, usegmt=True)
+
+
+def _answer(status: str, media: str, body: bytes = b"", **headers: str) -> Answer:
+    return Answer(status, {"Content-Type": media, "Content-Length": str(len(body)), **headers}, body)
+
+
+def warc_record(url: str, answer: Answer, when: datetime) -> bytes:
+    """Return *answer* as a WARC 1.1 record in a gzip member of its own, as the standard recommends."""
+    lines = [f"HTTP/1.1 {answer.status}", f"Date: {_http_date(when)}"]
+    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+    block = "\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body
+    fields = {
+        "WARC-Type": "revisit" if answer.unchanged else "response",
+        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {when}')}>",
+        "WARC-Date": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "WARC-Target-URI": url,
+        "Content-Type": "application/http; msgtype=response",
+    }
+    if answer.unchanged:
+        fields["WARC-Profile"] = f"http://netpreserve.org/warc/1.1/revisit/{answer.unchanged}"
+        fields["WARC-Refers-To-Target-URI"] = url
+    fields["WARC-Block-Digest"] = f"sha256:{hashlib.sha256(block).hexdigest()}"
+    fields["Content-Length"] = str(len(block))
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return gzip.compress(b"WARC/1.1\r\n" + head.encode() + b"\r\n" + block + b"\r\n\r\n", mtime=0)
+
+
+def write_crawl(web: SampleWeb, crawl: int, path: Path) -> str:
+    """Write a crawl to *path*, a fetch every two seconds up to its date, and return a line that sums it up."""
+    fetches = list(web.fetches(crawl))
+    begin = web.dates[crawl] - timedelta(seconds=2 * len(fetches))
+    with path.open("wb") as file:
+        for number, (url, answer) in enumerate(fetches, start=1):
+            file.write(warc_record(url, answer, begin + timedelta(seconds=2 * number)))
+    unchanged = sum(1 for _, answer in fetches if answer.unchanged)
+    size = path.stat().st_size / 1e6
+    return (
+        f"{path}: {len(fetches)} fetches on {web.dates[crawl]:%Y-%m-%d}, {unchanged} of them unchanged, {size:.1f} MB"
+    )
+
+
+def main() -> None:
+    """Write the files and say what is in them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("sample"), help="the directory to write to (%(default)s)")
+    parser.add_argument("--until", help="the date of the newest crawl, as in 2026-03-01 or 2026-03-01T12:00 (now)")
+    parser.add_argument("--seed", type=int, default=7, help="another number makes another web (%(default)s)")
+    options = parser.parse_args()
+    until = datetime.fromisoformat(options.until) if options.until else datetime.now(UTC)
+    until = (until if until.tzinfo else until.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    options.out.mkdir(parents=True, exist_ok=True)
+    web = SampleWeb(options.seed, until)
+    for crawl in range(CRAWLS):
+        print(write_crawl(web, crawl, options.out / f"crawl-{crawl + 1}.warc.gz"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""HTTP responses as crawlers store them: the head, the dates, and the body without its encodings."""
+
+from __future__ import annotations
+
+import io
+import re
+import zlib
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import zstandard
+from fastwarc.stream_io import BrotliReader
+
+from webtable.extract import looks_like_html
+from webtable.formats.base import Damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+MAX_BODY = 1 << 28
+"""Bytes of a body, encoded or decoded, above which a record counts as damaged: it would not fit into memory twice."""
+
+_STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
+_CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_LINE_END = re.compile(rb"\r?\n")
+
+
+class Response(NamedTuple):
+    """A response taken apart; `body` is still encoded."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def parse_response(block: bytes) -> Response:
+    """Return the parts of the response *block*; interim ones (status 1xx) in front of it are passed over."""
+    while True:
+        found = _STATUS_LINE.match(block)
+        if found is None:
+            raise Damaged("it holds no HTTP response: " + (f"it begins {block[:20]!r}" if block else "it is empty"))
+        end = _HEAD_END.search(block)
+        head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
+        status = int(found[1])
+        if not (100 <= status < 200 and body.startswith(b"HTTP/")):
+            return Response(status, parse_headers(head), body)
+        block = body
+
+
+def parse_headers(head: bytes) -> dict[str, str]:
+    r"""Return the headers below the first line of *head*: names in lower case, repeated ones joined by ", ".
+
+    >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
+    {'vary': 'a, b'}
+    """
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        text = head.decode("latin-1")
+    headers: dict[str, str] = {}
+    name = ""
+    for line in text.split("\n")[1:]:
+        if line[:1] in {" ", "\t"} and name:
+            headers[name] += " " + line.strip()
+            continue
+        field, colon, value = line.partition(":")
+        name = field.strip().lower() if colon else ""
+        if name:
+            value = value.strip()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def media_type(content_type: str | None) -> tuple[str | None, str | None]:
+    """Return the media type in lower case and the charset that a Content-Type names, None for what it does not.
+
+    >>> media_type('Text/HTML; Charset="UTF-8"')
+    ('text/html', 'UTF-8')
+    """
+    found = _MEDIA_TYPE.match(content_type or "")
+    charset = _CHARSET.search(content_type or "")
+    return found[1].lower() if found else None, charset[1] if charset else None
+
+
+def http_date(value: str | None) -> datetime | None:
+    """Return the time that a header names, in UTC; None where it names none.
+
+    >>> http_date("Sun, 06 Nov 1994 08:49:37 GMT")
+    datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        parsed = parsedate_to_datetime(value or "")
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def decoded_body(response: Response, *, cut: bool = False) -> bytes:
+    """Return the body of *response* without transfer and content encodings; of one that was *cut*, what is there.
+
+    A body that begins as HTML is not encoded, whatever the headers say: many crawlers store the body decoded and the
+    headers as they came. Raises `Damaged` for a body that is not whole.
+    """
+    headers, body = response.headers, response.body
+    transfers = _encodings(headers.get("transfer-encoding"))
+    encodings = _encodings(headers.get("content-encoding")) + [name for name in transfers if name != "chunked"]
+    if not (transfers or encodings or cut) and 200 <= response.status < 300:
+        _check_length(headers, body)
+    if not body or looks_like_html(body):
+        return body
+    if "chunked" in transfers:
+        body = b"".join(_chunks(body, cut=cut))
+    for name in reversed(encodings):
+        body = _without(name, body, cut=cut)
+    return body
+
+
+def _encodings(value: str | None) -> list[str]:
+    names = [name.strip().lower() for name in (value or "").split(",")]
+    return [name for name in names if name not in {"", "identity", "none", "utf-8"}]
+
+
+def _check_length(headers: Mapping[str, str], body: bytes) -> None:
+    announced = headers.get("content-length", "").partition(",")[0]
+    if announced.isdecimal() and len(announced) < 16 and len(body) < int(announced):
+        raise Damaged(f"its body has {len(body):,} bytes where Content-Length announced {int(announced):,}")
+
+
+def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
+    """Take the chunked transfer coding off (RFC 9112, section 7.1)."""
+    at = 0
+    while True:
+        found = _CHUNK_SIZE.match(body, at)
+        if found is None:
+            break
+        size = int(found[1], 16)
+        if size == 0:
+            return
+        data = body[found.end() : found.end() + size]
+        if len(data) == size:
+            end = _LINE_END.match(body, found.end() + size)
+            at = end.end() if end else len(body)
+        if len(data) < size or (end is None and not cut):
+            if cut:
+                yield data
+                return
+            break
+        yield data
+    if not cut:
+        raise Damaged(f"its chunked body is damaged at byte {at:,}")
+
+
+def _without(name: str, body: bytes, *, cut: bool) -> bytes:
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise Damaged(f"its content encoding {name!r} is unknown")
+    parts: list[bytes] = []
+    size = 0
+    try:
+        for part in decoder(body):
+            size += len(part)
+            if size > MAX_BODY:
+                raise Damaged(f"its {name} body decodes to over {MAX_BODY:,} bytes")
+            parts.append(part)
+    except (zlib.error, zstandard.ZstdError, OSError, EOFError) as exc:
+        if not cut:
+            raise Damaged(f"its {name} body is damaged: {exc}") from exc
+    return b"".join(parts)
+
+
+def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
+    while body:
+        member = zlib.decompressobj(wbits)
+        while not member.eof:
+            part = member.decompress(body, 1 << 20)
+            body = member.unused_data if member.eof else member.unconsumed_tail
+            yield part
+            if not (part or body or member.eof):
+                raise EOFError("it ends too early")
+        if not body.startswith(b"\x1f\x8b"):
+            # What comes behind the stream is padding; browsers pass over it as well.
+            return
+
+
+def _gunzipped(body: bytes) -> Iterator[bytes]:
+    return _inflated(body, 31)
+
+
+def _undeflated(body: bytes) -> Iterator[bytes]:
+    """Undo `deflate`, which is zlib's format by RFC 9110 and raw deflate by what some servers send."""
+    is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+    return _inflated(body, 15 if is_zlib else -15)
+
+
+def _unbrotlied(body: bytes) -> Iterator[bytes]:
+    reader = BrotliReader(io.BytesIO(body))
+    while part := reader.read(1 << 20):
+        yield part
+
+
+def _unzstd(body: bytes) -> Iterator[bytes]:
+    context = zstandard.ZstdDecompressor()
+    while body:
+        frame = context.decompressobj()
+        for start in range(0, len(body), 4_096):
+            yield frame.decompress(body[start : start + 4_096])
+            if frame.eof:
+                body = frame.unused_data + body[start + 4_096 :]
+                break
+        else:
+            raise EOFError("it ends too early")
+
+
+_DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+    "gzip": _gunzipped,
+    "x-gzip": _gunzipped,
+    "deflate": _undeflated,
+    "br": _unbrotlied,
+    "zstd": _unzstd,
+}

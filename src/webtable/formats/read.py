@@ -1,0 +1,125 @@
+"""Pages out of files: opening, telling the formats apart, and what became of each record."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import msgspec
+
+from webtable.errors import FormatError, InvalidArgument
+from webtable.extract import extract as extracted
+from webtable.extract import is_html
+from webtable.formats.base import DEFAULT_TYPES, DamagedFile, ReadReport
+from webtable.formats.jsonl import read_jsonl
+from webtable.formats.stream import BLOCK, ByteStream
+from webtable.formats.warc import read_warc
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from webtable.page import Page
+
+_JSON_LINES = (".jsonl", ".ndjson")
+
+
+def read_pages(
+    source: str | Path | BinaryIO,
+    *,
+    types: Collection[str] | None = DEFAULT_TYPES,
+    report: ReadReport | None = None,
+    extract: bool = True,
+    verify_digests: bool = False,
+) -> Iterator[Page]:
+    """Return the pages of a WARC or JSON Lines file, one by one, as they are read.
+
+    `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
+    bytes. `types` are the media types that pass (None or {"*"}: all), `extract` fills in title and links where HTML
+    pages come without, `verify_digests` holds WARC blocks to their digests. `report` is kept up to date while reading.
+
+    A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
+    `FormatError` with the place and the number of good records; so does a file in neither format.
+    """
+    if isinstance(types, str):
+        raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
+    wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
+    report = ReadReport() if report is None else report
+    return _pages(source, wanted, report, with_extract=extract, verify_digests=verify_digests)
+
+
+def _pages(
+    source: str | Path | BinaryIO,
+    types: Collection[str] | None,
+    report: ReadReport,
+    *,
+    with_extract: bool,
+    verify_digests: bool,
+) -> Iterator[Page]:
+    already = report.records - report.damaged_count
+    with _opened(source) as (file, name):
+        _add_total(file, report)
+        stream = None
+        try:
+            stream = ByteStream(_blocks(file, name, report))
+            if _is_json_lines(name, stream.peek(64)):
+                pages = read_jsonl(stream, name, report, types)
+            else:
+                pages = read_warc(stream, name, report, types, verify_digests=verify_digests)
+            yield from map(_filled_in, pages) if with_extract else pages
+        except DamagedFile as exc:
+            offset = exc.offset if exc.offset is not None else stream.mark if stream else 0
+            count = report.records - report.damaged_count - already
+            raise FormatError(f"{name}, byte {offset:,}, after {count:,} good records: {exc}") from exc
+
+
+@contextmanager
+def _opened(source: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
+    if source == "-":
+        yield sys.stdin.buffer, "standard input"
+    elif isinstance(source, (str, Path)):
+        with Path(source).open("rb") as file:
+            yield file, str(source)
+    else:
+        yield source, str(getattr(source, "name", "the open file"))
+
+
+def _add_total(file: BinaryIO, report: ReadReport) -> None:
+    try:
+        total = os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError):
+        return
+    if total:
+        report.total_bytes = (report.total_bytes or 0) + total
+
+
+def _blocks(file: BinaryIO, name: str, report: ReadReport) -> Iterator[bytes]:
+    while block := file.read(BLOCK):
+        if not isinstance(block, bytes):
+            raise InvalidArgument(f"source={name!r} gives {type(block).__name__}: open it in binary mode")
+        report.bytes_read += len(block)
+        yield block
+
+
+def _is_json_lines(name: str, start: bytes) -> bool:
+    """Whether the file is JSON Lines: by its first bytes, or by its name where those say nothing."""
+    if start.startswith(b"WARC/"):
+        return False
+    stem = name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".lz4")
+    return stem.endswith(_JSON_LINES) or start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
+
+
+def _filled_in(page: Page) -> Page:
+    """Return *page* with its title and links, if it is an HTML page that came without."""
+    if page.html is None or page.outlinks is not None or not _holds_html(page.content_type, page.html):
+        return page
+    found = extracted(page.html, page.url, page.charset)
+    return msgspec.structs.replace(
+        page, title=page.title or found.title, outlinks=found.outlinks, charset=page.charset or found.charset
+    )
+
+
+def _holds_html(content_type: str | None, body: bytes) -> bool:
+    return is_html(content_type) if content_type is not None else body[:512].lstrip().startswith(b"<")

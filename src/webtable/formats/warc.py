@@ -1,0 +1,229 @@
+"""Pages out of WARC files (ISO 28500, WARC 1.0 and 1.1)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable.errors import InvalidURL
+from webtable.extract import codec_name, looks_like_html
+from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, ReadReport, check_type
+from webtable.formats.http import MAX_BODY, Response, decoded_body, http_date, media_type, parse_headers, parse_response
+from webtable.page import Page
+from webtable.rowkey import canonical_url, join_url
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from webtable.formats.stream import ByteStream
+
+_MAX_HEAD = 1 << 16
+# So much of a large record is read before it is clear whether it passes; of a film, the rest is passed over.
+_PROBE = 1 << 20
+_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+_PAGE_KINDS = frozenset({"response", "resource", "revisit"})
+_DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
+_SEPARATOR = b"\r\n\r\n"
+
+
+class _Record(NamedTuple):
+    offset: int
+    headers: dict[str, str]
+    length: int
+
+    @property
+    def kind(self) -> str:
+        return self.headers.get("warc-type", "unknown").lower()
+
+    @property
+    def url(self) -> str:
+        # Some writers put the URI in <>, as the grammar of WARC 1.0 says.
+        return self.headers.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+
+
+def read_warc(
+    stream: ByteStream, source: str, report: ReadReport, types: Collection[str] | None, *, verify_digests: bool = False
+) -> Iterator[Page]:
+    """Yield the pages of a WARC file; raises `DamagedFile` where the file cannot be read further.
+
+    A page is handed out when its record is there to the last byte and, if its gzip or zstd member ends with it (as it
+    does in every .warc.gz that is written by the book), when the member's checksum is right.
+    """
+    is_first = True
+    while (record := _next_record(stream, is_first=is_first)) is not None:
+        is_first = False
+        page = None
+        try:
+            block = _block(stream, record, types)
+            if verify_digests:
+                _verify(record, block)
+            page = _page(record, block, types)
+        except LeftOut as what:
+            report.left_out[str(what)] += 1
+        except (Damaged, InvalidURL) as reason:
+            report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)))
+        report.records += 1
+        if page is not None:
+            report.pages += 1
+            yield page
+
+
+def _next_record(stream: ByteStream, *, is_first: bool) -> _Record | None:
+    """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
+    gap = b""
+    while (ahead := stream.peek(4)) and ahead[0] in _SEPARATOR:
+        gap += stream.read(4 if ahead == _SEPARATOR else 1)
+    stream.mark, start = stream.offset, stream.peek(16)
+    if not start:
+        if not (is_first or gap.endswith((_SEPARATOR, b"\n\n"))):
+            raise DamagedFile("the file ends before the empty lines that close a record")
+        return None
+    if not start.startswith(b"WARC/"):
+        what = (
+            "it is no WARC file (nor JSON Lines), but begins" if is_first else "no record begins where one should, but"
+        )
+        raise DamagedFile(f"{what} with {start!r}")
+    head = stream.read_to(_SEPARATOR, _MAX_HEAD)
+    headers = parse_headers(head.removesuffix(_SEPARATOR))
+    length = headers.get("content-length", "")
+    if not head.endswith(_SEPARATOR):
+        raise DamagedFile("the file ends inside the header of a record")
+    if not (length.isascii() and length.isdecimal() and len(length) < 16):
+        raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
+    return _Record(stream.mark, headers, int(length))
+
+
+def _block(stream: ByteStream, record: _Record, types: Collection[str] | None) -> bytes:
+    """Take the block of *record*; one that is left out is passed over without being held in memory."""
+    try:
+        _check_kind(record)
+        if record.length > _PROBE and record.kind != "resource":
+            media, _ = media_type(parse_response(stream.peek(_PROBE)).headers.get("content-type"))
+            if media is not None:
+                check_type(types, media)
+        if record.length > MAX_BODY:
+            raise Damaged(f"its {record.length:,} bytes are over the {MAX_BODY:,} that a record may have")
+    except (Damaged, LeftOut):
+        stream.skip(record.length)
+        stream.settle(len(_SEPARATOR))
+        raise
+    block = stream.read(record.length)
+    stream.settle(len(_SEPARATOR))
+    return block
+
+
+def _check_kind(record: _Record) -> None:
+    if record.kind not in _PAGE_KINDS:
+        raise LeftOut(record.kind)
+    if not record.url:
+        raise Damaged("it has no WARC-Target-URI")
+    scheme = record.url.partition(":")[0].lower()
+    if scheme not in {"http", "https"}:
+        raise LeftOut(scheme)
+    if "warc-segment-number" in record.headers:
+        raise Damaged("it is one of several segments, and those are not put together")
+
+
+def _page(record: _Record, block: bytes, types: Collection[str] | None) -> Page:
+    url = canonical_url(record.url)
+    response = _response(record, block)
+    headers, status = response.headers, response.status
+    same_as = _same_as(record, url, status)
+    cut = same_as is None and "warc-truncated" in record.headers
+    media, charset = media_type(headers.get("content-type"))
+    if same_as is None:
+        body, media = _body(types, response, media, cut=cut)
+    else:
+        body = None
+        if media is not None:
+            check_type(types, media)
+    return Page(
+        url=url,
+        html=body,
+        status_code=status,
+        content_type=media,
+        charset=codec_name(charset),
+        headers=headers,
+        fetched_at=_fetched_at(record),
+        last_modified=http_date(headers.get("last-modified")) if "last-modified" in headers else None,
+        etag=headers.get("etag"),
+        truncated=cut,
+        redirect_to=_redirect(url, status, headers.get("location")),
+        same_as=same_as,
+    )
+
+
+def _body(
+    types: Collection[str] | None, response: Response, media: str | None, *, cut: bool
+) -> tuple[bytes, str | None]:
+    """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.
+
+    Redirects and errors without a body pass whatever their type; a body without a type is HTML if it looks like it.
+    """
+    if not response.body and not 200 <= response.status < 300:
+        return b"", media
+    if media is not None:
+        check_type(types, media)
+        return decoded_body(response, cut=cut), media
+    body = decoded_body(response, cut=cut)
+    found = "text/html" if looks_like_html(body) else None
+    check_type(types, found or "unknown")
+    return body, found
+
+
+def _response(record: _Record, block: bytes) -> Response:
+    """Return the response of *record*; that of a resource, which has none, and of a bare revisit is made up."""
+    if record.kind == "resource":
+        media = record.headers.get("content-type")
+        return Response(200, {"content-type": media} if media else {}, block)
+    if record.kind == "revisit" and not block.strip():
+        return Response(304 if _not_modified(record) else 200, {}, b"")
+    return parse_response(block)
+
+
+def _not_modified(record: _Record) -> bool:
+    return "server-not-modified" in record.headers.get("warc-profile", "")
+
+
+def _same_as(record: _Record, url: str, status: int) -> str | None:
+    """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), or None where it has its own."""
+    if status == 304 or _not_modified(record):
+        return url
+    if record.kind != "revisit":
+        return None
+    try:
+        return canonical_url(record.headers["warc-refers-to-target-uri"].removeprefix("<").removesuffix(">"))
+    except (KeyError, InvalidURL):
+        return url
+
+
+def _fetched_at(record: _Record) -> datetime:
+    value = record.headers.get("warc-date", "")
+    try:
+        parsed = datetime.fromisoformat(value)
+        parsed = parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, OverflowError) as exc:
+        raise Damaged(f"its WARC-Date {value!r} is no date") from exc
+    return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
+
+
+def _redirect(url: str, status: int, location: str | None) -> str | None:
+    if status not in _REDIRECTS or not location:
+        return None
+    try:
+        return join_url(url, location)
+    except InvalidURL:
+        return None
+
+
+def _verify(record: _Record, block: bytes) -> None:
+    """Hold *block* to its WARC-Block-Digest, unless it has none or of an unknown kind (section 5.8 of WARC 1.1)."""
+    algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
+    name = algorithm.lower().replace("-", "")
+    if name not in _DIGESTS:
+        return
+    digest = hashlib.new(name, block, usedforsecurity=False)
+    if expected.lower() != digest.hexdigest() and expected.upper() != base64.b32encode(digest.digest()).decode():
+        raise Damaged(f"its block is not what its {algorithm} digest says")

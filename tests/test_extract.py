@@ -1,0 +1,204 @@
+"""Titles, links and charsets of HTML, good and bad."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webtable.extract import MAX_ANCHOR, MAX_TITLE, extract, is_html, looks_like_html
+from webtable.page import Link
+
+URL = "https://example.com/docs/intro?page=1"
+
+
+def links(html: str, url: str = URL) -> list[Link]:
+    return list(extract(html.encode(), url).outlinks)
+
+
+def urls(html: str, url: str = URL) -> list[str]:
+    return [link.url for link in links(html, url)]
+
+
+@pytest.mark.parametrize(
+    ("html", "title"),
+    [
+        ("<title> A\n  long \t title </title>", "A long title"),
+        ("<title>&lt;Tom &amp; Jerry&gt;</title>", "<Tom & Jerry>"),
+        ("<title>  </title><p>text", None),
+        ("<p>no title", None),
+        ("", None),
+        (f"<title>{'x' * 5_000}</title>", "x" * MAX_TITLE),
+    ],
+)
+def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(html, title):
+    assert extract(html.encode(), URL).title == title
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        ("other", "https://example.com/docs/other"),
+        ("../up/./x", "https://example.com/up/x"),
+        ("/root#part", "https://example.com/root"),
+        ("?page=2", "https://example.com/docs/intro?page=2"),
+        (" \n?page=2 ", "https://example.com/docs/intro?page=2"),
+        ("//Other.Example:443/a", "https://other.example/a"),
+        ("HTTP://Bücher.example:80", "http://xn--bcher-kva.example/"),
+        ("https://user:secret@example.org/x", "https://example.org/x"),
+        ("a b&amp;c", "https://example.com/docs/a%20b&c"),
+        ("", URL),
+    ],
+)
+def test_a_link_is_absolute_and_canonical(href, target):
+    assert urls(f'<a href="{href}">x</a>') == [target]
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        *(
+            "#top",
+            " #top",
+            "mailto:a@example.com",
+            "JavaScript:void(0)",
+            "data:text/html,x",
+            "tel:1",
+            "ftp://example.com/",
+        ),
+        *("http://[", "https://exa mple.com/", "https://example.com:99999/", "x" * 20_000),
+    ],
+)
+def test_what_leads_to_no_page_is_left_out(href):
+    assert links(f'<a href="{href}">x</a>') == []
+
+
+def test_links_are_in_document_order_one_for_each_url_with_the_first_anchor_that_is_not_empty():
+    html = """<a href=b rel="NoFollow  ugc"><img src=i></a> <a href=a>  to\n <b>A</b> </a> <a href=b#x>to B</a>
+              <map><area href=c alt="to C"></map> <a href=b>late</a> <a name=x>no link</a>"""
+
+    found = links(html)
+
+    assert found == [
+        Link("https://example.com/docs/b", "to B", "nofollow ugc"),
+        Link("https://example.com/docs/a", "to A", ""),
+        Link("https://example.com/docs/c", "to C", ""),
+    ]
+
+
+def test_an_image_speaks_for_a_link_without_text():
+    [link] = links('<a href=a> <img alt=""><img src=i alt=" Our\n logo "></a>')
+
+    assert link.anchor == "Our logo"
+
+
+def test_the_anchor_of_an_unclosed_link_is_bounded():
+    [link] = links("<a href=a>" + "word " * 100_000)
+
+    assert len(link.anchor) <= MAX_ANCHOR
+    assert link.anchor.startswith("word word")
+
+
+@pytest.mark.parametrize(
+    ("base", "target"),
+    [
+        ("https://other.example/dir/", "https://other.example/dir/x"),
+        ("/dir/page", "https://example.com/dir/x"),
+        ("javascript:1", "https://example.com/docs/x"),
+        ("http://[", "https://example.com/docs/x"),
+    ],
+)
+def test_base_href_is_respected_where_it_is_a_page(base, target):
+    assert urls(f"<base target=_top><base href='{base}'><base href=/ignored/><a href=x>x</a>") == [target]
+
+
+def test_pages_of_one_directory_keep_their_own_queries():
+    html = '<a href="?n=1">1</a><a href="x">x</a>'
+
+    assert urls(html, "https://example.com/d/a") == ["https://example.com/d/a?n=1", "https://example.com/d/x"]
+    assert urls(html, "https://example.com/d/b?q=/e/") == ["https://example.com/d/b?n=1", "https://example.com/d/x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "announced", "charset"),
+    [
+        ("<title>né</title>".encode(), None, "utf-8"),
+        ("<title>né</title>".encode("latin-1"), "ISO-8859-1", "cp1252"),
+        ("<meta charset=windows-1251><title>мир</title>".encode("cp1251"), None, "cp1251"),
+        ("<title>мир</title><meta charset=koi8-r>".encode(), "utf-8", "utf-8"),
+        (
+            "<meta http-equiv=content-type content='text/html; charset=Shift_JIS'>日本".encode("shift_jis"),
+            "bogus",
+            "shift_jis",
+        ),
+        ("<!-- <meta charset=koi8-r> --><title>né</title>".encode(), None, "utf-8"),
+        (b"<meta charset=utf-16><title>x</title>", None, "utf-8"),
+        ("\ufeff<title>né</title>".encode("utf-16-le"), "utf-8", "utf-16-le"),
+        ("\ufeff<title>né</title>".encode(), "latin-1", "utf-8"),
+        ("<title>Сегодня хорошая погода в Москве</title>".encode("cp1251"), None, "cp1251"),
+        (b'<?xml version="1.0" encoding="iso-8859-2"?><html/>', None, "iso8859-2"),
+    ],
+)
+def test_the_charset_is_found_as_a_browser_finds_it(body, announced, charset):
+    found = extract(body, URL, announced)
+
+    assert found.charset == charset
+    assert found.title is None or found.title in body.decode(charset)
+
+
+@settings(deadline=None)
+@given(
+    st.binary() | st.text(alphabet="<a href=/'\">! -&#;x\0\n\ud83dé").map(lambda text: text.encode("utf-8", "ignore"))
+)
+def test_no_bytes_are_bad_enough_for_an_error(body):
+    found = extract(body + b"<a href=/end>end</a>" + body, URL)
+
+    assert all(link.url.startswith(("http://", "https://")) for link in found.outlinks)
+
+
+@pytest.mark.parametrize("url", ["", "no url", "http://["])
+def test_a_page_without_a_good_url_still_gives_its_absolute_links(url):
+    assert urls("<a href=https://example.org/>x</a><a href=y>y</a>", url) == ["https://example.org/"]
+
+
+def test_ten_thousand_links_take_no_more_than_their_share_of_time():
+    html = "".join(f"<p><a href=/{n}>{n}</a>" for n in range(10_000))
+
+    started = time.process_time()
+    found = links(html)
+
+    assert len(found) == 10_000
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("media", "answer"),
+    [
+        ("text/html", True),
+        ("Application/XHTML+xml; charset=x", True),
+        ("text/plain", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_html_and_xhtml_are_html(media, answer):
+    assert is_html(media) is answer
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (b"\xef\xbb\xbf \n<!DOCTYPE HTML>", True),
+        (b"<html>", True),
+        (b"<!-- x -->", True),
+        (b"<?xml version='1.0'?>\n<!DOCTYPE html>", True),
+        (b"<?xml version='1.0'?><rss>", False),
+        (b"<article>", False),
+        (b"\x1f\x8b", False),
+        (b"", False),
+    ],
+)
+def test_html_is_known_by_how_it_begins(body, answer):
+    assert looks_like_html(body) is answer

@@ -1,0 +1,169 @@
+"""JSON Lines: every page comes back as it was, and a bad line costs only itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webtable.errors import FormatError, UnknownColumn
+from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
+from webtable.page import Link, Page
+
+FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
+times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5, minutes=-30))]))
+counts = st.integers(0, 2**53)
+pages = st.builds(
+    Page,
+    url=st.from_regex(r"https?://[a-z]{1,8}\.example/[a-z0-9?]{0,9}", fullmatch=True),
+    html=st.none() | st.binary() | st.text().map(str.encode),
+    title=st.none() | st.text(),
+    status_code=st.integers(100, 599),
+    content_type=st.none() | st.sampled_from(["text/html", "text/plain", "image/png"]),
+    charset=st.none() | st.text(),
+    headers=st.dictionaries(st.text(), st.text()),
+    fetched_at=times,
+    last_modified=st.none() | times,
+    etag=st.none() | st.text(),
+    digest=st.none() | st.text(),
+    size=st.none() | counts,
+    truncated=st.booleans(),
+    redirect_to=st.none() | st.text(),
+    changed_at=st.none() | times,
+    change_count=counts,
+    content_at=st.none() | times,
+    outlink_count=st.none() | counts,
+    outlinks=st.none() | st.lists(st.builds(Link, st.text(), st.text(), st.text())).map(tuple),
+    same_as=st.none() | st.text(),
+)
+
+
+def read(data: bytes, **options):
+    report = ReadReport()
+    return list(read_pages(io.BytesIO(data), report=report, **options)), report
+
+
+@settings(deadline=None)
+@given(st.lists(pages, max_size=4))
+def test_pages_come_back_as_they_were_written(written):
+    out = io.BytesIO()
+
+    count = write_pages(written, out)
+    found, report = read(out.getvalue(), types=None, extract=False)
+
+    assert found == written
+    assert count == report.pages == len(written)
+    assert report.damaged_count == 0
+
+
+def test_a_line_is_readable_json():
+    page = Page(
+        url="https://example.com/",
+        html="<p>né".encode(),
+        outlinks=(Link("https://a.example/", "A"),),
+        fetched_at=FETCHED,
+    )
+
+    line = json.loads(page_to_json(page))
+
+    assert line == {
+        "url": "https://example.com/",
+        "html": "<p>né",
+        "fetched_at": "2026-03-01T10:20:30.123000Z",
+        "outlinks": [["https://a.example/", "A", ""]],
+    }
+
+
+def test_chosen_fields_are_all_there_and_no_others():
+    page = Page(url="https://example.com/", html=b"\xff", fetched_at=FETCHED)
+
+    line = json.loads(page_to_json(page, ["html", "title", "url"]))
+
+    assert list(line.items()) == [("html_base64", "/w=="), ("title", None), ("url", "https://example.com/")]
+
+
+def test_a_field_that_a_page_does_not_have_is_refused_before_anything_is_written():
+    out = io.BytesIO()
+
+    with pytest.raises(UnknownColumn, match="'tilte'"):
+        write_pages([], out, ["tilte"])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"not json", "malformed"),
+        (b'{"html": "x"}', "url"),
+        (b'{"url": "no url"}', "no URL"),
+        (b'{"url": "https://example.com/", "status_code": "200"}', "status_code"),
+        (b'{"url": "https://example.com/", "fetched_at": "2026-01-01T00:00:00"}', "time zone"),
+        (b'{"url": "https://example.com/", "html_base64": "?"}', "html_base64"),
+        (b'{"url": "https://example.com/", "title": "\xff"}', ""),
+        (b"[]", "object"),
+    ],
+)
+def test_a_bad_line_is_named_by_its_number_and_skipped(line, reason):
+    good = b'{"url": "https://example.com/", "html": "<title>T</title>"}'
+
+    found, report = read(b"\n".join([good, b"", line, good]))
+
+    assert [page.title for page in found] == ["T", "T"]
+    [damaged] = report.damaged
+    assert (damaged.offset, damaged.unit) == (3, "line")
+    assert reason in damaged.reason
+
+
+def test_unknown_fields_are_ignored_and_counted():
+    found, report = read(
+        b'{"url": "https://example.com/", "crawler": "x"}\n{"url": "https://example.com/", "crawler": 1}'
+    )
+
+    assert len(found) == 2
+    assert report.unknown_fields == {"crawler": 2}
+
+
+def test_title_and_links_are_filled_in_where_they_are_missing():
+    body = '"html": "<title>Found</title><a href=/x>x</a>"'
+    data = f'{{"url": "https://example.com/", {body}}}\n{{"url": "https://example.com/", "title": "Given", {body}}}'
+
+    found, _ = read(data.encode())
+
+    assert [(page.title, len(page.outlinks)) for page in found] == [("Found", 1), ("Given", 1)]
+
+
+def test_other_types_are_left_out_unless_asked_for():
+    data = b'{"url": "https://example.com/", "content_type": "image/png; q=1"}'
+
+    found, report = read(data)
+
+    assert found == []
+    assert report.left_out == {"image/png": 1}
+    assert len(read(data, types={"*"})[0]) == 1
+
+
+def test_a_cut_gzip_file_gives_its_lines_and_then_an_error(tmp_path):
+    path = tmp_path / "pages.jsonl.gz"
+    lines = b"".join(b'{"url": "https://example.com/%d"}\n' % n for n in range(3))
+    path.write_bytes(gzip.compress(lines) + gzip.compress(lines)[:-9])
+
+    found = []
+    with pytest.raises(FormatError, match=r"pages\.jsonl\.gz.*ends inside a gzip member"):
+        for page in read_pages(path):
+            found.append(page)
+
+    assert [page.url for page in found][:3] == [f"https://example.com/{n}" for n in range(3)]
+
+
+def test_a_damaged_first_line_does_not_make_a_jsonl_file_a_warc(tmp_path):
+    path = tmp_path / "pages.ndjson"
+    path.write_bytes(b'oops\n{"url": "https://example.com/"}\n')
+    report = ReadReport()
+
+    assert len(list(read_pages(path, report=report))) == 1
+    assert report.damaged_count == 1
+    assert report.total_bytes == report.bytes_read == path.stat().st_size

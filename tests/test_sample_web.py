@@ -1,0 +1,119 @@
+"""The sample web of examples/: what it promises, and that it can be read."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from webtable.formats import ReadReport, read_pages
+from webtable.rowkey import canonical_url
+
+SCRIPT = Path(__file__).parent.parent / "examples" / "make_sample_web.py"
+CRAWLS = ["crawl-1.warc.gz", "crawl-2.warc.gz", "crawl-3.warc.gz"]
+UNTIL = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def make(out: Path, *options: str) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(SCRIPT), "--out", str(out), *options])
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    return out
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("sample"), "--until", "2026-03-01T12:00")
+
+
+@pytest.fixture(scope="module")
+def crawls(sample):
+    return [list(read_pages(sample / name, verify_digests=True)) for name in CRAWLS]
+
+
+def test_it_writes_three_crawls_and_says_so(tmp_path, capsys):
+    make(tmp_path / "new" / "folder")
+
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == CRAWLS
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_the_same_seed_and_date_make_the_same_bytes(sample, tmp_path):
+    again = make(tmp_path / "again", "--until", "2026-03-01T12:00")
+    other = make(tmp_path / "other", "--until", "2026-03-01T12:00", "--seed", "8")
+
+    for name in CRAWLS:
+        assert (again / name).read_bytes() == (sample / name).read_bytes()
+        assert (other / name).read_bytes() != (sample / name).read_bytes()
+
+
+def test_every_record_is_sound_and_only_images_are_left_out(sample):
+    for name in CRAWLS:
+        report = ReadReport()
+
+        pages = list(read_pages(sample / name, report=report, verify_digests=True))
+
+        assert report.damaged == []
+        assert report.left_out == {"image/png": 14}
+        assert len({page.url for page in pages}) == len(pages) == report.records - 14
+
+
+def test_it_has_some_500_pages_on_a_dozen_hosts_with_neighbours(crawls):
+    pages = [page for page in crawls[0] if page.status_code == 200 and page.content_type == "text/html"]
+    hosts = {urlsplit(page.url).hostname for page in pages}
+
+    assert 400 < len(pages) < 600
+    assert len(hosts) >= 12
+    assert {
+        "example.com",
+        "docs.example.com",
+        "example.com.evil.example",
+        "xn--bcher-kva.example",
+        "192.0.2.10",
+    } <= hosts
+    assert all(canonical_url(page.url) == page.url for page in pages)
+    assert all(500 < len(page.html) < 40_000 and page.title and page.outlinks for page in pages)
+
+
+def test_http_pages_have_https_twins_below_the_same_host(crawls):
+    urls = {page.url for page in crawls[0] if page.html and page.status_code == 200}
+
+    twins = [url for url in urls if url.replace("http://", "https://") in urls - {url}]
+
+    assert len(twins) > 3
+
+
+def test_the_crawls_are_a_week_apart_and_end_at_the_given_date(crawls):
+    newest = [max(page.fetched_at for page in pages) for pages in crawls]
+
+    assert [(UNTIL - date).days for date in newest] == [14, 7, 0]
+
+
+def test_pages_change_vanish_appear_and_stay(crawls):
+    first, _, last = [{page.url: page for page in pages} for pages in crawls]
+    statuses = Counter(page.status_code for page in crawls[2])
+
+    assert last.keys() - first.keys()
+    assert {404, 410, 500, 301, 302} <= statuses.keys()
+    assert any(
+        page.status_code in {404, 410} and first[url].status_code == 200 for url, page in last.items() if url in first
+    )
+    assert any(
+        page.html and first[url].html and page.html != first[url].html for url, page in last.items() if url in first
+    )
+    assert {page.status_code for page in crawls[2] if page.same_as == page.url} == {200, 304}
+
+
+def test_redirects_lead_to_pages_and_some_links_lead_nowhere(crawls):
+    urls = {page.url for page in crawls[0]}
+    targets = {page.redirect_to for page in crawls[0] if page.redirect_to}
+    links = {link.url for page in crawls[0] for link in page.outlinks or ()}
+
+    assert len(targets & urls) > 50
+    assert links - urls
+    assert len(links & urls) > 300
