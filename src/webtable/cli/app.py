@@ -1,0 +1,65 @@
+"""The app: the options of all commands, and which commands there are."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from typing import Annotated
+
+import typer
+
+from webtable.cli import ingesting, keys, managing, reading
+from webtable.cli.failing import CommandGroup
+from webtable.cli.session import DEFAULT_STORE, Session
+from webtable.cli.text import examples
+
+app = typer.Typer(
+    name="webtable",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "webtable ingest crawl.warc.gz",
+        "webtable pages example.com --limit 20",
+        "webtable get https://example.com/products --html",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
+    ),
+)
+app.add_typer(ingesting.commands)
+app.add_typer(reading.commands)
+app.add_typer(managing.commands)
+app.add_typer(keys.commands, name="keys")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"webtable {importlib.metadata.version('hbase-webtable')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    store: Annotated[
+        str,
+        typer.Option("-s", "--store", metavar="URL", envvar="WEBTABLE_STORE",
+                     help="A file (an embedded store), or hbase://host:port/table?thrift2=port."),
+    ] = DEFAULT_STORE,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Store crawled web pages in one SQLite file or in HBase, and ask for them by URL, host, domain or directory.
+
+    Exit codes: 0 done, 1 not done (not found, not stored, damaged input), 2 wrong usage, 3 store, 130 interrupted.
+    """
+    ctx.obj = Session(store)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    app(prog_name="webtable", args=sys.argv[1:])

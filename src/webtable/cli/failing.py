@@ -1,0 +1,121 @@
+"""What goes wrong becomes one line on stderr and an exit code; a traceback only with --debug."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from webtable.cli.text import harmless
+from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, SchemaError, StoreError, WebTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DONE, NOT_DONE, USAGE, STORE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that tells of *error*."""
+    match error:
+        case InvalidArgument() | InvalidURL() | KeyFormatError():
+            return USAGE
+        case SchemaError() | StoreError():
+            return STORE
+        case _:
+            return NOT_DONE
+
+
+def complain(message: str) -> None:
+    """Write one line to stderr, whatever is in *message*."""
+    note(f"webtable: {one_line(message)}")
+
+
+def note(message: str) -> None:
+    """Write a remark that is no failure to stderr."""
+    _flush()
+    print(harmless(message), file=sys.stderr, flush=True)
+
+
+def one_line(message: str) -> str:
+    """Return *message* on one line, without control characters."""
+    return harmless("; ".join(line.strip() for line in message.splitlines() if line.strip()))
+
+
+class CommandGroup(TyperGroup):
+    """The commands, with every error turned into one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; with --debug the traceback of an error is shown."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as exc:
+            if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
+                traceback.print_exc()
+            raise typer.Exit(_failed(exc)) from exc
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Parse the arguments, run the command and exit."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except typer.Abort:  # Ctrl-C, or the end of the input, at a question
+            complain("interrupted")
+            code = INTERRUPTED
+        except Exception as exc:  # noqa: BLE001 - wrong options in front of the command
+            code = _failed(exc)
+        _flush()
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else DONE)
+        return code
+
+
+def _failed(error: Exception) -> int:
+    """Tell of *error* in one line and return the exit code."""
+    if isinstance(error, BrokenPipeError):
+        return _reader_is_gone()
+    if hasattr(error, "format_message"):  # a usage error of typer's; which module has its class, versions differ in
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "webtable"
+        complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
+        return int(getattr(error, "exit_code", USAGE))
+    if isinstance(error, WebTableError | OSError):
+        complain(str(error))
+    else:
+        complain(f"unexpectedly: {error!r} (--debug shows where)")
+    return exit_code(error)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_is_gone()
+
+
+def _reader_is_gone() -> int:
+    """Return 0: a reader that has seen enough (`| head`) got what it asked for, also under `set -o pipefail`."""
+    # What is still in the buffer would raise once more as the interpreter exits.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return DONE

@@ -1,0 +1,182 @@
+"""The command `ingest`, and what it says of its outcome."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import webtable
+from webtable.cli.failing import INTERRUPTED, NOT_DONE, complain, exit_code, note
+from webtable.cli.layouts import (
+    DigitsOption,
+    NamesOption,
+    RegionsOption,
+    SaltOption,
+    TTLOption,
+    layout_options,
+)
+from webtable.cli.session import Session, session
+from webtable.cli.text import examples, harmless, parse_size, plural
+from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
+from webtable.schema import DEFAULT_TTL
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from webtable.cli.loading import Load
+    from webtable.page import Page
+    from webtable.repository import LayoutOptions, WebTable
+
+commands = typer.Typer()
+
+_SHOWN_DAMAGES = 10
+_SHOWN_TYPES = 5
+
+
+@commands.command(
+    epilog=examples(
+        "webtable ingest crawl.warc.gz more/*.warc.gz",
+        "webtable ingest pages.jsonl --types all",
+        "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
+        "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
+    )
+)
+def ingest(
+    ctx: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILES", help="WARC or JSON Lines; - reads standard input.", show_default=False),
+    ],
+    types: Annotated[
+        str | None,
+        typer.Option(metavar="A,B|all", help="The media types to store. Default: HTML, XHTML and plain text."),
+    ] = None,
+    max_body: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
+    ] = None,
+    batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
+    salt: SaltOption = None,
+    digits: DigitsOption = None,
+    ttl: TTLOption = None,
+    names: NamesOption = None,
+    regions: RegionsOption = 1,
+) -> None:
+    """Store the pages of WARC and JSON Lines files.
+
+    A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
+
+    Storing a capture again changes nothing, so a run may be interrupted (Ctrl-C stores what was read) and repeated.
+
+    A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
+    """
+    from webtable.cli.loading import Load
+    from webtable.cli.progress import progress_bar
+
+    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names)
+    cut = parse_size("max-body", max_body) if max_body else None
+    if batch < 1:
+        raise InvalidArgument(f"batch={batch} must be at least 1 page")
+    _check_files(files)
+    this = session(ctx)
+    load = Load(files, _types(types))
+    with load.handling_interrupts(), progress_bar(load):
+        pages = load.pages()
+        # The store is opened, and may be made, only when there is something to put into it.
+        first = next(pages, None)
+        name = this.store
+        if first is not None:
+            with _open(this, first, regions, options) as table:
+                name = table.name
+                writer = table.writer(buffer_pages=batch, max_body=cut, on_outcome=load.note_outcome)
+                load.store(chain([first], pages), writer)
+    raise typer.Exit(_conclude(load, name))
+
+
+def _check_files(files: Sequence[str]) -> None:
+    for file in files:
+        if file != "-" and not Path(file).exists():
+            raise InvalidArgument(f"{file}: no such file")
+        if Path(file).is_dir():
+            raise InvalidArgument(f"{file}: a directory; name the files in it")
+    if files.count("-") > 1:
+        raise InvalidArgument("standard input (-) can be read only once")
+
+
+def _types(text: str | None) -> Collection[str] | None:
+    from webtable.formats import DEFAULT_TYPES
+
+    if text is None:
+        return DEFAULT_TYPES
+    if text.strip() == "all":
+        return None
+    types = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    wrong = sorted(one for one in types if "/" not in one)
+    if wrong or not types:
+        raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")
+    return types
+
+
+def _open(this: Session, first: Page, regions: int, options: LayoutOptions) -> WebTable:
+    try:
+        return this.open(**options)
+    except TableNotFound:
+        if this.url.kind != "sqlite":
+            raise
+    # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
+    ttl = options.get("ttl", DEFAULT_TTL)
+    if ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
+        raise ExpiredCapture(
+            f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "
+            "new table would keep content: give --ttl none to store old captures. Nothing was written"
+        )
+    return webtable.open(this.store, create=True, regions=regions, **options)
+
+
+def _conclude(load: Load, store: str) -> int:
+    """Tell what became of it and return the exit code."""
+    report = load.report
+    for damaged in report.damaged[:_SHOWN_DAMAGES]:
+        note(f"damaged: {damaged}")
+    if report.damaged_count > _SHOWN_DAMAGES:
+        note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
+    for failures in (load.refused, load.failed):
+        for kind, count in failures.counts.most_common():
+            note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
+    for message in load.damaged_files:
+        complain(message)
+    if report.unknown_fields:
+        note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
+    typer.echo(harmless(_summary(load, store)))
+    if load.interrupted:
+        complain("interrupted: what was read is stored, the same command goes on")
+        return INTERRUPTED
+    if load.lost:
+        complain(f"ended early, since the store is gone: {load.lost}")
+        return exit_code(load.lost)
+    undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
+    return NOT_DONE if undone else 0
+
+
+def _summary(load: Load, store: str) -> str:
+    from webtable.cli.progress import rates
+
+    report = load.report
+    parts = [
+        f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
+        f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
+    ]
+    if left_out := report.left_out.total():
+        shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
+        more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
+        parts.append(f"{left_out:,} left out ({shown}{more})")
+    if report.damaged_count:
+        parts.append(f"{plural(report.damaged_count, 'damaged record')}")
+    if load.damaged_files:
+        parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
+    if refused := load.refused.counts.total() + load.failed.counts.total():
+        parts.append(f"{refused:,} not stored")
+    return "; ".join(parts)

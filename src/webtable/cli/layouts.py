@@ -1,0 +1,86 @@
+"""The options that say how a new table is laid out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from webtable.cli.text import parse_days
+from webtable.rowkey import Salt
+
+if TYPE_CHECKING:
+    from webtable.repository import LayoutOptions
+    from webtable.schema import PlainColumn
+
+
+class SaltName(StrEnum):
+    """What a salt can be taken from."""
+
+    host = "host"
+    domain = "domain"
+    url = "url"
+    none = "none"
+
+
+class Names(StrEnum):
+    """How columns are named in the store."""
+
+    readable = "readable"
+    short = "short"
+
+
+class Compression(StrEnum):
+    """How bodies are compressed."""
+
+    zstd = "zstd"
+    none = "none"
+
+
+SaltOption = Annotated[
+    SaltName | None, typer.Option("--salt", help="What the salt of a key is taken from. Default: host.")
+]
+DigitsOption = Annotated[int | None, typer.Option("--digits", help="Hex digits of the salt, 1 to 4. Default: 2.")]
+TTLOption = Annotated[
+    str | None, typer.Option("--ttl", metavar="DAYS|none", help="How long content is kept. Default: 90 days.")
+]
+NamesOption = Annotated[
+    Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")
+]
+RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
+
+
+def layout_options(
+    *,
+    salt: SaltName | None = None,
+    digits: int | None = None,
+    ttl: str | None = None,
+    names: Names | None = None,
+    compression: Compression | None = None,
+    versions: int | None = None,
+    plain_columns: str | None = None,
+) -> LayoutOptions:
+    """Return those options that were given; raises `InvalidArgument` for a value that none can have."""
+    options: LayoutOptions = {}
+    if salt is not None or digits is not None:
+        options["salt"] = make_salt(salt, digits)
+    if ttl is not None:
+        options["ttl"] = parse_days("ttl", ttl)
+    if names is not None:
+        options["names"] = names.value
+    if compression is not None:
+        options["compression"] = compression.value
+    if versions is not None:
+        options["versions"] = versions
+    if plain_columns is not None:
+        given = () if plain_columns == "none" else tuple(filter(None, map(str.strip, plain_columns.split(","))))
+        options["plain_columns"] = cast("tuple[PlainColumn, ...]", given)  # the layout refuses others
+    return options
+
+
+def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
+    """Return the salt that the options name."""
+    if digits is None:
+        digits = 0 if salt is SaltName.none else 2
+    return Salt((salt or SaltName.host).value, digits)

@@ -1,0 +1,159 @@
+"""The loop of `ingest`: pages from files into a writer, with a count of everything that did not get there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from webtable.errors import (
+    FormatError,
+    InvalidCapture,
+    InvalidURL,
+    SchemaError,
+    StoreUnavailable,
+    WebTableError,
+)
+from webtable.formats import ReadReport, read_pages
+from webtable.repository import Writer
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+    from typing import BinaryIO
+
+    from webtable.page import Page, PageOutcome
+
+
+@dataclass
+class Failures:
+    """Pages that were not stored: how many for each kind of error, and the first error of each kind."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    first: dict[str, WebTableError] = field(default_factory=dict)
+
+    def add(self, error: WebTableError) -> None:
+        """Count one page."""
+        kind = type(error).__name__
+        self.counts[kind] += 1
+        self.first.setdefault(kind, error)
+
+
+@dataclass
+class Load:
+    """A run of `ingest`: what was read, what was stored and why it ended."""
+
+    files: Sequence[str]
+    types: Collection[str] | None
+    report: ReadReport = field(default_factory=ReadReport)
+    writer: Writer | None = None
+    # Two of them, since the writer tells of failures in a thread of its own.
+    refused: Failures = field(default_factory=Failures)
+    failed: Failures = field(default_factory=Failures)
+    damaged_files: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    interrupted: bool = False
+    lost: WebTableError | None = None
+    """The error that ended it, where the store is gone."""
+    _ending: bool = False
+    _waiting: bool = False
+    _pressed: float = 0.0
+
+    @property
+    def stored(self) -> int:
+        """How many pages are stored."""
+        return self.writer.stored if self.writer else 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it runs already."""
+        return max(time.monotonic() - self.started, 1e-6)
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
+        for file in self.files:
+            source = cast("BinaryIO", _StandardInput(self)) if file == "-" else file
+            try:
+                yield from read_pages(source, types=self.types, report=self.report)
+            except (FormatError, OSError) as exc:
+                self.damaged_files.append(str(exc))
+            except KeyboardInterrupt:
+                return
+
+    def store(self, pages: Iterable[Page], writer: Writer) -> None:
+        """Put *pages*, until they or the store end or somebody presses Ctrl-C, and flush what was put."""
+        self.writer = writer
+        put = writer.put
+        for page in pages:
+            try:
+                put(page)
+            except (InvalidURL, InvalidCapture) as exc:
+                self.refused.add(exc)
+            if self._ending:
+                break
+        writer.close()
+
+    def note_outcome(self, outcome: PageOutcome) -> None:
+        """Take from the writer what became of a page."""
+        error = outcome.error
+        if error is not None:
+            self.failed.add(error)
+            # A store that is gone is gone for the next thousand batches too, and each would wait for its deadline.
+            if self.lost is None and isinstance(error, StoreUnavailable | SchemaError):
+                self.lost = error
+                self._ending = True
+
+    @contextmanager
+    def handling_interrupts(self) -> Iterator[None]:
+        """Let Ctrl-C end the reading behind the page at hand; pressed again, it ends the process."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def read_input(self, size: int) -> bytes:
+        """Read standard input, which may take for ever: here alone Ctrl-C ends it at once."""
+        self._waiting = True
+        try:
+            if self._ending:
+                raise KeyboardInterrupt
+            return cast("BufferedReader", sys.stdin.buffer).read1(size)  # what is there, without waiting for more
+        finally:
+            self._waiting = False
+
+    # An exception must not be raised anywhere: it would leave a put half done, and the HTML parser, which is Rust,
+    # panics of it.
+    def _interrupt(self, number: int, frame: object) -> None:  # noqa: ARG002 - as signal handlers are called
+        now = time.monotonic()
+        if self.interrupted and now - self._pressed < 1:
+            return  # one press: make, timeout and others pass it on to a process that got it already
+        if self.interrupted:
+            show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+            os.write(2, f"{show_cursor}webtable: given up; what was not stored yet is lost\n".encode())
+            os._exit(130)
+        self._pressed = now
+        self.interrupted = self._ending = True
+        if self._waiting:
+            raise KeyboardInterrupt
+
+
+class _StandardInput:
+    """As much of a binary file as a reader of pages needs."""
+
+    name = "standard input"
+
+    def __init__(self, load: Load) -> None:
+        self.read = load.read_input
+
+    def fileno(self) -> int:
+        return sys.stdin.fileno()

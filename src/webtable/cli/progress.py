@@ -1,0 +1,55 @@
+"""The progress bar of `ingest`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webtable.cli.text import plural, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.cli.loading import Load
+
+
+@contextmanager
+def progress_bar(load: Load) -> Iterator[None]:
+    """Show how far *load* is, with its rates, while the block runs; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console, RenderableType
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    class Bar(Progress):
+        # Looked up as it is drawn, some times a second, so that the loop does nothing for it.
+        def get_renderables(self) -> Iterator[RenderableType]:
+            for task in self.task_ids:
+                self.update(task, completed=load.report.bytes_read, rates=_rates(load))
+            yield from super().get_renderables()
+
+    bar = Bar(
+        TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn(),
+        TextColumn("{task.fields[rates]}"), TimeRemainingColumn(compact=True), console=Console(stderr=True),
+        transient=True, refresh_per_second=5, redirect_stdout=False, redirect_stderr=False, expand=True,
+    )  # fmt: skip
+    with bar:
+        bar.add_task("ingest", total=_total(load), rates="")
+        yield
+
+
+def rates(pages: int, size: int, seconds: float) -> str:
+    """Return pages and bytes a second."""
+    return f"{pages / seconds:,.0f} pages/s, {size_text(size / seconds)}/s"
+
+
+def _rates(load: Load) -> str:
+    report = load.report
+    return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"
+
+
+def _total(load: Load) -> int | None:
+    return None if "-" in load.files else sum(Path(file).stat().st_size for file in load.files)
