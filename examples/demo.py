@@ -29,12 +29,11 @@ def demo(folder: Path) -> None:
     run("python", str(HERE / "make_sample_web.py"), "--out", "sample", folder=folder)
     for crawl in sorted((folder / "sample").glob("*.warc.gz")):
         run("webtable", "ingest", f"sample/{crawl.name}", folder=folder)
-    run("webtable", "info", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "10", folder=folder)
     run("webtable", "pages", "docs.example.com", "--host-only", "--path", "/guide/", "--limit", "5", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "3", "--explain", folder=folder)
-    run("webtable", "get", "https://www.example.com/", folder=folder)
-    run("webtable", "history", "https://www.example.com/", folder=folder)
+    run("webtable", "get", "https://example.com/", folder=folder)
+    run("webtable", "history", "https://example.com/", folder=folder)
     run("webtable", "keys", "encode", "https://www.example.com/", "http://example.com:8080/?id=7", folder=folder)
 
 

@@ -389,11 +389,7 @@ def test_a_limit_tells_the_token_that_goes_on(run: Run, stored: str) -> None:
     assert (urls(rest), rest.err) == (everything[3:], "")
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 3, 1000])
-def test_a_limit_is_exact_whatever_the_pieces_it_is_read_in(
-    run: Run, stored: str, monkeypatch: pytest.MonkeyPatch, pieces: int
-) -> None:
-    monkeypatch.setattr("webtable.cli.reading._PIECE", pieces)
+def test_a_limit_is_exact_and_tells_of_more_where_there_is(run: Run, stored: str) -> None:
     everything = urls(run("pages", "example.com"))
 
     for limit in range(6):

@@ -59,3 +59,13 @@ def test_every_error_is_in_the_tree_that_opens_the_module():
     tree = re.findall(r"^[ │├└─]*(\w+)(?: {2,}|$)", webtable.errors.__doc__, re.MULTILINE)
 
     assert sorted(tree) == sorted(classes)
+
+
+def test_the_page_of_the_command_line_is_what_the_commands_say():
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        from make_cli_page import PAGE, cli_page
+    finally:
+        sys.path.pop(0)
+
+    assert PAGE.read_text() == cli_page(), "run: python docs/make_cli_page.py"

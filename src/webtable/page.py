@@ -75,8 +75,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What became of a page that was handed to a writer: stored where `error` is None."""
+    """What became of a page that was handed to a writer: stored where `error` is None.
+
+    `is_new` tells whether it brought content that was not stored as the page's newest before.
+    """
 
     url: str
     fetched_at: datetime
     error: WebTableError | None = None
+    is_new: bool = True

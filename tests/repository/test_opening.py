@@ -112,6 +112,19 @@ def test_creating_is_idempotent(new_url, site):
         assert table.get(site.url()).html == b"x"
 
 
+def test_a_dry_run_says_what_is_to_be_done_and_does_nothing(new_url):
+    url = new_url()
+
+    steps = webtable.create(url, regions=4, dry_run=True)
+
+    assert steps.create
+    assert "SPLITS => ['40', '80', 'c0']" in steps.shell()
+    with pytest.raises(TableNotFound):
+        webtable.open(url)
+    webtable.create(url)
+    assert webtable.create(url, dry_run=True).is_empty
+
+
 def test_a_creation_that_was_cut_short_is_completed(new_url):
     url = new_url()
     store, table = open_store(url, create=True)
@@ -152,6 +165,7 @@ def test_drift_is_reported_and_applied_only_when_asked(new_url, adapter):
     assert "VERSIONS => 3" in str(raised.value)
     assert "change family 'content': versions 1 -> 3" in str(raised.value)
     assert "add family 'outlinks'" in str(raised.value)
+    assert len(webtable.create(url, dry_run=True).changes) == 3
     if adapter == "hbase-thrift1":
         with pytest.raises(CapabilityError, match="alter"):
             webtable.create(url, apply=True)

@@ -136,6 +136,15 @@ def test_the_last_batch_has_no_token(web):
     assert web.table.pages("nothing.example").page().next_token is None
 
 
+@pytest.mark.parametrize("order", ["url", "storage"])
+def test_a_listing_goes_on_behind_any_of_its_pages(web, order):
+    pages = list(web.table.pages(web.domain, order=order))
+
+    token = web.table.pages(web.domain, order=order).token_behind(pages[12])
+
+    assert urls(web.table.pages(web.domain, order=order, after=token)) == urls(pages[13:])
+
+
 def test_a_token_of_another_question_is_refused(web):
     token = web.table.pages(web.domain).page(size=1).next_token
 

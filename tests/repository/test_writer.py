@@ -125,6 +125,23 @@ def test_every_page_has_an_outcome(spied, site):
     ]
 
 
+def test_captures_that_bring_nothing_new_are_told_apart(site):
+    outcomes = []
+    site.store(site.page("/a", html=b"x", age=900), site.page("/b", html=b"x", age=900))
+
+    with site.table.writer(on_outcome=outcomes.append) as writer:
+        for page in (
+            site.page("/a", html=b"x", age=900),  # the very same
+            site.page("/a", html=b"x", age=800),  # the same content again
+            site.page("/b", html=b"y", age=800),  # other content
+            site.page("/c", html=b"x", age=800),  # another page
+        ):
+            writer.put(page)
+
+    assert [outcome.is_new for outcome in outcomes] == [False, False, True, True]
+    assert (writer.stored, writer.unchanged) == (4, 2)
+
+
 def test_a_slow_store_holds_the_caller_back(spied, site):
     gate, under_way = threading.Event(), []
     spied.listener = lambda call, table, puts: call == "write" and (under_way.append(len(puts)), gate.wait(10))

@@ -169,6 +169,8 @@ def _summary(load: Load, store: str) -> str:
         f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
         f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
     ]
+    if load.unchanged:
+        parts.append(f"{load.unchanged:,} of them unchanged")
     if left_out := report.left_out.total():
         shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
         more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""

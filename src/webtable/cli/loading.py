@@ -71,6 +71,11 @@ class Load:
         return self.writer.stored if self.writer else 0
 
     @property
+    def unchanged(self) -> int:
+        """How many of them brought no new content."""
+        return self.writer.unchanged if self.writer else 0
+
+    @property
     def seconds(self) -> float:
         """How long it runs already."""
         return max(time.monotonic() - self.started, 1e-6)

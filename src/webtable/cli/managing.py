@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,14 +18,11 @@ from webtable.cli.layouts import (
     layout_options,
 )
 from webtable.cli.output import console, new_table, on_terminal, write_lines
-from webtable.cli.session import Session, session
+from webtable.cli.session import session
 from webtable.cli.text import examples, harmless, key_text, plural
-from webtable.errors import InvalidArgument, SchemaDrift, TableNotFound
-from webtable.repository import LayoutOptions
+from webtable.errors import InvalidArgument, SchemaDrift
 from webtable.repository import create as create_table
-from webtable.rowkey import Salt, split_points
-from webtable.schema import FAMILY_OPTIONS, Layout, Plan, plan
-from webtable.store import open_store
+from webtable.schema import FAMILY_OPTIONS, Layout, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,12 +73,12 @@ def create(
                              versions=versions, plain_columns=plain_columns)
     this = session(ctx)
     if dry_run:
-        _show_plan(_planned(this, regions, options))
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
         return
     try:
         done = create_table(this.store, regions=regions, apply=apply, **options)
     except SchemaDrift as exc:
-        _show_plan(_planned(this, regions, options))
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
         complain("the table differs from what is wanted, as shown: nothing was changed, --apply changes it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
@@ -144,26 +140,6 @@ def delete(
 
 def _can_ask() -> bool:
     return sys.stdin.isatty()
-
-
-def _planned(this: Session, regions: int, options: LayoutOptions) -> Plan:
-    """Return what `create` would do; raises as it does where the table was created with another layout."""
-    with ExitStack() as stack:
-        try:
-            table = stack.enter_context(this.open(**options))
-        except TableNotFound:
-            given = dict(options)
-            salt = given.pop("salt", None)
-            layout = Layout.of(salt if isinstance(salt, Salt) else Salt.host(), **given)
-        else:
-            layout = table.layout
-        splits = split_points(regions, layout.digits) if regions != 1 else []
-        try:
-            store, name = open_store(this.store)
-            found = stack.enter_context(store).describe(name)
-        except TableNotFound:
-            return plan(layout.table_schema(this.url.table, splits), None)
-        return plan(layout.table_schema(name, splits), found.schema, found.unread)
 
 
 def _show_plan(steps: Plan) -> None:

@@ -23,7 +23,7 @@ from webtable.cli.session import session
 from webtable.cli.text import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Iterator
 
     from webtable.page import Page
     from webtable.repository import Pages
@@ -33,8 +33,6 @@ commands = typer.Typer()
 LISTED = ("url", "status_code", "size", "fetched_at", "title")
 _HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
 _METADATA = tuple(name for name in ALL_COLUMNS if name not in ("html", "outlinks"))
-# How many pages are asked for at once where a token must be told behind them; with bodies, which are big.
-_PIECE, _PIECE_WITH_BODIES = 1_000, 100
 
 
 class OrderName(StrEnum):
@@ -76,18 +74,15 @@ def pages(
     shown = parse_columns(columns, _listed(format), html=html)
 
     with session(ctx).open() as table:
-
-        def ask(after: str | None, limit: int | None) -> Pages:
-            return table.pages(
-                domain, host_only=host_only, path=path, columns=shown, limit=limit, after=after, order=order.value
-            )
-
-        question = ask(after, limit)
+        question = table.pages(
+            domain, host_only=host_only, path=path, columns=shown, after=after, order=order.value,
+            limit=limit + 1 if limit and limit > 0 else limit,  # one more tells whether a token is worth showing
+        )  # fmt: skip
         if explain:
             typer.echo(str(question.explain()))
             return
-        listing = _Limited(ask, after, limit, _PIECE_WITH_BODIES if "html" in shown else _PIECE)
-        found = write_pages(question if limit is None else listing.pages(), shown, format)
+        listing = _Limited(question, limit)
+        found = write_pages(listing, shown, format)
     if listing.next_token:
         note(f"more: --after {listing.next_token}")
     if not found and limit != 0 and on_terminal():
@@ -149,22 +144,19 @@ def _listed(format: Format | None) -> tuple[str, ...]:  # noqa: A002
 
 
 class _Limited:
-    """At most *limit* pages, read in pieces; then `next_token` goes on behind them, None at the end."""
+    """The first *limit* pages of a question; behind them `next_token` goes on, None where there are no more."""
 
-    def __init__(
-        self, ask: Callable[[str | None, int | None], Pages], after: str | None, limit: int | None, piece: int
-    ) -> None:
-        self._ask = ask
-        self._left = limit or 0
-        self._piece = piece
-        self._after = after
+    def __init__(self, question: Pages, limit: int | None) -> None:
+        self._question = question
+        self._limit = limit
         self.next_token: str | None = None
 
-    def pages(self) -> Generator[Page]:
-        while self._left:
-            batch = self._ask(self._after, None).page(min(self._left, self._piece))
-            self._left -= len(batch)
-            self._after = self.next_token = batch.next_token
-            yield from batch
-            if self._after is None:
+    def __iter__(self) -> Iterator[Page]:
+        last = None
+        for number, page in enumerate(self._question):
+            if number == self._limit:
+                if last is not None:
+                    self.next_token = self._question.token_behind(last)
                 return
+            yield page
+            last = page

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
-from webtable.page import Page
+from webtable.page import Page, PageOutcome
 from webtable.repository.captures import Write, decide, measured
 from webtable.repository.reader import PageReader
 from webtable.store import Put, Store
@@ -67,13 +67,12 @@ class BatchWriter:
         key = self._key.encode(page.url)
         return key, replace(page, url=self._key.url_of(key))
 
-    def write(self, batch: Sequence[tuple[bytes, Page]]) -> list[WebTableError | None]:
-        """Store the pages of *batch* and return what became of each: None where it is stored."""
+    def write(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+        """Store the pages of *batch* and return what became of each, in their order."""
         errors: list[WebTableError | None] = [None] * len(batch)
         planned = self._plan(self._at_once(self._measured, batch))
-        cells = self._at_once(self._cells, planned)
         puts, owners = [], []
-        for plan, made in zip(planned, cells, strict=True):
+        for plan, made in zip(planned, self._at_once(self._cells, planned), strict=True):
             if isinstance(made, Put):
                 puts.append(made)
                 owners.append(plan.index)
@@ -82,7 +81,11 @@ class BatchWriter:
         if puts:
             for owner, error in zip(owners, self._store.write(self._table, puts), strict=True):
                 errors[owner] = errors[owner] or error
-        return errors
+        new = {plan.index for plan in planned if plan.write.page.changed_at == batch[plan.index][1].fetched_at}
+        return [
+            PageOutcome(page.url, page.fetched_at, error, is_new=index in new)
+            for index, ((_, page), error) in enumerate(zip(batch, errors, strict=True))
+        ]
 
     def _at_once(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         # In slices: to hand over a single page costs a thread as much as the work on a small one.

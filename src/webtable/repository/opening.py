@@ -23,7 +23,7 @@ from webtable.schema import (
     meta_table,
     plan,
 )
-from webtable.store import NewCell, Put, Store, open_store
+from webtable.store import NewCell, Put, Store, StoreURL, open_store
 
 if TYPE_CHECKING:
     import os
@@ -74,21 +74,33 @@ def open(  # as in shelve.open
 
 
 def create(
-    url: str | os.PathLike[str], *, regions: int = 1, apply: bool = False, **options: Unpack[LayoutOptions]
+    url: str | os.PathLike[str],
+    *,
+    regions: int = 1,
+    apply: bool = False,
+    dry_run: bool = False,
+    **options: Unpack[LayoutOptions],
 ) -> Plan:
-    """Create the web table that *url* names, if it is not there, and return what was found to be done.
+    """Create the web table that *url* names, if it is not there, and return what was to be done.
 
     An empty plan means that the table was there as it is wanted. Where its families differ, raises `SchemaDrift` that
-    lists how; with *apply* they are changed instead. Raises `LayoutMismatch` where it was created with another layout,
-    and `CapabilityError`, with the statements for the HBase shell, where the gateway cannot do it.
+    lists how; with *apply* they are changed instead. With *dry_run* nothing is done, and drift is in the plan.
+    Raises `LayoutMismatch` where it was created with another layout, and `CapabilityError`, with the statements for
+    the HBase shell, where the gateway cannot do it.
     """
     wanted, splits = _wanted(options, regions)
-    store, table = open_store(url, create=True)
+    try:
+        store, table = open_store(url, create=not dry_run)
+    except TableNotFound:
+        return plan(wanted.table_schema(StoreURL.parse(url).table, splits), None)
     with store:
         stored = _stored_layout(store, table)
+        if stored is not None:
+            _check(store, table, stored, options)
+        if dry_run:
+            return _plan(store, (stored or wanted).table_schema(table, splits))
         if stored is None:
             return _create(store, table, wanted, splits, apply=apply)
-        _check(store, table, stored, options)
         return _bring(store, stored.table_schema(table, splits), apply=apply)
 
 

@@ -81,12 +81,12 @@ class Pages:
     order: Order
     limit: int | None
     after: bytes | None
-    _run: Callable[[bytes | None, int | None], Iterator[tuple[bytes, Page]]] = field(repr=False)
+    _run: Callable[[bytes | None, int | None], Iterator[Page]] = field(repr=False)
+    _place: Callable[[Page], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
 
     def __iter__(self) -> Iterator[Page]:
-        for _, page in self._run(self.after, self.limit):
-            yield page
+        return self._run(self.after, self.limit)
 
     def page(self, size: int = 50) -> Batch:
         """Return the first *size* pages; raises `InvalidArgument` for a size below 1."""
@@ -96,16 +96,17 @@ class Pages:
         # One more tells whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._run(self.after, more))
-        token = self._token(found[wanted - 1][0]) if len(found) > wanted > 0 else None
-        return Batch([page for _, page in found[:wanted]], token)
+        token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
+        return Batch(found[:wanted], token)
+
+    def token_behind(self, page: Page) -> str:
+        """Return the token that goes on behind *page*, one of those that the question gave."""
+        position = _Position(_fingerprint(self.question, self.order), self._place(page))
+        return base64.urlsafe_b64encode(msgspec.msgpack.encode(position)).rstrip(b"=").decode()
 
     def explain(self) -> Explanation:
         """Return how the question will be answered, without asking it."""
         return self._explain()
-
-    def _token(self, behind: bytes) -> str:
-        position = _Position(_fingerprint(self.question, self.order), behind)
-        return base64.urlsafe_b64encode(msgspec.msgpack.encode(position)).rstrip(b"=").decode()
 
 
 def position_of(token: str | None, question: str, order: Order) -> bytes | None:

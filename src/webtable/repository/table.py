@@ -18,7 +18,7 @@ from webtable.repository.reader import PageReader
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
 from webtable.repository.writer import OutcomeCallback, Writer
 from webtable.rowkey import KeyRange, canonical_host, canonical_url
-from webtable.store import Delete, Row, Store
+from webtable.store import Delete, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -169,10 +169,14 @@ class WebTable:
         behind = position_of(after, question, order)
         spec = ScanSpec(self.table, ranges, selected)
 
-        def run(after_key: bytes | None, at_most: int | None) -> Iterator[tuple[bytes, Page]]:
+        def run(after_key: bytes | None, at_most: int | None) -> Iterator[Page]:
             return self._scan(ScanSpec(self.table, ranges, selected, at_most), order, after_key)
 
-        return Pages(question, order, limit, behind, run, lambda: self._explain(question, order, spec))
+        def place(page: Page) -> bytes:
+            row = self.key.encode(page.url)
+            return row if order == "storage" else self.key.unsalted(row)
+
+        return Pages(question, order, limit, behind, run, place, lambda: self._explain(question, order, spec))
 
     def close(self) -> None:
         """Flush and close the writers, then the store; raises `WriteFailed` for pages that could not be stored."""
@@ -200,23 +204,15 @@ class WebTable:
             return f"pages of {host}", self.key.host_ranges(host)
         return f"pages of {host} and below", self.key.subtree_ranges(host)
 
-    def _scan(self, spec: ScanSpec, order: Order, after: bytes | None) -> Iterator[tuple[bytes, Page]]:
+    def _scan(self, spec: ScanSpec, order: Order, after: bytes | None) -> Iterator[Page]:
         if spec.limit == 0:
             return
-        in_order = order == "storage"
-        rows = (
-            in_storage_order(self.store, spec, after) if in_order
-            else in_key_order(self.store, spec, self.key, self._codec, after)
-        )  # fmt: skip
-
-        def make(row: Row) -> tuple[bytes, Page] | None:
-            page = self._reader.page(row)
-            if page is None:
-                return None
-            return row.key if in_order else self.key.unsalted(row.key), page
-
-        with closing(read_ahead(rows, make)) as made:
-            yield from made
+        if order == "storage":
+            rows = in_storage_order(self.store, spec, after)
+        else:
+            rows = in_key_order(self.store, spec, self.key, self._codec, after)
+        with closing(read_ahead(rows, self._reader.page)) as pages:
+            yield from pages
 
     def _explain(self, question: str, order: Order, spec: ScanSpec) -> Explanation:
         each = order == "url" and len(spec.ranges) > 1

@@ -61,7 +61,9 @@ class Writer:
         self._failures: list[PageOutcome] = []
         self._closed = False
         self.stored = 0
-        """How many pages are stored."""
+        """How many pages are stored, so far."""
+        self.unchanged = 0
+        """How many of them brought no new content: captures that repeat what was stored, or were there already."""
         # Batches are written one after another, so that two captures of a page cannot overtake each other.
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="webtable-writer")
         self._under_way: list[Future[list[PageOutcome]]] = []
@@ -146,18 +148,20 @@ class Writer:
             self._under_way.append(self._executor.submit(self._write, batch))
 
     def _write(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+        error: WebTableError
         try:
-            errors = self._batch_writer.write(batch)
+            return self._batch_writer.write(batch)
         except WebTableError as exc:
-            errors = [exc] * len(batch)
+            error = exc
         except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
-            errors = [WriteFailed(f"unexpectedly: {exc!r}")] * len(batch)
-        return [PageOutcome(page.url, page.fetched_at, error) for (_, page), error in zip(batch, errors, strict=True)]
+            error = WriteFailed(f"unexpectedly: {exc!r}")
+        return [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in batch]
 
     def _settle(self, written: Future[list[PageOutcome]]) -> None:
         for outcome in written.result():
             if outcome.error is None:
                 self.stored += 1
+                self.unchanged += not outcome.is_new
             elif self._on_outcome is None:
                 self._failures.append(outcome)
             if self._on_outcome is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from webtable.store.base import (
     MAX_CELL,
@@ -22,6 +22,8 @@ from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
     import os
+
+    from webtable.store.hbase.wire import Protocol, Transport
 
 __all__ = [
     "MAX_CELL",
@@ -56,12 +58,13 @@ def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[St
 
     from webtable.store.hbase import HBaseStore
 
+    # The store itself refuses what is neither.
     store = HBaseStore(
         target.host,
         target.port,
         thrift2=int(target.number("thrift2", 9091)) if "thrift2" in target.options else None,
-        transport=target.options.get("transport", "buffered"),
-        protocol=target.options.get("protocol", "binary"),
+        transport=cast("Transport", target.options.get("transport", "buffered")),
+        protocol=cast("Protocol", target.options.get("protocol", "binary")),
         timeout=target.number("timeout", 30.0),
         pool_size=int(target.number("pool", 8)),
     )
