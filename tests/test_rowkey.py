@@ -89,7 +89,7 @@ def test_urls_are_parsed_and_refused_as_the_web_platform_tests_say(text, base, h
         assert parse() == without_secrets(href)
 
 
-@given(st.text("abc012.-_xn/%2eE?&=~!'|:@+", max_size=40).map("https://{}".format) | urls)
+@given(st.text("abc012.-_xn/%2eE?&=~!'|:@+#", max_size=40).map("https://{}".format) | urls)
 @example("https://a/.%2e/b")
 @example("https://1.2.3/")
 @example("https://a.0x7f/")

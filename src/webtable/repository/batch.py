@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -13,17 +13,15 @@ from webtable.errors import InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome
 from webtable.repository.captures import Write, decide, measured
 from webtable.repository.reader import PageReader
-from webtable.store import Put, Store
+from webtable.rowkey import canonical_url
+from webtable.store import NewCell, Put, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from webtable.repository.codec import PageCodec
     from webtable.rowkey import WebKey
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 SLICE = 16
 """How many pages a thread takes at once."""
@@ -40,8 +38,17 @@ class _Planned:
     """The page whose body and links are written with it, where they are at hand."""
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch that only has to be sent: its pages, and for each planned write its cells, or why there are none."""
+
+    pages: list[Page]
+    planned: list[_Planned]
+    cells: list[Put | WebTableError]
+
+
 class BatchWriter:
-    """Writes batches of pages to one table; used by one thread at a time."""
+    """Writes batches of pages to one table: `prepare` and `store` are each used by one thread at a time."""
 
     def __init__(
         self, store: Store, table: str, key: WebKey, codec: PageCodec, ttl: int | None, max_body: int | None
@@ -55,8 +62,8 @@ class BatchWriter:
         self._ttl = ttl
         self._max_body = max_body
         self._reader = PageReader(store, table, codec)
-        # hashlib and zstandard work outside the GIL: on this many bodies at once.
-        self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="webtable-compress")
+        # hashlib works outside the GIL: on this many bodies at once.
+        self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="webtable-digest")
 
     def close(self) -> None:
         """Stop the threads."""
@@ -64,15 +71,31 @@ class BatchWriter:
 
     def keyed(self, page: Page) -> tuple[bytes, Page]:
         """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
-        key = self._key.encode(page.url)
-        return key, replace(page, url=self._key.url_of(key))
+        url = canonical_url(page.url)
+        return self._key.encode(url), page if url == page.url else replace(page, url=url)
 
-    def write(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
-        """Store the pages of *batch* and return what became of each, in their order."""
-        errors: list[WebTableError | None] = [None] * len(batch)
-        planned = self._plan(self._at_once(self._measured, batch))
+    def rows_of(self, batch: Sequence[tuple[bytes, Page]]) -> frozenset[bytes]:
+        """Return the rows whose stored state decides what becomes of *batch*."""
+        rows = {row for row, _ in batch}
+        return frozenset(rows.union(filter(None, (self._repeated_row(page) for _, page in batch if page.same_as))))
+
+    def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
+        """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
+        planned = self._plan(self._measured(batch))
+        pages = [self._with_content(plan) for plan in planned]
+        contents = iter(self._codec.content_cells([page for page in pages if isinstance(page, Page)]))
+        cells = [
+            page if isinstance(page, WebTableError) else self._put(plan, next(contents) if page else [])
+            for plan, page in zip(planned, pages, strict=True)
+        ]
+        return Prepared([page for _, page in batch], planned, cells)
+
+    def store(self, prepared: Prepared) -> list[PageOutcome]:
+        """Write what was prepared and return what became of each page, in their order."""
+        pages = prepared.pages
+        errors: list[WebTableError | None] = [None] * len(pages)
         puts, owners = [], []
-        for plan, made in zip(planned, self._at_once(self._cells, planned), strict=True):
+        for plan, made in zip(prepared.planned, prepared.cells, strict=True):
             if isinstance(made, Put):
                 puts.append(made)
                 owners.append(plan.index)
@@ -81,20 +104,19 @@ class BatchWriter:
         if puts:
             for owner, error in zip(owners, self._store.write(self._table, puts), strict=True):
                 errors[owner] = errors[owner] or error
-        new = {plan.index for plan in planned if plan.write.page.changed_at == batch[plan.index][1].fetched_at}
+        new = {plan.index for plan in prepared.planned if plan.write.page.changed_at == pages[plan.index].fetched_at}
         return [
             PageOutcome(page.url, page.fetched_at, error, is_new=index in new)
-            for index, ((_, page), error) in enumerate(zip(batch, errors, strict=True))
+            for index, (page, error) in enumerate(zip(pages, errors, strict=True))
         ]
 
-    def _at_once(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        # In slices: to hand over a single page costs a thread as much as the work on a small one.
-        slices = [items[start : start + SLICE] for start in range(0, len(items), SLICE)]
-        return [result for part in self._workers.map(lambda part: list(map(work, part)), slices) for result in part]
+    def _measured(self, batch: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
+        def measure(part: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
+            return [(row, measured(page, self._max_body)) for row, page in part]
 
-    def _measured(self, entry: tuple[bytes, Page]) -> tuple[bytes, Page]:
-        row, page = entry
-        return row, measured(page, self._max_body)
+        # In slices: to hand over a single page costs a thread as much as the work on a small one.
+        slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
+        return [entry for part in self._workers.map(measure, slices) for entry in part]
 
     def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> list[_Planned]:
         stored = dict.fromkeys(row for row, _ in batch)
@@ -118,9 +140,8 @@ class BatchWriter:
         """Return a capture that repeats another URL's content with that content, as far as it is stored."""
         if page.same_as is None or page.html is not None:
             return page if page.same_as is None else replace(page, same_as=None)
-        try:
-            row = self._key.encode(page.same_as)
-        except InvalidURL:
+        row = self._repeated_row(page)
+        if row is None:
             return replace(page, same_as=None)
         if row == self._key.encode(page.url):
             return page
@@ -141,17 +162,30 @@ class BatchWriter:
             outlinks=source.outlinks,
         )
 
-    def _cells(self, planned: _Planned) -> Put | WebTableError:
-        with_content = planned.write.with_content
+    def _repeated_row(self, page: Page) -> bytes | None:
         try:
-            page = self._with_content(planned) if with_content else planned.write.page
-            return Put(planned.row, self._codec.cells(page, planned.before, with_content=with_content))
+            return self._key.encode(page.same_as or "")
+        except InvalidURL:
+            return None
+
+    def _put(self, planned: _Planned, content: list[NewCell]) -> Put | WebTableError:
+        page = planned.write.page
+        try:
+            cells = self._codec.metadata_cells(page, planned.before) + content
+            self._codec.check_sizes(page, cells)
         except WebTableError as exc:
             return exc
+        return Put(planned.row, cells)
 
-    def _with_content(self, planned: _Planned) -> Page:
-        source = planned.write.content_of
+    def _with_content(self, planned: _Planned) -> Page | WebTableError | None:
+        """Return the page with the content that is to be written, None where there is none, or why it is lost."""
+        page, source = planned.write.page, planned.write.content_of
+        if not planned.write.with_content:
+            return None
         if source is None:
-            return planned.write.page
-        content = planned.content or self._reader.content_of(planned.row, source)
-        return replace(planned.write.page, html=content.html, outlinks=content.outlinks)
+            return page
+        try:
+            content = planned.content or self._reader.content_of(planned.row, source)
+        except WebTableError as exc:
+            return exc
+        return replace(page, html=content.html, outlinks=content.outlinks)

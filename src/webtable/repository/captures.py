@@ -5,15 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from webtable.errors import ExpiredCapture, FutureCapture, InvalidCapture
-from webtable.page import Link, Page
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from webtable.page import Page
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
@@ -30,7 +26,7 @@ class Write:
 
 
 def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
-    """Return *page* as it can be stored: its date in UTC, to the millisecond, and its texts as UTF-8 has them.
+    """Return *page* as it can be stored: its date in UTC, to the millisecond, and its links counted.
 
     Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
     than a day from *now*, `InvalidCapture` for a date without a timezone.
@@ -49,10 +45,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
         )
     return replace(
         page,
-        title=_storable(page.title),
-        headers={name: _storable(value) or "" for name, value in page.headers.items()},
         fetched_at=fetched_at,
-        outlinks=_storable_links(page.outlinks),
         outlink_count=page.outlink_count if page.outlinks is None else len(page.outlinks),
     )
 
@@ -136,18 +129,3 @@ def _repeated(page: Page, before: Page) -> Page:
 
 def _changed(page: Page, count: int) -> Page:
     return replace(page, same_as=None, changed_at=page.fetched_at, change_count=count, content_at=page.fetched_at)
-
-
-def _storable(text: str | None) -> str | None:
-    # JSON is UTF-8, which has no half surrogates; a wrongly decoded title or header may hold one.
-    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _storable_links(links: Sequence[Link] | None) -> tuple[Link, ...] | None:
-    if links is None:
-        return None
-    return tuple(
-        link if link.anchor.isascii() and link.url.isascii() and link.rel.isascii()
-        else Link(*(_storable(part) or "" for part in link))
-        for link in links
-    )

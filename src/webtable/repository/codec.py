@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _decode_page = msgspec.json.Decoder(Page).decode
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 
 
 def milliseconds(moment: datetime) -> int:
@@ -81,25 +81,10 @@ class PageCodec:
         extra = {"html": self.columns.html, "outlinks": self.columns.urls}
         return [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
 
-    def cells(self, page: Page, before: Page | None, *, with_content: bool) -> list[NewCell]:
-        """Return the cells of *page*: its metadata and, *with_content*, its capture, body and links, compressed.
-
-        *before* is the page as it is stored. Raises `CellTooLarge` for a cell over the store's limit.
-        """
-        cells = self._metadata_cells(page, before)
-        if with_content:
-            cells += self._content_cells(page)
-        for cell in cells:
-            if len(cell.value) > MAX_VALUE:
-                raise CellTooLarge(
-                    f"{page.url[:200]}: {cell.column.decode()} takes {len(cell.value):,} bytes in the store; the limit "
-                    f"is {MAX_VALUE:,}. Give the writer max_body=… to cut long bodies"
-                )
-        return cells
-
-    def _metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
+    def metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
+        """Return the cells of the page's metadata; *before* is the page as it is stored."""
         timestamp = milliseconds(page.fetched_at)
-        metadata = _encode(replace(page, html=None, outlinks=None, same_as=None))
+        metadata = _json(replace(page, html=None, outlinks=None, same_as=None))
         cells = [NewCell(self.columns.page, timestamp, metadata)]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
@@ -108,16 +93,32 @@ class PageCodec:
                 cells.append(NewCell(column, timestamp, text))
         return cells
 
-    def _content_cells(self, page: Page) -> list[NewCell]:
-        timestamp = milliseconds(page.fetched_at)
-        capture = Capture(page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated)
-        cells = [NewCell(self.columns.capture, timestamp, _encode(capture))]
-        if page.html is not None:
-            cells.append(NewCell(self.columns.html, timestamp, pack(page.html, compress=self._compress)))
-        if page.outlinks is not None:
-            links = pack(_encode(page.outlinks), compress=self._compress)
-            cells.append(NewCell(self.columns.urls, timestamp, links))
+    def content_cells(self, pages: Sequence[Page]) -> list[list[NewCell]]:
+        """Return for each of *pages* the cells of its content: its capture, its body and its links, compressed."""
+        parts: list[tuple[int, bytes]] = []
+        values: list[bytes] = []
+        cells: list[list[NewCell]] = []
+        for number, page in enumerate(pages):
+            capture = Capture(page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated)
+            cells.append([NewCell(self.columns.capture, milliseconds(page.fetched_at), _json(capture))])
+            if page.html is not None:
+                parts.append((number, self.columns.html))
+                values.append(page.html)
+            if page.outlinks is not None:
+                parts.append((number, self.columns.urls))
+                values.append(_json(page.outlinks))
+        for (number, column), value in zip(parts, pack(values, compress=self._compress), strict=True):
+            cells[number].append(NewCell(column, milliseconds(pages[number].fetched_at), value))
         return cells
+
+    def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
+        """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit."""
+        for cell in cells:
+            if len(cell.value) > MAX_VALUE:
+                raise CellTooLarge(
+                    f"{page.url[:200]}: {cell.column.decode()} takes {len(cell.value):,} bytes in the store; the limit "
+                    f"is {MAX_VALUE:,}. Give the writer max_body=… to cut long bodies"
+                )
 
     def page(self, row: Row) -> Page | None:
         """Return the page of a row, None where the row is no page (somebody just links to it).
@@ -167,6 +168,26 @@ class PageCodec:
             truncated=fields.truncated,
             content_at=fetched_at,
         )
+
+
+def _json(value: object) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        # A wrongly decoded title, header or anchor may hold half of a surrogate pair, which UTF-8 cannot write.
+        return _encoder.encode(_with_whole_characters(msgspec.to_builtins(value)))
+
+
+def _with_whole_characters(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case dict():
+            return {_with_whole_characters(name): _with_whole_characters(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_with_whole_characters(inner) for inner in value]
+        case _:
+            return value
 
 
 def _is_current(page: Page, cell: Cell) -> bool:

@@ -10,7 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -56,10 +56,21 @@ def in_key_order(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec, af
     ranges = [keys if after is None else _behind(keys, key, after) for keys in spec.ranges]
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if len(ranges) <= 1:
-        return in_storage_order(store, ScanSpec(spec.table, ranges, spec.columns, spec.limit), None)
-    light = [codec.columns.page]
-    rows = islice(_merged(store, ScanSpec(spec.table, ranges, light, spec.limit), key), spec.limit)
-    return rows if list(spec.columns) == light else _with_columns(store, spec, rows)
+        return in_storage_order(store, replace(spec, ranges=ranges), None)
+    return _across(store, replace(spec, ranges=ranges), key, codec)
+
+
+def _across(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec) -> Iterator[Row]:
+    light = replace(spec, columns=[codec.columns.page])
+    is_light = list(spec.columns) == light.columns
+    merge = _Merge(store, light, key, keep=is_light)
+    rows = islice(merge, spec.limit)
+    left = spec.limit
+    for row in rows if is_light else _with_columns(store, spec, rows):
+        yield row
+        left = left and left - 1
+    if merge.left is not None and left != 0:
+        yield from store.scan(spec.table, [merge.left], columns=spec.columns, limit=left)
 
 
 def _behind(keys: KeyRange, key: WebKey, unsalted: bytes) -> KeyRange:
@@ -80,31 +91,59 @@ class _Cursor:
         self.rest = self.rest.after(rows[-1].key) if self.rest and len(rows) >= wanted else None
 
 
-def _merged(store: Store, spec: ScanSpec, key: WebKey) -> Iterator[Row]:
-    first = min(spec.limit or BODY_ROWS, max(1, MERGE_ROWS // len(spec.ranges)))
-    cursors = [_Cursor(deque(), keys) for keys in spec.ranges]
-    _read_on(store, spec, cursors, first)
-    cursors = [cursor for cursor in cursors if cursor.rows]
-    # The number breaks ties between equal keys (a page has one salt, so there are none) before rows are compared.
-    heads = [(key.unsalted(cursor.rows[0].key), number, cursor) for number, cursor in enumerate(cursors)]
-    heapq.heapify(heads)
-    piece = min(max(first, MERGE_ROWS // max(1, len(cursors))), PIECE_ROWS)
-    while heads:
-        _, number, cursor = heads[0]
-        yield cursor.rows.popleft()
-        if not cursor.rows and cursor.rest:
-            low = [other for _, _, other in heads if other.rest and len(other.rows) <= piece // 4]
-            _read_on(store, spec, low, piece)
-        if cursor.rows:
-            heapq.heapreplace(heads, (key.unsalted(cursor.rows[0].key), number, cursor))
+class _Merge:
+    """The rows of several ranges in the order of their keys without the salt, until a single range is left.
+
+    Then `left` is what is left of it, to be read as one range; with *keep* without the rows that are at hand.
+    """
+
+    def __init__(self, store: Store, spec: ScanSpec, key: WebKey, *, keep: bool) -> None:
+        self._store = store
+        self._spec = spec
+        self._unsalted = key.unsalted
+        self._keep = keep
+        self.left: KeyRange | None = None
+
+    def __iter__(self) -> Iterator[Row]:
+        ranges = self._spec.ranges
+        first = min(self._spec.limit or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
+        cursors = [_Cursor(deque(), keys) for keys in ranges]
+        self._read_on(cursors, first)
+        # The number breaks ties between equal keys (a page has one salt, so there are none) before rows are compared.
+        heads = [
+            (self._unsalted(cursor.rows[0].key), number, cursor)
+            for number, cursor in enumerate(cursors)
+            if cursor.rows
+        ]
+        heapq.heapify(heads)
+        piece = min(max(first, MERGE_ROWS // max(1, len(heads))), PIECE_ROWS)
+        while len(heads) > 1:
+            _, number, cursor = heads[0]
+            yield cursor.rows.popleft()
+            if not cursor.rows and cursor.rest:
+                low = [other for _, _, other in heads if other.rest and len(other.rows) <= piece // 4]
+                self._read_on(low, piece)
+            if cursor.rows:
+                heapq.heapreplace(heads, (self._unsalted(cursor.rows[0].key), number, cursor))
+            else:
+                heapq.heappop(heads)
+        if heads:
+            yield from self._last(heads[0][2])
+
+    def _last(self, cursor: _Cursor) -> Iterator[Row]:
+        if self._keep:
+            yield from cursor.rows
+            self.left = cursor.rest
+        elif cursor.rest:
+            self.left = KeyRange(cursor.rows[0].key, cursor.rest.stop)
         else:
-            heapq.heappop(heads)
+            self.left = KeyRange(cursor.rows[0].key, cursor.rows[-1].key + b"\x00")
 
-
-def _read_on(store: Store, spec: ScanSpec, cursors: Sequence[_Cursor], wanted: int) -> None:
-    ranges = [cursor.rest for cursor in cursors if cursor.rest]
-    for cursor, rows in zip(cursors, store.first_rows(spec.table, ranges, wanted, columns=spec.columns), strict=True):
-        cursor.take(rows, wanted)
+    def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
+        ranges = [cursor.rest for cursor in cursors if cursor.rest]
+        found = self._store.first_rows(self._spec.table, ranges, wanted, columns=self._spec.columns)
+        for cursor, rows in zip(cursors, found, strict=True):
+            cursor.take(rows, wanted)
 
 
 def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:

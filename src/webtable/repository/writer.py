@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -19,9 +19,16 @@ from webtable.repository.captures import checked
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from webtable.repository.batch import BatchWriter
+    from webtable.repository.batch import BatchWriter, Prepared
 
 OutcomeCallback = Callable[[PageOutcome], None]
+
+
+class _UnderWay(NamedTuple):
+    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages."""
+
+    rows: frozenset[bytes]
+    outcomes: Future[list[PageOutcome]]
 
 
 class Writer:
@@ -64,9 +71,11 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        # Batches are written one after another, so that two captures of a page cannot overtake each other.
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="webtable-writer")
-        self._under_way: list[Future[list[PageOutcome]]] = []
+        # One batch is compressed while the one before it is sent; each one after another, so that two captures of a
+        # page cannot overtake each other.
+        self._preparing = ThreadPoolExecutor(1, thread_name_prefix="webtable-prepare")
+        self._storing = ThreadPoolExecutor(1, thread_name_prefix="webtable-store")
+        self._under_way: list[_UnderWay] = []
         self._stop_ageing = threading.Event()
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
@@ -116,7 +125,8 @@ class Writer:
         try:
             self.flush()
         finally:
-            self._executor.shutdown()
+            self._preparing.shutdown()
+            self._storing.shutdown()
             self._batch_writer.close()
 
     def __enter__(self) -> Self:
@@ -140,25 +150,29 @@ class Writer:
         )
 
     def _send(self) -> None:
-        # Room first: what is on its way is bounded, and `put` is what waits.
-        while len(self._under_way) >= 2:
+        if not self._buffer:
+            return
+        batch, self._buffer, self._bytes = self._buffer, [], 0
+        rows = self._batch_writer.rows_of(batch)
+        # Room first: what is on its way is bounded, and `put` is what waits. And what becomes of a capture depends on
+        # what is stored of its page, so a batch waits for one under way that has a page in common with it.
+        while len(self._under_way) >= 2 or any(rows & other.rows for other in self._under_way):
             self._settle(self._under_way.pop(0))
-        if self._buffer:
-            batch, self._buffer, self._bytes = self._buffer, [], 0
-            self._under_way.append(self._executor.submit(self._write, batch))
+        prepared = self._preparing.submit(self._batch_writer.prepare, batch)
+        self._under_way.append(_UnderWay(rows, self._storing.submit(self._store, batch, prepared)))
 
-    def _write(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Future[Prepared]) -> list[PageOutcome]:
         error: WebTableError
         try:
-            return self._batch_writer.write(batch)
+            return self._batch_writer.store(prepared.result())
         except WebTableError as exc:
             error = exc
         except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
             error = WriteFailed(f"unexpectedly: {exc!r}")
         return [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in batch]
 
-    def _settle(self, written: Future[list[PageOutcome]]) -> None:
-        for outcome in written.result():
+    def _settle(self, batch: _UnderWay) -> None:
+        for outcome in batch.outcomes.result():
             if outcome.error is None:
                 self.stored += 1
                 self.unchanged += not outcome.is_new
@@ -172,5 +186,5 @@ class Writer:
             with self._lock:
                 if self._buffer and time.monotonic() - self._oldest >= self._max_age:
                     self._send()
-                while self._under_way and self._under_way[0].done():
+                while self._under_way and self._under_way[0].outcomes.done():
                     self._settle(self._under_way.pop(0))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from webtable.store.hbase.wire import Deadline
     from webtable.store.hbase.workers import Workers
 
-_CALL_ROWS: Final = 128
+_LEAST_ROWS: Final = 16
+_MOST_ROWS: Final = 512
 
 
 class Part(NamedTuple):
@@ -88,18 +89,17 @@ class FirstRows:
         found: list[list[Row]] = [[] for _ in parts]
         place = 0  # of the first part that is neither complete nor full
         start = parts[0].keys.start
-        width = RANGES_A_CALL
+        ask = max(self._limit, _LEAST_ROWS)
         while place < len(parts):
-            window = parts[place:place + width]
+            window = parts[place:place + RANGES_A_CALL]
             ranges = [KeyRange(start, window[0].keys.stop), *(part.keys for part in window[1:])]
-            ask = self._limit - len(found[place]) if len(window) == 1 else max(self._limit, _CALL_ROWS)
             rows = self._client.rows(self._table, ranges, self._wanted, ask, self._deadline)
             last = self._hand_out(rows, parts, place, found)
             if len(rows) < ask:
                 place += len(window)
-                width = min(width * 4, RANGES_A_CALL)
             else:
-                width = last - place + 1  # ranges with many rows: as many next time as one call was enough for
+                # Of a range with many rows no more than the limit is of use; ranges with few rows share a call.
+                ask = min(ask * 2, max(self._limit, _MOST_ROWS)) if last > place else max(self._limit, _LEAST_ROWS)
                 place, start = last, rows[-1].key + b"\x00"
                 if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
                     place += 1
