@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 
@@ -39,6 +40,22 @@ def test_an_exception_in_the_block_loses_no_page(site, error):
         raise error
 
     assert urls_of(site) == [site.url("/a")]
+
+
+def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
+    slow = threading.Event()
+    spied.listener = lambda call, *_: call == "write" and slow.wait(10)
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    threading.Timer(0.6, slow.set).start()
+    put = []
+
+    with pytest.raises(KeyboardInterrupt), spied.site.table.writer(buffer_pages=5) as writer:
+        for number in range(1_000):
+            put.append(site.url(f"/{number:03}"))
+            writer.put(site.page(f"/{number:03}", html=b"x"))
+
+    assert 10 <= len(put) < 1_000
+    assert urls_of(site) == put
 
 
 def test_closing_the_table_flushes_its_writers(new_url, site):

@@ -64,12 +64,12 @@ def _across(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec) -> Iter
     light = replace(spec, columns=[codec.columns.page])
     is_light = list(spec.columns) == light.columns
     merge = _Merge(store, light, key, keep=is_light)
-    rows = islice(merge, spec.limit)
     left = spec.limit
-    for row in rows if is_light else _with_columns(store, spec, rows):
+    for row in merge if is_light else _with_columns(store, spec, iter(merge)):
         yield row
-        left = left and left - 1
-    if merge.left is not None and left != 0:
+        if left is not None and (left := left - 1) == 0:
+            return
+    if merge.left is not None:
         yield from store.scan(spec.table, [merge.left], columns=spec.columns, limit=left)
 
 
@@ -148,7 +148,8 @@ class _Merge:
 
 def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
     # Bodies are read only for the rows that are given out, in the merge's order.
-    while piece := list(islice(rows, BODY_ROWS)):
+    size = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
+    while piece := list(islice(rows, size)):
         found = store.read(spec.table, [row.key for row in piece], columns=spec.columns)
         yield from (row for row in found if row is not None)
 

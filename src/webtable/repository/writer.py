@@ -108,7 +108,7 @@ class Writer:
         with self._lock:
             self._send()
             while self._under_way:
-                self._settle(self._under_way.pop(0))
+                self._settle_first()
             failures, self._failures = self._failures, []
         if failures:
             reasons = "; ".join(f"{failure.url[:100]}: {failure.error}" for failure in failures[:3])
@@ -152,14 +152,16 @@ class Writer:
     def _send(self) -> None:
         if not self._buffer:
             return
-        batch, self._buffer, self._bytes = self._buffer, [], 0
+        batch = self._buffer
         rows = self._batch_writer.rows_of(batch)
         # Room first: what is on its way is bounded, and `put` is what waits. And what becomes of a capture depends on
         # what is stored of its page, so a batch waits for one under way that has a page in common with it.
         while len(self._under_way) >= 2 or any(rows & other.rows for other in self._under_way):
-            self._settle(self._under_way.pop(0))
+            self._settle_first()
         prepared = self._preparing.submit(self._batch_writer.prepare, batch)
         self._under_way.append(_UnderWay(rows, self._storing.submit(self._store, batch, prepared)))
+        # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
+        self._buffer, self._bytes = [], 0
 
     def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Future[Prepared]) -> list[PageOutcome]:
         error: WebTableError
@@ -171,8 +173,10 @@ class Writer:
             error = WriteFailed(f"unexpectedly: {exc!r}")
         return [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in batch]
 
-    def _settle(self, batch: _UnderWay) -> None:
-        for outcome in batch.outcomes.result():
+    def _settle_first(self) -> None:
+        outcomes = self._under_way[0].outcomes.result()
+        del self._under_way[0]
+        for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1
                 self.unchanged += not outcome.is_new
@@ -187,4 +191,4 @@ class Writer:
                 if self._buffer and time.monotonic() - self._oldest >= self._max_age:
                     self._send()
                 while self._under_way and self._under_way[0].outcomes.done():
-                    self._settle(self._under_way.pop(0))
+                    self._settle_first()

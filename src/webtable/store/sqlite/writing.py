@@ -8,7 +8,7 @@ a time, at the pace of the writes.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
@@ -119,6 +119,7 @@ def _delete_cells(connection: sqlite3.Connection, family: int, markers: list[_Ma
 
 def _put_cells(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> None:
     cells.sort(key=_place)  # neighbours share a page; of two at one place the later one stays the later one
+    crowded = _crowded(connection, family, cells)
     if connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone():
         connection.executemany(
             f"INSERT OR REPLACE INTO cells_{family.id} SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS"
@@ -126,7 +127,15 @@ def _put_cells(connection: sqlite3.Connection, family: Family, cells: list[_NewC
             ((*cell, b":" + cell[1]) for cell in cells))
     else:
         connection.executemany(f"INSERT OR REPLACE INTO cells_{family.id} VALUES (?, ?, ?, ?)", cells)
-    _drop_excess(connection, family, dict.fromkeys(cell[:2] for cell in cells))
+    _drop_excess(connection, family, crowded)
+
+
+def _crowded(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> list[tuple[bytes, bytes]]:
+    """Return the columns that may have more than one cell once *cells* are written: few, while a crawl is new."""
+    places = Counter(map(_place, cells))
+    find = f"SELECT 1 FROM cells_{family.id} WHERE row = ? LIMIT 1"
+    known = {row for row in {row for row, _ in places} if connection.execute(find, (row,)).fetchone()}
+    return [place for place, count in places.items() if count > 1 or place[0] in known]
 
 
 def _place(cell: _NewCell) -> tuple[bytes, bytes]:

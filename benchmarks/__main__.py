@@ -1,0 +1,84 @@
+"""Run the benchmarks side by side: `python -m benchmarks [NAME...]`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import re
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import report
+from benchmarks.measuring import LeftOut, Result
+from benchmarks.setting import Setting, setting
+
+NAMES = (
+    "keys",
+    "hbase_write",
+    "hbase_ingest",
+    "hbase_site_scan",
+    "hbase_listing",
+    "hbase_fanout",
+    "hbase_first_pages",
+    "embedded_ingest",
+    "embedded_scan",
+    "memory",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmarks that *arguments* name, all by default; the exit code is 1 where a target is missed."""
+    options = _options(arguments)
+    logging.disable(logging.WARNING)  # warcio's, of URLs with spaces
+    console = Console(width=140 if not sys.stdout.isatty() else None)
+    names = options.names or NAMES
+    modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names}
+    needs = frozenset().union(*(module.NEEDS | getattr(module, "LIKES", set()) for module in modules.values()))
+    results: list[Result | LeftOut] = []
+    with setting(hbase=options.hbase, corpus=options.corpus, quick=options.quick, needs=needs) as here:
+        for name, module in modules.items():
+            lacking = sorted(resource for resource in module.NEEDS if resource in here.missing)
+            if lacking:
+                results.append(LeftOut(name, "; ".join(here.missing[resource] for resource in lacking)))
+                continue
+            start = time.monotonic()
+            results += module.run(here)
+            console.print(f"[dim]{name}: {time.monotonic() - start:.0f} s[/dim]")
+        machine = report.machine(_hbase(here, options.hbase_version))
+    report.show(results, console)
+    if options.write:
+        command = shlex.join(["python", "-m", "benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
+        report.write(options.write, report.markdown(results, command, machine))
+    return 0
+
+
+def _hbase(here: Setting, version: str | None) -> str | None:
+    """Return which HBase it was, None where there was none; the gateways do not tell its version."""
+    if here.hbase is None:
+        return None
+    pom = Path(__file__).parents[1] / "docker" / "hbase" / "pom.xml"
+    found = re.search(r"<hbase\.version>([^<]+)<", pom.read_text(encoding="utf-8")) if pom.is_file() else None
+    return f"HBase {version or (found[1] if found else 'of unknown version')}, one node, on the same machine"
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"which of {', '.join(NAMES)}; all by default")
+    parser.add_argument("--hbase", metavar="URL", help="a running HBase (WEBTABLE_HBASE_URL); by default one in Docker")
+    parser.add_argument("--hbase-version", metavar="X", help="for the page; by default that of docker/hbase")
+    parser.add_argument("--corpus", metavar="DIR", type=Path, help="the WARC files (WEBTABLE_CORPUS)")
+    parser.add_argument("--quick", action="store_true", help="a few seconds each, only to see that they run")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="also write the results there, as Markdown")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.names) - set(NAMES)):
+        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""How fast do WARC files get into HBase, parsing and links included?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.material import digest_of
+from benchmarks.measuring import Result, Run, compare, stopwatch, wait_until_idle
+from benchmarks.plain import HTML, TITLE
+from benchmarks.plain_ingest import ingest
+from webtable import WebKey
+from webtable.formats import read_pages
+
+if TYPE_CHECKING:
+    from benchmarks.setting import Setting
+
+NEEDS = frozenset({"hbase", "corpus"})
+
+
+def run(setting: Setting) -> list[Result]:
+    """Ingest the corpus' files into fresh tables in turn, and read them back to see that all are there."""
+    files = setting.warc_files
+    if setting.quick:
+        files = sorted(files, key=lambda file: file.stat().st_size)[:2]
+    key = WebKey()
+
+    def ours() -> Run:
+        with setting.hbase_table() as table:
+            wait_until_idle()
+            with stopwatch() as watch, table.writer() as writer:
+                for file in files:
+                    for page in read_pages(file):
+                        writer.put(page)
+            hosts = {page.url.split("/")[2] for file in files for page in read_pages(file, extract=False)}
+            stored = [page for host in hosts for page in table.pages(host, host_only=True, columns=["html"])]
+            seen = ((page.url, (page.title or "").encode() + b"\0" + (page.html or b"")) for page in stored)
+            return Run(watch.seconds, len(stored), digest_of(seen))
+
+    def script() -> Run:
+        with setting.happybase_table() as table:
+            wait_until_idle()
+            with stopwatch() as watch:
+                ingest(files, table)
+            seen = [
+                (key.url_of(row), cells.get(TITLE, b"") + b"\0" + cells[HTML])
+                for row, cells in table.scan(columns=[HTML, TITLE], batch_size=50)
+            ]
+            return Run(watch.seconds, len(seen), digest_of(seen))
+
+    return [
+        compare(
+            f"ingest of {len(files)} WARC files into HBase: titles and links parsed, all stored",
+            "warcio, html.parser of the standard library, HappyBase batch put",
+            target=1.5,
+            ours=ours,
+            peer=script,
+            pairs=setting.pairs(3),
+            warm_up=False,
+            note="the script stores the body, 12 metadata columns and the links as JSON; one process each",
+        )
+    ]

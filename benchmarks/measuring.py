@@ -1,0 +1,136 @@
+"""How everything here is measured: both sides in turn, the same work, the same outcome, medians."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+import psutil
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """The seconds that the block of `stopwatch` took; 0 before it ends."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def stopwatch() -> Iterator[Stopwatch]:
+    """Time the block; what was made before it (the prepared pages) is out of the way of the garbage collector."""
+    gc.collect()
+    gc.freeze()
+    watch = Stopwatch()
+    start = time.perf_counter()
+    try:
+        yield watch
+        watch.seconds = time.perf_counter() - start
+    finally:
+        gc.unfreeze()
+
+
+def wait_until_idle(seconds: float = 30.0) -> None:
+    """Wait, at most *seconds*, until the machine is idle: HBase flushes and compacts what the other side wrote."""
+    deadline = time.monotonic() + seconds
+    while psutil.cpu_percent(interval=0.5) > 10 and time.monotonic() < deadline:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of one side: its time, how many items it worked through, and what tells that the work was done.
+
+    Both sides of a comparison must come to the same *proof*: counts, or a digest of what was stored or returned.
+    """
+
+    seconds: float
+    items: int
+    proof: object
+
+
+Side = Callable[[], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A row of the table of results. `figure` is held against `target`: at least that, or with `at_most` at most."""
+
+    what: str
+    against: str
+    ours: str
+    peer: str
+    figure: float
+    target: float
+    at_most: bool = False
+    unit: str = "×"
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is reached."""
+        return self.figure <= self.target if self.at_most else self.figure >= self.target
+
+    @property
+    def shown_figure(self) -> str:
+        """The figure as the table shows it."""
+        return f"{self.figure:.2f}{self.unit}" if self.unit == "×" else f"{self.figure:.0f}{self.unit}"
+
+    @property
+    def shown_target(self) -> str:
+        """The target as the table shows it."""
+        return f"{'≤' if self.at_most else '≥'} {self.target:g}{self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A benchmark that was not run, and why."""
+
+    what: str
+    why: str
+
+
+def compare(
+    what: str,
+    against: str,
+    *,
+    target: float,
+    ours: Side,
+    peer: Side,
+    pairs: int,
+    warm_up: bool = True,
+    unit: str = "pages/s",
+    note: str = "",
+) -> Result:
+    """Run *ours* and *peer* in turn, *pairs* times, and return the median of how many times as fast ours was.
+
+    The ratio is taken pair by pair, because a shared machine is faster in some minutes than in others. A first run of
+    each, where *warm_up* has it, is not counted. *unit* is `ms` for the time of a whole run, else a rate of its items.
+    Raises `AssertionError` where the sides did not come to the same proof.
+    """
+    runs = [(ours(), peer()) for _ in range(pairs + warm_up)]
+    for mine, other in runs:
+        assert (mine.items, mine.proof) == (other.items, other.proof), (
+            f"{what}: not the same outcome: {mine.items:,} items, {str(mine.proof)[:200]}; "
+            f"{against}: {other.items:,} items, {str(other.proof)[:200]}"
+        )
+    counted = runs[warm_up:]
+    ratio = median(other.seconds / mine.seconds for mine, other in counted)
+    return Result(
+        what,
+        against,
+        _shown([mine for mine, _ in counted], unit),
+        _shown([other for _, other in counted], unit),
+        ratio,
+        target,
+        note=note,
+    )
+
+
+def _shown(runs: list[Run], unit: str) -> str:
+    if unit == "ms":
+        return f"{median(run.seconds for run in runs) * 1000:,.1f} ms"
+    return f"{median(run.items / run.seconds for run in runs):,.0f} {unit}"

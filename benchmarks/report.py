@@ -1,0 +1,99 @@
+"""The results as a table on the terminal and as a page of the documentation."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+from rich.table import Table
+
+from benchmarks.measuring import LeftOut, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+BY_HAND = "## What falls short, and why\n"
+"""The heading of the last section of the page, which is written by hand and kept when the page is made anew."""
+HEADINGS = ("what", "ours", "peer", "", "target", "met")
+
+
+def show(results: Sequence[Result | LeftOut], console: Console) -> None:
+    """Print the results as a table."""
+    table = Table(*HEADINGS, title="webtable against what one would use without it", show_lines=True)
+    for result in results:
+        if isinstance(result, LeftOut):
+            table.add_row(result.what, "left out", result.why, "", "", "–")
+        else:
+            table.add_row(
+                f"{result.what}\nagainst {result.against}" if result.against != "–" else result.what,
+                result.ours, result.peer, result.shown_figure, result.shown_target, "yes" if result.met else "NO",
+            )  # fmt: skip
+    console.print(table)
+
+
+def write(page: Path, text: str) -> None:
+    """Write *text* to *page* and keep the section there that a person wrote on what falls short."""
+    before = page.read_text(encoding="utf-8") if page.is_file() else ""
+    kept = before[found:] if (found := before.find(BY_HAND)) >= 0 else ""
+    page.write_text(f"{text}\n{kept}" if kept else text, encoding="utf-8")
+
+
+def markdown(results: Sequence[Result | LeftOut], command: str, machine: str) -> str:
+    """Return the results as a page, with the machine, the date and the command."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Each row is measured in one run, both sides in turn (ours, the peer, ours, the peer …), both with",
+        "the same outcome, which is checked. A ratio is the median of the ratios of the pairs; a rate or a time is the",
+        "median of its side. Over 1 means that webtable is faster. What each row measures is in the file of its name",
+        "in `benchmarks/`.",
+        "",
+        f"Run on {datetime.now(UTC):%Y-%m-%d} by",
+        "",
+        f"    {command}",
+        "",
+        f"on {machine}.",
+        "",
+        "| what | ours | peer | figure | target | met |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_line(result) for result in results]
+    notes = [result for result in results if isinstance(result, Result) and result.note]
+    if notes:
+        lines += ["", "## Notes", "", *(f"- {result.what}: {result.note}." for result in notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(result: Result | LeftOut) -> str:
+    if isinstance(result, LeftOut):
+        return f"| {result.what} | left out: {result.why.splitlines()[0]} | | | | – |"
+    what = f"{result.what}; against {result.against}" if result.against != "–" else result.what
+    figure, target = result.shown_figure, result.shown_target
+    return f"| {what} | {result.ours} | {result.peer} | {figure} | {target} | {'yes' if result.met else '**no**'} |"
+
+
+def machine(hbase: str | None) -> str:
+    """Return what the benchmarks ran on, in a line."""
+    memory = psutil.virtual_memory().total / 2**30
+    parts = [
+        f"{os.cpu_count()} cores of {_cpu()}",
+        f"{memory:.0f} GB of memory",
+        platform.system(),
+        f"Python {platform.python_version()}",
+    ]
+    return ", ".join([*parts, hbase] if hbase else parts)
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,77 @@
+"""The benchmarks run, check that both sides came to the same, and say what they leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("w3lib")
+pytest.importorskip("psutil")
+
+from benchmarks import report
+from benchmarks.__main__ import NAMES, main
+from benchmarks.measuring import LeftOut, Result, Run, compare
+
+
+@pytest.fixture(autouse=True)
+def nothing_to_measure_with(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    """No corpus, and an HBase that is not asked for by these tests."""
+    monkeypatch.setenv("WEBTABLE_CORPUS", str(tmp_path))
+    monkeypatch.setenv("WEBTABLE_HBASE_URL", "hbase://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan"])
+def test_a_benchmark_of_the_embedded_store_needs_nothing_else(name: str, tmp_path, capsys):
+    page = tmp_path / "benchmarks.md"
+
+    assert main([name, "--quick", "--write", str(page)]) == 0
+
+    assert "made-up pages" in capsys.readouterr().out
+    assert f"python -m benchmarks {name} --quick" in page.read_text()
+
+
+def test_a_benchmark_without_its_corpus_is_left_out_with_the_reason(capsys):
+    assert main(["keys", "--quick"]) == 0
+
+    assert "holds no" in " ".join(capsys.readouterr().out.split())
+
+
+def test_every_benchmark_says_its_question_in_its_first_line():
+    for name in NAMES:
+        module = __import__(f"benchmarks.{name}", fromlist=["run"])
+
+        assert module.__doc__
+        assert module.__doc__.strip().endswith("?")
+
+
+def test_a_fast_wrong_answer_does_not_win():
+    with pytest.raises(AssertionError, match="not the same outcome"):
+        compare("w", "a", target=1, ours=lambda: Run(0.1, 9, "x"), peer=lambda: Run(1.0, 10, "x"), pairs=1)
+
+
+def test_a_ratio_is_the_median_of_the_pairs_without_the_first():
+    ours = iter([Run(9.0, 10, ""), Run(1.0, 10, ""), Run(1.0, 10, ""), Run(2.0, 10, "")])
+    peer = iter([Run(1.0, 10, ""), Run(3.0, 10, ""), Run(4.0, 10, ""), Run(2.0, 10, "")])
+
+    result = compare("w", "a", target=3, ours=lambda: next(ours), peer=lambda: next(peer), pairs=3)
+
+    assert (result.figure, result.met) == (3.0, True)
+
+
+def test_the_page_shows_what_was_missed_and_what_was_left_out():
+    missed = Result("growth", "itself", "9 ms", "3 ms", 3.0, 1.5, at_most=True)
+
+    page = report.markdown([missed, LeftOut("listing", "no HBase")], "command", "machine")
+
+    assert "| growth; against itself | 9 ms | 3 ms | 3.00× | ≤ 1.5× | **no** |" in page
+    assert "| listing | left out: no HBase |" in page
+
+
+def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
+    page = tmp_path / "benchmarks.md"
+    report.write(page, "first\n")
+    assert page.read_text() == "first\n"
+
+    page.write_text(f"first\n\n{report.BY_HAND}\nThe wire.\n")
+    report.write(page, "second\n")
+
+    assert page.read_text() == f"second\n\n{report.BY_HAND}\nThe wire.\n"
