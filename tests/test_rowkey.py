@@ -260,14 +260,15 @@ def test_an_invalid_url_is_refused_with_the_reason(url, reason):
     assert isinstance(raised.value, ValueError)
 
 
-def test_a_refused_url_does_not_show_its_password():
+@pytest.mark.parametrize("url", ["ftp://user:secret@example.com/", f"https://user:secret@example.com/{'a' * 20_000}"])
+def test_a_refused_url_does_not_show_its_password(url):
     with pytest.raises(InvalidURL) as raised:
-        canonical_url("ftp://user:secret@example.com/")
+        WebKey().encode(url)
 
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("host", ["", "a/b", "a:80", "a b", "user@a", "https://a", "a?b"])
+@pytest.mark.parametrize("host", ["", "a/b", "a:80", "a b", "user@a", "https://a", "a?b", "[::1]:80", None, b"a.com"])
 def test_what_is_no_host_is_refused(host):
     with pytest.raises(InvalidURL):
         WebKey().host_ranges(host)
@@ -284,7 +285,7 @@ def test_a_key_over_the_limit_is_an_error_and_one_at_the_limit_is_not():
 
     assert len(WebKey().encode(longest)) == MAX_WEB_KEY
     assert WebKey().decode(WebKey().encode(longest)) == longest
-    with pytest.raises(KeyTooLong, match=r"16,390 characters makes a row key of 16,385 bytes"):
+    with pytest.raises(KeyTooLong, match=r"16,390 characters\) makes a row key of 16,385 bytes"):
         WebKey().encode(longest + "a")
 
 

@@ -68,6 +68,16 @@ def test_a_row_comes_back_as_it_was_written(store, table, space):
     assert row.value(b"one:missing") is None
 
 
+def test_the_first_rows_are_as_many_as_asked_for_however_wide_they_are(store, table, space):
+    wide = b"x" * 300_000
+    for name in (b"a", b"b"):
+        store.write(table, [put(space(b"%b%d" % (name, number)), value=wide) for number in range(6)])
+
+    found = store.first_rows(table, [space.range(b"a", b"b"), space.range(b"b", b"c")], 6)
+
+    assert [len(rows) for rows in found] == [6, 6]
+
+
 def test_rows_come_in_byte_order(store, table, space):
     names = [b"a", b"B", b"a-b", b"a.b", b"a/b", b"a0", b"a:", b"a\x00", b"\0", b"\x7f", b"\x80", b"\xff", b"\xff" * 2]
     fill(store, table, space, names)

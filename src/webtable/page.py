@@ -56,9 +56,11 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     changed_at: datetime | None = None
     """When a capture first brought the content that the page has now."""
     change_count: int = 0
-    """How many times a capture brought other content than the one before it."""
+    """How many times a capture brought other content than what was stored, counted as they came in."""
     content_at: datetime | None = None
-    """The capture under which the body is stored; earlier than `fetched_at` where the content did not change."""
+    """The capture under which body and links are stored; before `fetched_at` where the content did not change."""
+    has_body: bool = False
+    """Whether a body is stored with it, to be asked for as `html`."""
     outlink_count: int | None = None
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in document order, one for each URL."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 import zstandard
@@ -140,14 +140,13 @@ def test_another_status_with_the_same_body_is_a_change(site):
     assert [version.status_code for version in site.table.history(site.url())] == [404, 200]
 
 
-def test_several_captures_in_one_batch_are_taken_in_the_order_of_their_dates(site):
+def test_captures_that_come_in_any_order_take_their_places_by_date(site):
     ages = [300, 500, 100, 400, 200]
     site.store(*(site.page(html=str(age).encode(), age=age) for age in ages))
 
     page = site.table.get(site.url())
 
     assert page.html == b"100"
-    assert page.change_count == 4
     assert [version.html for version in site.table.history(site.url(), columns=["html"])] == [b"100", b"200", b"300"]
 
 
@@ -180,6 +179,127 @@ def test_a_late_capture_of_the_same_content_stores_nothing(site):
     site.store(site.page(html=b"a", age=500))
 
     assert stored(site) == before
+
+
+def history_of(site):
+    return [(version.html, version.fetched_at) for version in site.table.history(site.url(), columns=["html"])]
+
+
+def test_a_crawl_that_is_replayed_leaves_the_history_as_it_was(site):
+    captures = [(b"z", 500), (b"a", 400), (b"a", 300), (b"a", 200), (b"b", 100)]
+    crawl = [site.page(html=body, age=age) for body, age in captures]
+
+    site.store(*crawl)
+    before, cells = history_of(site), stored(site)
+    site.store(*crawl)
+    site.store(*reversed(crawl))
+
+    assert [html for html, _ in before] == [b"b", b"a", b"z"]
+    assert history_of(site) == before
+    assert stored(site) == cells
+
+
+def test_a_304_that_comes_late_changes_nothing(site):
+    then = site.now - timedelta(seconds=400)
+    not_modified = Page(url=site.url(), status_code=304, same_as=site.url(), fetched_at=then)
+    site.store(site.page(html=b"a", age=500), not_modified, site.page(html=b"b", age=100))
+    before = stored(site)
+
+    site.store(not_modified)
+
+    assert stored(site) == before
+
+
+def test_a_304_after_an_error_brings_back_the_content_before_it(site):
+    links = (Link("https://example.com/"),)
+    site.store(site.page(html=b"good", title="good", age=300, outlinks=links))
+    site.store(site.page(html=b"oops", title="oops", age=200, status_code=500))
+    site.store(Page(url=site.url(), status_code=304, same_as=site.url(), fetched_at=site.now))
+
+    page = site.table.get(site.url())
+
+    assert (page.html, page.title, page.status_code, page.outlinks) == (b"good", "good", 200, links)
+    assert [version.status_code for version in site.table.history(site.url())] == [200, 500, 200]
+
+
+def test_a_repeat_takes_no_content_that_the_other_url_came_to_have_later(site):
+    site.store(
+        site.page("/y", html=b"a", age=300),
+        Page(url=site.url("/x"), same_as=site.url("/y"), fetched_at=site.now - timedelta(seconds=200)),
+        site.page("/y", html=b"b", age=100),
+        Page(url=site.url("/z"), same_as=site.url("/y"), fetched_at=site.now - timedelta(seconds=200)),
+    )
+
+    assert site.table.get(site.url("/x")).html == b"a"
+    assert site.table.get(site.url("/z")).html is None
+
+
+def test_a_whole_body_takes_the_place_of_a_cut_one_and_not_the_reverse(short_lived):
+    site = short_lived
+    for path, limits in (("/cut-first", (10, None)), ("/whole-first", (None, 10))):
+        for age, limit in zip((90 * DAY, 89 * DAY), limits, strict=True):
+            site.store(site.page(path, html=b"x" * 100, age=age), max_body=limit)
+        site.store(site.page(path, html=b"x" * 100, age=10 * DAY), max_body=10)
+
+        page = site.table.get(site.url(path))
+        assert (len(page.html), page.truncated, page.change_count) == (100, False, 0), path
+
+
+def test_a_body_is_stored_where_only_its_digest_was_known(site):
+    digest = hashlib.sha256(b"a").hexdigest()
+    site.store(site.page(html=None, outlinks=None, digest=digest, age=300))
+    site.store(site.page(html=b"a", age=200))
+
+    assert site.table.get(site.url()).html == b"a"
+
+
+def test_of_two_captures_in_one_millisecond_the_later_one_put_stands_alone(site):
+    site.store(site.page(html=b"a", outlinks=(Link("https://example.com/"),)))
+    site.store(site.page(html=None, outlinks=None, status_code=410))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.outlinks, page.has_body) == (410, None, None, False)
+
+
+def test_a_late_capture_leaves_the_plain_columns_alone(site):
+    site.store(site.page(html=b"b", title=None, age=100), site.page(html=b"a", title="late", age=900))
+    site.store(site.page("/x", html=b"b", title=None, age=100))
+    site.store(site.page("/x", html=b"a", title="late", age=900))
+
+    (row,) = site.table.store.read(site.table.table, [site.table.key.encode(site.url("/x"))])
+
+    assert row.value(b"metadata:title") is None
+
+
+def test_captures_without_a_body_that_say_the_same_are_one_version(site):
+    for age in (300, 200, 100):
+        site.store(site.page(html=None, outlinks=None, age=age, status_code=301, redirect_to=site.url("/b")))
+
+    assert site.table.get(site.url()).change_count == 0
+    assert len(site.table.history(site.url())) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status_code": "200"}, {"title": 5}, {"html": "text"}, {"headers": {"a": ["b"]}}, {"headers": {b"a": b"b"}},
+        {"outlinks": ("https://example.com/",)}, {"outlinks": (Link("https://example.com/", 5),)},
+        {"fetched_at": "2026-01-01"}, {"last_modified": datetime(2026, 1, 1)},
+        {"fetched_at": datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))},
+        {"fetched_at": datetime(1960, 1, 1, tzinfo=UTC)},
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_is_refused_and_spoils_no_other_page(site, fields):
+    good = site.page("/good", html=b"x")
+    bad = Page(**{"url": site.url("/bad"), "html": b"x", "title": "t", "fetched_at": site.now, **fields})
+
+    with site.table.writer() as writer:
+        writer.put(good)
+        with pytest.raises(InvalidCapture):
+            writer.put(bad)
+
+    assert [page.url for page in site.table.pages(site.domain)] == [good.url]
 
 
 def test_a_304_keeps_content_and_links_and_moves_the_date(site):

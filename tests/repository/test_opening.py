@@ -91,7 +91,7 @@ def test_a_layout_of_another_version_is_an_error(new_url, stored):
     webtable.create(url)
     store, table = open_store(url)
     with store:
-        store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 4_000_000_000_000, stored)])])
+        store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, stored)])])
 
     with pytest.raises(LayoutMismatch):
         webtable.open(url)

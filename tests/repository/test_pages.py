@@ -243,6 +243,19 @@ def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, 
     assert any("read-ahead" in name for name in readers)
 
 
+def test_pages_with_long_headers_are_all_listed(site):
+    headers = {"set-cookie": "y" * 4_000}
+    site.store(*(site.page(f"/{n:03}", host=host, html=b"", headers=headers) for host in "ab" for n in range(300)))
+
+    assert len(list(site.table.pages(site.domain))) == 600
+
+
+@pytest.mark.parametrize("arguments", [{"domain": None}, {"path": 5}])
+def test_an_argument_of_another_type_is_refused(site, arguments):
+    with pytest.raises(webtable.WebTableError):
+        site.table.pages(**{"domain": site.domain, **arguments})
+
+
 def test_an_iteration_that_is_given_up_leaves_no_thread_behind(site, monkeypatch):
     monkeypatch.setattr(scan, "FIRST_ROWS", 4)
     monkeypatch.setattr(scan, "PIECE_ROWS", 8)

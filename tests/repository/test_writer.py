@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import os
 import threading
 import time
 
 import pytest
 
-from webtable.errors import InvalidArgument, InvalidURL, StoreRefused, StoreUnavailable, WriteFailed
+import webtable
+from webtable.errors import CellTooLarge, InvalidArgument, InvalidURL, StoreRefused, StoreUnavailable, WriteFailed
 
 
 def urls_of(site):
@@ -59,8 +61,6 @@ def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
 
 
 def test_closing_the_table_flushes_its_writers(new_url, site):
-    import webtable
-
     url = new_url()
     table = webtable.open(url, create=True)
     writer = table.writer()
@@ -157,6 +157,93 @@ def test_captures_that_bring_nothing_new_are_told_apart(site):
 
     assert [outcome.is_new for outcome in outcomes] == [False, False, True, True]
     assert (writer.stored, writer.unchanged) == (4, 2)
+
+
+def test_a_capture_that_repeats_one_that_was_not_stored_is_stored_itself_or_reported(site):
+    noise = os.urandom(11 * 2**20)
+    outcomes = []
+
+    with site.table.writer(on_outcome=outcomes.append, buffer_bytes=2**30) as writer:
+        for age in (300, 300, 200):
+            writer.put(site.page(html=noise, age=age))
+
+    assert [type(outcome.error) for outcome in outcomes] == [CellTooLarge] * 3
+    assert writer.stored == 0
+    assert site.table.get(site.url()) is None
+
+
+def test_an_outcome_may_lead_to_another_put(site):
+    outcomes, again = [], set()
+
+    def retry(outcome):
+        outcomes.append(outcome.url)
+        if "retry" not in outcome.url:
+            again.add(outcome.url)
+            writer.put(site.page(f"/retry{len(again):02}", html=b"x"))
+
+    with site.table.writer(on_outcome=retry, buffer_pages=2) as writer:
+        for number in range(40):
+            writer.put(site.page(f"/{number}", html=b"x"))
+
+    assert len(outcomes) == len(set(outcomes)) == 80
+    assert writer.stored == len(urls_of(site)) == 80
+
+
+def test_an_exception_of_the_callers_function_loses_no_page(site):
+    outcomes = []
+
+    def fail_once(outcome):
+        outcomes.append(outcome.url)
+        if len(outcomes) == 1:
+            raise RuntimeError("the caller's own")
+
+    writer = site.table.writer(on_outcome=fail_once, buffer_pages=100, max_age=0.1)
+    for number in range(5):
+        writer.put(site.page(f"/{number}", html=b"x"))
+    with pytest.raises(RuntimeError):
+        _until(lambda: writer.flush() or len(outcomes) == 5)
+    writer.close()
+
+    assert len(outcomes) == 5
+    assert len(urls_of(site)) == 5
+
+
+def _until(done):
+    deadline = time.monotonic() + 10
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
+    slow = threading.Event()
+    spied.listener = lambda call, *_: call == "write" and slow.wait(10)
+    writer = spied.site.table.writer(buffer_pages=3)
+    for number in range(8):
+        writer.put(site.page(f"/{number}", html=b"x"))
+
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        writer.close()
+    slow.set()
+    writer.close()
+
+    assert writer.stored == len(urls_of(site)) == 8
+
+
+def test_closing_the_table_closes_every_writer_and_reports_all_that_failed(new_url, site):
+    url, noise = new_url(), os.urandom(11 * 2**20)
+    table = webtable.open(url, create=True)
+    for name in ("a", "b"):
+        writer = table.writer()
+        writer.put(site.page(f"/{name}", html=b"x"))
+        writer.put(site.page(f"/{name}/bad", html=noise))
+
+    with pytest.raises(WriteFailed) as raised:
+        table.close()
+
+    assert len(raised.value.failures) == 2
+    with webtable.open(url) as again:
+        assert len(list(again.pages(site.domain))) == 2
 
 
 def test_a_slow_store_holds_the_caller_back(spied, site):

@@ -18,10 +18,10 @@ from webtable.store import NewCell, Put, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from webtable.repository.codec import PageCodec
     from webtable.rowkey import WebKey
+    from webtable.schema import Layout
 
 SLICE = 16
 """How many pages a thread takes at once."""
@@ -34,8 +34,6 @@ class _Planned:
     row: bytes
     write: Write
     before: Page | None
-    content: Page | None
-    """The page whose body and links are written with it, where they are at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +46,22 @@ class Prepared:
 
 
 class BatchWriter:
-    """Writes batches of pages to one table: `prepare` and `store` are each used by one thread at a time."""
+    """Writes batches of pages, each a different one, to one table.
+
+    `prepare` and `store` are each used by one thread at a time.
+    """
 
     def __init__(
-        self, store: Store, table: str, key: WebKey, codec: PageCodec, ttl: int | None, max_body: int | None
+        self, store: Store, table: str, key: WebKey, codec: PageCodec, layout: Layout, max_body: int | None
     ) -> None:
-        if max_body is not None and max_body < 1:
-            raise InvalidArgument(f"max_body={max_body!r} must be above 0")
+        if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
+            raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self._store = store
         self._table = table
         self._key = key
         self._codec = codec
-        self._ttl = ttl
+        self._ttl = layout.ttl
+        self._versions = layout.versions
         self._max_body = max_body
         self._reader = PageReader(store, table, codec)
         # hashlib works outside the GIL: on this many bodies at once.
@@ -74,18 +76,25 @@ class BatchWriter:
         url = canonical_url(page.url)
         return self._key.encode(url), page if url == page.url else replace(page, url=url)
 
-    def rows_of(self, batch: Sequence[tuple[bytes, Page]]) -> frozenset[bytes]:
-        """Return the rows whose stored state decides what becomes of *batch*."""
-        rows = {row for row, _ in batch}
-        return frozenset(rows.union(filter(None, (self._repeated_row(page) for _, page in batch if page.same_as))))
+    def rows_of(self, row: bytes, page: Page) -> tuple[bytes, ...]:
+        """Return the rows whose stored state decides what becomes of *page*: its own, and that of `same_as`."""
+        repeated = self._repeated_row(page) if page.same_as else None
+        return (row,) if repeated is None else (row, repeated)
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
         """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
         planned = self._plan(self._measured(batch))
         pages = [self._with_content(plan) for plan in planned]
-        contents = iter(self._codec.content_cells([page for page in pages if isinstance(page, Page)]))
+        bodies = [
+            page
+            for plan, page in zip(planned, pages, strict=True)
+            if plan.write.with_content and isinstance(page, Page)
+        ]
+        contents = iter(self._codec.content_cells(bodies))
         cells = [
-            page if isinstance(page, WebTableError) else self._put(plan, next(contents) if page else [])
+            page
+            if isinstance(page, WebTableError)
+            else self._put(plan, page, next(contents) if plan.write.with_content else [])
             for plan, page in zip(planned, pages, strict=True)
         ]
         return Prepared([page for _, page in batch], planned, cells)
@@ -119,35 +128,23 @@ class BatchWriter:
         return [entry for part in self._workers.map(measure, slices) for entry in part]
 
     def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> list[_Planned]:
-        stored = dict.fromkeys(row for row, _ in batch)
-        known: dict[bytes, Page | None] = dict(zip(stored, self._reader.read(list(stored), ()), strict=True))
-        at_hand: dict[tuple[bytes, datetime | None], Page] = {}
-        planned = []
-        # Captures of one page are decided in the order in which they were fetched.
-        for index, (row, page) in sorted(enumerate(batch), key=lambda entry: entry[1][1].fetched_at):
-            before = known[row]
-            for write in decide(self._with_repeated(page, batch), before, self._ttl):
-                source = write.content_of
-                content = write.page if source is None else at_hand.get((row, source.content_at))
-                planned.append(_Planned(index, row, write, before, content))
-                if write.with_content and content is not None:
-                    at_hand[row, write.page.content_at] = content
-                if before is None or write.page.fetched_at >= before.fetched_at:
-                    known[row] = replace(write.page, html=None, outlinks=None)
-        return planned
+        stored = self._reader.stored([row for row, _ in batch], self._versions)
+        return [
+            _Planned(index, row, write, before and before.page)
+            for index, ((row, page), before) in enumerate(zip(batch, stored, strict=True))
+            for write in decide(self._with_repeated(row, page), before, self._ttl)
+        ]
 
-    def _with_repeated(self, page: Page, batch: Sequence[tuple[bytes, Page]]) -> Page:
+    def _with_repeated(self, row: bytes, page: Page) -> Page:
         """Return a capture that repeats another URL's content with that content, as far as it is stored."""
         if page.same_as is None or page.html is not None:
             return page if page.same_as is None else replace(page, same_as=None)
-        row = self._repeated_row(page)
-        if row is None:
-            return replace(page, same_as=None)
-        if row == self._key.encode(page.url):
+        repeated = self._repeated_row(page)
+        if repeated == row:
             return page
-        near = [other for key, other in batch if key == row and other.html is not None]
-        source = near[-1] if near else self._reader.read([row], ("html", "outlinks"))[0]
-        if source is None or source.html is None:
+        source = None if repeated is None else self._reader.read([repeated], ("html", "outlinks"))[0]
+        # What the other URL has come to have since then is not what was repeated.
+        if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
             return replace(page, same_as=None)
         return replace(
             page,
@@ -155,6 +152,7 @@ class BatchWriter:
             html=source.html,
             title=source.title,
             content_type=page.content_type or source.content_type,
+            charset=page.charset or source.charset,
             digest=source.digest,
             size=source.size,
             truncated=source.truncated,
@@ -168,24 +166,28 @@ class BatchWriter:
         except InvalidURL:
             return None
 
-    def _put(self, planned: _Planned, content: list[NewCell]) -> Put | WebTableError:
-        page = planned.write.page
+    def _put(self, planned: _Planned, page: Page, content: list[NewCell]) -> Put | WebTableError:
         try:
-            cells = self._codec.metadata_cells(page, planned.before) + content
-            self._codec.check_sizes(page, cells)
+            cells = self._codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
+            self._codec.check_sizes(page, cells + content)
         except WebTableError as exc:
             return exc
-        return Put(planned.row, cells)
+        return Put(planned.row, cells + content)
 
-    def _with_content(self, planned: _Planned) -> Page | WebTableError | None:
-        """Return the page with the content that is to be written, None where there is none, or why it is lost."""
+    def _with_content(self, planned: _Planned) -> Page | WebTableError:
+        """Return the page as it is to be written, with the stored content that it repeats, or why that is lost."""
         page, source = planned.write.page, planned.write.content_of
-        if not planned.write.with_content:
-            return None
         if source is None:
             return page
         try:
-            content = planned.content or self._reader.content_of(planned.row, source)
+            content = self._reader.content_of(planned.row, source)
         except WebTableError as exc:
             return exc
-        return replace(page, html=content.html, outlinks=content.outlinks)
+        links = content.outlinks
+        return replace(
+            page,
+            html=content.html,
+            has_body=content.html is not None,
+            outlinks=links,
+            outlink_count=None if links is None else len(links),
+        )

@@ -3,55 +3,119 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from types import NoneType
+from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from webtable.errors import ExpiredCapture, FutureCapture, InvalidCapture
-from webtable.page import Page
+from webtable.page import Link, Page
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
 
 
+class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a history needs to know of a version without its body: the value of the capture column."""
+
+    digest: str | None = None
+    size: int | None = None
+    title: str | None = None
+    status_code: int = 200
+    content_type: str | None = None
+    truncated: bool = False
+
+
+class Version(NamedTuple):
+    """A version of a page's content: the capture that brought it, and when."""
+
+    at: datetime
+    capture: Capture
+
+
+class Stored(NamedTuple):
+    """What is stored of a page: its newest capture, and the versions of its content, newest first."""
+
+    page: Page
+    versions: Sequence[Version]
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A page as it is to be written: its metadata, and its content where `with_content`."""
+    """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
 
     page: Page
     with_content: bool = True
+    with_metadata: bool = True
     content_of: Page | None = None
     """The stored page whose body and links are to be written again, where `page` does not bring its own."""
 
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("url",), (str,)),
+    **dict.fromkeys(("title", "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
+    **dict.fromkeys(("status_code", "change_count"), (int,)),
+    **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
+    **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
+    "html": (bytes, NoneType),
+    "headers": (dict,),
+    "fetched_at": (datetime,),
+    "truncated": (bool,),
+    "outlinks": (tuple, list, NoneType),
+}
+
+
 def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
-    """Return *page* as it can be stored: its date in UTC, to the millisecond, and its links counted.
+    """Return *page* as it can be stored, its date in UTC and to the millisecond.
 
     Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
-    than a day from *now*, `InvalidCapture` for a date without a timezone.
+    than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
     """
-    fetched_at = page.fetched_at
-    if fetched_at.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} has no timezone; take datetime.now(UTC)")
-    fetched_at = fetched_at.astimezone(UTC)
+    _check_types(page)
+    if page.fetched_at.tzinfo is None:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
+    try:
+        fetched_at = page.fetched_at.astimezone(UTC)
+    except OverflowError as exc:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} is no date of a capture") from exc
     fetched_at = fetched_at.replace(microsecond=fetched_at.microsecond // 1000 * 1000)
     if fetched_at > now + MAX_AHEAD:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
+    if fetched_at.year < 1970:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
     if ttl is not None and fetched_at <= now - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the table "
             "keeps content: create the table with ttl=None (webtable create --ttl none) to store old captures"
         )
-    return replace(
-        page,
-        fetched_at=fetched_at,
-        outlink_count=page.outlink_count if page.outlinks is None else len(page.outlinks),
-    )
+    return page if fetched_at is page.fetched_at else replace(page, fetched_at=fetched_at)
+
+
+def _check_types(page: Page) -> None:
+    # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
+    for name, types in _TYPES.items():
+        value = getattr(page, name)
+        if not isinstance(value, types):
+            wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
+            raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
+    if page.last_modified is not None and page.last_modified.tzinfo is None:
+        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
+    if not set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
+        raise InvalidCapture(f"{page.url[:200]}: headers must map str to str")
+    links = page.outlinks or ()
+    if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
+        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
 
 
 def measured(page: Page, max_body: int | None) -> Page:
-    """Return *page* with the digest and the size of its body, and a body over *max_body* bytes cut."""
+    """Return *page* with its links counted, the digest and the size of its body, and a long body cut to *max_body*."""
+    if page.outlinks is not None:
+        page = replace(page, outlink_count=len(page.outlinks))
     body = page.html
     if body is None:
         return page
@@ -65,48 +129,96 @@ def measured(page: Page, max_body: int | None) -> Page:
     )
 
 
-def decide(page: Page, before: Page | None, ttl: int | None) -> list[Write]:
-    """Return what is to be written of the `checked` *page*, where *before* is the page as it is stored.
+def decide(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
+    """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
-    Nothing where the very same capture is there already. A page that repeats what is stored (the same digest and
-    status, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds) is
-    over, so that it cannot expire while the page is alive.
+    Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
+    and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
+    is over, so that it cannot expire while the page is alive.
     """
-    if before is None:
+    if stored is None:
         return [Write(_changed(page, 0))]
-    if page.same_as is not None:
-        page = _repeated(page, before)
-    same = page.digest is not None and (page.digest, page.status_code) == (before.digest, before.status_code)
-    stored_at = before.content_at or before.fetched_at
+    before = stored.page
     if page.fetched_at < before.fetched_at:
-        return _late(page, before, stored_at, same=same)
-    if not same:
+        return _late(page, stored)
+    if page.same_as is not None:
+        if page.status_code == 304 and before.status_code >= 400:
+            return [_back_again(page, stored)]
+        page = _repeated(page, before)
+    if not _same(page, before):
         return [Write(_changed(page, before.change_count + (page.fetched_at > before.fetched_at)))]
     kept = replace(
         page,
         changed_at=before.changed_at,
         change_count=before.change_count,
-        content_at=stored_at,
-        outlink_count=before.outlink_count,
+        content_at=before.content_at,
+        has_body=before.has_body,
         truncated=before.truncated,
+        outlink_count=before.outlink_count,
     )
     if replace(kept, html=None, outlinks=None) == before:
         return []
-    due = ttl is not None and page.fetched_at - stored_at > timedelta(seconds=ttl / 2)
-    if due or (page.html is not None and stored_at == page.fetched_at):
-        content_of = before if page.html is None else None
-        return [Write(replace(kept, content_at=page.fetched_at), content_of=content_of)]
+    is_whole = page.html is not None and not page.truncated
+    is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
+    is_due = _is_due(page, before, ttl)
+    if is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
+        return [Write(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
+    if is_due:
+        return [Write(replace(kept, content_at=page.fetched_at), content_of=before)]
     return [Write(kept, with_content=False)]
 
 
-def _late(page: Page, before: Page, stored_at: datetime, *, same: bool) -> list[Write]:
-    late = Write(_changed(page, 0))
-    if page.fetched_at < stored_at:
-        return [late]
-    if same:
+def _same(page: Page, before: Page) -> bool:
+    has_content = page.digest is not None or (page.html is None and not before.has_body)
+    one, other = ((p.digest, p.status_code, p.redirect_to) for p in (page, before))
+    return has_content and one == other
+
+
+def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
+    if ttl is None or not before.has_body or before.content_at is None:
+        return False
+    return page.fetched_at - before.content_at > timedelta(seconds=ttl / 2)
+
+
+def _late(page: Page, stored: Stored) -> list[Write]:
+    """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
+    before = stored.page
+    if page.same_as is not None:
         return []
+    known = next((version for version in stored.versions if version.at <= page.fetched_at), None)
+    if known is not None and (known.capture.digest, known.capture.status_code) == (page.digest, page.status_code):
+        return []
+    late = Write(_changed(page, 0), with_metadata=False)
+    if before.content_at is None or page.fetched_at < before.content_at:
+        return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
-    return [late, Write(replace(before, content_at=before.fetched_at), content_of=before)]
+    moved = replace(
+        before,
+        changed_at=before.fetched_at,
+        change_count=before.change_count + 2,
+        content_at=before.fetched_at,
+    )
+    return [late, Write(moved, content_of=before)]
+
+
+def _back_again(page: Page, stored: Stored) -> Write:
+    """Return a 304 that comes after an error page: the content before the error is there again."""
+    count = stored.page.change_count + 1
+    good = next((version for version in stored.versions if version.capture.status_code < 300), None)
+    if good is None:
+        return Write(_changed(page, count))
+    capture = good.capture
+    again = replace(
+        page,
+        title=page.title or capture.title,
+        status_code=capture.status_code,
+        content_type=page.content_type or capture.content_type,
+        digest=capture.digest,
+        size=capture.size,
+        truncated=capture.truncated,
+    )
+    source = replace(stored.page, content_at=good.at, has_body=True, outlink_count=0)
+    return Write(_changed(again, count), content_of=source)
 
 
 def _repeated(page: Page, before: Page) -> Page:
@@ -128,4 +240,11 @@ def _repeated(page: Page, before: Page) -> Page:
 
 
 def _changed(page: Page, count: int) -> Page:
-    return replace(page, same_as=None, changed_at=page.fetched_at, change_count=count, content_at=page.fetched_at)
+    return replace(
+        page,
+        same_as=None,
+        changed_at=page.fetched_at,
+        change_count=count,
+        content_at=page.fetched_at,
+        has_body=page.html is not None,
+    )

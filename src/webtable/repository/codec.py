@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -11,13 +11,16 @@ from msgspec.structs import force_setattr, replace
 from webtable.errors import CellTooLarge, StoreError, UnknownColumn
 from webtable.page import Link, Page
 from webtable.repository.bodies import pack, unpack
+from webtable.repository.captures import Capture, Stored, Version
 from webtable.schema import Layout, web_columns
 from webtable.store import MAX_CELL, NewCell, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.store import Cell
+
+T = TypeVar("T")
 
 EXTRA_COLUMNS = ("html", "outlinks")
 """The columns of a page that are cells of their own, and so are read only where they are asked for."""
@@ -44,17 +47,6 @@ def moment_of(timestamp: int) -> datetime:
     return _EPOCH + timestamp * _MILLISECOND
 
 
-class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a history needs to know of a version without its body: the value of the capture column."""
-
-    digest: str | None = None
-    size: int | None = None
-    title: str | None = None
-    status_code: int = 200
-    content_type: str | None = None
-    truncated: bool = False
-
-
 _decode_capture = msgspec.json.Decoder(Capture).decode
 
 
@@ -67,14 +59,14 @@ class PageCodec:
         self._compress = layout.compression == "zstd"
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 
-    def select(self, columns: Sequence[str] | None, default: Sequence[str] = ()) -> list[bytes]:
-        """Return the stored columns that the page columns *columns* need (None: *default*).
+    def select(self, columns: Sequence[str] | None) -> list[bytes]:
+        """Return the stored columns that the page columns *columns* need (None: only the metadata).
 
         Raises `UnknownColumn` for a name that a page does not have.
         """
         if isinstance(columns, str):
             columns = (columns,)
-        wanted = default if columns is None else columns
+        wanted = tuple(columns or ())
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:
             raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
@@ -128,34 +120,42 @@ class PageCodec:
         stored = row.value(self.columns.page)
         if stored is None:
             return None
-        try:
-            page = _decode_page(stored)
-        except msgspec.DecodeError as exc:
-            raise StoreError(f"row {row.key[:200]!r}: its page column cannot be read: {exc}") from exc
-        return self.fill(page, row)
+        return self.fill(_decoded(_decode_page, stored, row), row)
 
     def fill(self, page: Page, row: Row) -> Page:
         """Give *page*, which nobody else may hold yet, its body and its links from *row*, as far as they are there."""
         body = row.cells.get(self.columns.html)
-        if body and _is_current(page, body[0]):
+        if body and page.has_body and _is_current(page, body[0]):
             force_setattr(page, "html", unpack(body[0].value))
         links = row.cells.get(self.columns.urls)
-        if links and _is_current(page, links[0]):
-            force_setattr(page, "outlinks", _decode_links(unpack(links[0].value)))
+        if links and page.outlink_count is not None and _is_current(page, links[0]):
+            force_setattr(page, "outlinks", _decoded(_decode_links, unpack(links[0].value), row))
         return page
 
     def is_stale(self, page: Page, row: Row) -> bool:
-        """Whether the newest body or links in *row* are those of another capture of *page*.
+        """Whether the newest body or links in *row* are those of another capture than the one that *page* has them of.
 
         So it is behind a late capture, one that was fetched before *page* and after its content was stored.
         """
-        newest = (row.cells.get(column) for column in (self.columns.html, self.columns.urls))
-        return page.content_at is not None and any(cells and not _is_current(page, cells[0]) for cells in newest)
+        body, links = row.cells.get(self.columns.html), row.cells.get(self.columns.urls)
+        return bool(
+            (body and page.has_body and not _is_current(page, body[0]))
+            or (links and page.outlink_count is not None and not _is_current(page, links[0]))
+        )
+
+    def stored(self, row: Row) -> Stored | None:
+        """Return what a row with its capture column holds of a page, None where it is no page."""
+        page = self.page(row)
+        if page is None:
+            return None
+        return Stored(page, [self._capture(row, cell) for cell in row.cells.get(self.columns.capture, ())])
+
+    def _capture(self, row: Row, cell: Cell) -> Version:
+        return Version(moment_of(cell.timestamp), _decoded(_decode_capture, cell.value, row))
 
     def version(self, row: Row, capture: Cell, body: Cell | None) -> Page:
         """Return a version of a page as its history has it."""
-        fields = _decode_capture(capture.value)
-        fetched_at = moment_of(capture.timestamp)
+        fetched_at, fields = self._capture(row, capture)
         return Page(
             url=self._key.url_of(row.key),
             html=None if body is None else unpack(body.value),
@@ -168,6 +168,13 @@ class PageCodec:
             truncated=fields.truncated,
             content_at=fetched_at,
         )
+
+
+def _decoded(decode: Callable[[bytes], T], value: bytes, row: Row) -> T:
+    try:
+        return decode(value)
+    except msgspec.MsgspecError as exc:
+        raise StoreError(f"row {row.key[:200]!r}: a stored value cannot be read: {exc}") from exc
 
 
 def _json(value: object) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import msgspec
 
-from webtable.errors import InvalidArgument, SchemaDrift, TableNotFound
+from webtable.errors import InvalidArgument, SchemaDrift, StoreRefused, TableNotFound
 from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
@@ -27,6 +27,9 @@ from webtable.store import NewCell, Put, Store, StoreURL, open_store
 
 if TYPE_CHECKING:
     import os
+
+
+_LAST_TIMESTAMP = 2**62
 
 
 class LayoutOptions(TypedDict, total=False):
@@ -119,11 +122,15 @@ def _create(store: Store, table: str, layout: Layout, splits: list[bytes], *, ap
     steps = _bring(store, layout.table_schema(table, splits), apply=apply)
     meta = meta_table(table)
     _bring(store, meta, apply=apply)
-    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated.
-    cell = NewCell(LAYOUT_COLUMN, time.time_ns() // 1_000_000, layout.to_json())
-    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [cell])])
+    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
+    # two that are written at once the earlier one stays, because it has the higher timestamp.
+    timestamp = _LAST_TIMESTAMP - time.time_ns() // 1_000_000
+    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout.to_json())])])
     if error is not None:
         raise error
+    stored = _stored_layout(store, table)
+    if stored is not None:
+        check_layout(f"{store.name}/{table}", stored, layout)
     return steps
 
 
@@ -134,7 +141,12 @@ def _bring(store: Store, wanted: TableSchema, *, apply: bool) -> Plan:
             f"{store.name}: {steps}\nApply it with webtable create --apply, or in the HBase shell:\n{steps.shell()}"
         )
     if steps.create:
-        store.create_table(wanted)
+        try:
+            store.create_table(wanted)
+        except StoreRefused:
+            # Somebody else may have been faster, which is as good.
+            if not _plan(store, wanted).is_empty:
+                raise
     for change in steps.changes:
         store.set_family(wanted.name, change.wanted)
     return steps

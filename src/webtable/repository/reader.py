@@ -10,9 +10,10 @@ from webtable.repository.codec import PageCodec, milliseconds
 from webtable.store import Row, Store, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from webtable.page import Page
+    from webtable.repository.captures import Stored
 
 
 class PageReader:
@@ -28,12 +29,11 @@ class PageReader:
         found = self._store.read(self._table, rows, columns=self._codec.select(columns))
         return [row and self.page(row) for row in found]
 
-    def pages(self, rows: Iterable[Row]) -> Iterator[tuple[bytes, Page]]:
-        """Yield the pages among *rows*, each with its row key."""
-        for row in rows:
-            page = self.page(row)
-            if page is not None:
-                yield row.key, page
+    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored | None]:
+        """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
+        columns = [self._codec.columns.page, self._codec.columns.capture]
+        found = self._store.read(self._table, rows, columns=columns, versions=versions)
+        return [row and self._codec.stored(row) for row in found]
 
     def page(self, row: Row) -> Page | None:
         """Return the page of *row*, None where it is none."""

@@ -12,22 +12,21 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from webtable.rowkey import KeyRange, WebKey
 from webtable.store import Row, Store
 
 if TYPE_CHECKING:
+    from webtable.page import Page
     from webtable.repository.codec import PageCodec
-
-T = TypeVar("T")
 
 MERGE_ROWS = 8_192
 """How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
 BODY_ROWS = 64
 """How many rows are read at once where bodies are added to rows that were merged without them."""
-READ_AHEAD_BYTES = 2 * 2**20
-"""How many bytes of cells are read ahead of the caller."""
+READ_AHEAD_BYTES = 8 * 2**20
+"""How many bytes of pages are read ahead of the caller."""
 PIECE_ROWS = 1_024
 """How many rows are read ahead at most."""
 FIRST_ROWS = 128
@@ -154,7 +153,7 @@ def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator
         yield from (row for row in found if row is not None)
 
 
-def read_ahead(rows: Iterator[Row], make: Callable[[Row], T | None]) -> Generator[T]:
+def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Generator[Page]:
     """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one."""
     piece, more = _piece(rows, make, FIRST_ROWS)
     if not more:
@@ -162,22 +161,21 @@ def read_ahead(rows: Iterator[Row], make: Callable[[Row], T | None]) -> Generato
         return
     with ThreadPoolExecutor(1, thread_name_prefix="webtable-read-ahead") as executor:
         while more:
-            coming: Future[tuple[list[T], bool]] = executor.submit(lambda: _piece(rows, make, PIECE_ROWS))
+            coming: Future[tuple[list[Page], bool]] = executor.submit(lambda: _piece(rows, make, PIECE_ROWS))
             yield from piece
             piece, more = coming.result()
         yield from piece
 
 
-def _piece(rows: Iterator[Row], make: Callable[[Row], T | None], most: int) -> tuple[list[T], bool]:
-    """Return what comes of the next rows, *most* of them or up to READ_AHEAD_BYTES, and whether there may be more."""
-    made: list[T] = []
+def _piece(rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> tuple[list[Page], bool]:
+    """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES, and whether there may be more."""
+    made: list[Page] = []
     size = 0
     for count, row in enumerate(rows, 1):
         one = make(row)
         if one is not None:
             made.append(one)
-        for cells in row.cells.values():
-            size += len(cells[0].value)
+            size += len(one.html or b"") + 100 * len(one.outlinks or ())
         if count >= most or size >= READ_AHEAD_BYTES:
             return made, True
     return made, False

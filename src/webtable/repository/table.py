@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, WriteFailed
 from webtable.repository.batch import BatchWriter
 from webtable.repository.codec import EXTRA_COLUMNS, PageCodec
 from webtable.repository.pages import Explanation, Order, Pages, check_order, position_of
 from webtable.repository.reader import PageReader
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
-from webtable.repository.writer import OutcomeCallback, Writer
+from webtable.repository.writer import OutcomeCallback, Writer, failed
 from webtable.rowkey import KeyRange, canonical_host, canonical_url
 from webtable.store import Delete, Store
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
-    from webtable.page import Page
+    from webtable.page import Page, PageOutcome
     from webtable.schema import Layout
 
 
@@ -66,7 +66,7 @@ class WebTable:
         *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
         the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
         """
-        batch_writer = BatchWriter(self.store, self.table, self.key, self._codec, self.layout.ttl, max_body)
+        batch_writer = BatchWriter(self.store, self.table, self.key, self._codec, self.layout, max_body)
         writer = Writer(
             batch_writer,
             ttl=self.layout.ttl,
@@ -97,21 +97,20 @@ class WebTable:
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
         """Yield for each of *urls*, in their order, what `get` returns; read in batches, lazily."""
-        wanted = EXTRA_COLUMNS if columns is None else columns
+        wanted = EXTRA_COLUMNS if columns is None else tuple(columns)
         self._codec.select(wanted)
         keys = map(self.key.encode, urls)
         while batch := list(islice(keys, 64)):
             yield from self._reader.read(batch, wanted)
 
-    def history(self, url: str, *, columns: Sequence[str] = ()) -> list[Page]:
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> list[Page]:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
         Bodies are read where *columns* names `html`. Empty where the URL is not stored. Raises `InvalidURL` and
         `UnknownColumn`.
         """
-        with_html = "html" in columns
-        self._codec.select(columns)
         names = self._codec.columns
+        with_html = names.html in self._codec.select(columns)
         stored = [names.capture, names.html] if with_html else [names.capture]
         (row,) = self.store.read(self.table, [self.key.encode(url)], columns=stored, versions=self.layout.versions)
         versions: list[Page] = []
@@ -165,7 +164,7 @@ class WebTable:
         check_order(order, limit)
         host = canonical_host(domain)
         question, ranges = self._ranges(host, host_only=host_only, path=path)
-        selected = self._codec.select(columns, default=())
+        selected = self._codec.select(columns)
         behind = position_of(after, question, order)
         spec = ScanSpec(self.table, ranges, selected)
 
@@ -180,11 +179,17 @@ class WebTable:
 
     def close(self) -> None:
         """Flush and close the writers, then the store; raises `WriteFailed` for pages that could not be stored."""
+        failures: list[PageOutcome] = []
         try:
             for writer in list(self._writers):
-                writer.close()
+                try:
+                    writer.close()
+                except WriteFailed as exc:
+                    failures += exc.failures
         finally:
             self.store.close()
+        if failures:
+            raise failed(failures)
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +201,7 @@ class WebTable:
 
     def _ranges(self, host: str, *, host_only: bool, path: str | None) -> tuple[str, list[KeyRange]]:
         if path is not None:
-            if not path.startswith("/") or "?" in path or "#" in path:
+            if not isinstance(path, str) or not path.startswith("/") or "?" in path or "#" in path:
                 raise InvalidArgument(f"path={path!r} must be a directory of the host, as in '/docs/'")
             directory = canonical_url(f"https://{host}{path if path.endswith('/') else path + '/'}")
             return f"pages below {directory}", self.key.directory_ranges(directory)

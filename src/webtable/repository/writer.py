@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -54,7 +55,7 @@ class Writer:
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
         for name, value in (("buffer_bytes", buffer_bytes), ("buffer_pages", buffer_pages), ("max_age", max_age)):
-            if value <= 0:
+            if not isinstance(value, int | float) or value <= 0:
                 raise InvalidArgument(f"{name}={value!r} must be above 0")
         self._batch_writer = batch_writer
         self._ttl = ttl
@@ -63,10 +64,16 @@ class Writer:
         self._on_outcome = on_outcome
         self._lock = threading.RLock()
         self._buffer: list[tuple[bytes, Page]] = []
+        self._rows: set[bytes] = set()
         self._bytes = 0
         self._oldest = 0.0
         self._failures: list[PageOutcome] = []
+        self._outcomes: deque[PageOutcome] = deque()
+        self._delivering = threading.Lock()
+        self._deliverer: int | None = None
+        self._error: Exception | None = None
         self._closed = False
+        self._finished = False
         self.stored = 0
         """How many pages are stored, so far."""
         self.unchanged = 0
@@ -89,45 +96,61 @@ class Writer:
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page = checked(self._extracted(page), ttl=self._ttl, now=datetime.now(UTC))
+        page = self._extracted(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
+        rows = self._batch_writer.rows_of(key, page)
         with self._lock:
-            if self._closed:
+            if self._closed and self._deliverer != threading.get_ident():
                 raise WriteFailed("the writer is closed")
+            # What becomes of a capture depends on what is stored of its page, so that must be stored first.
+            if not self._rows.isdisjoint(rows):
+                self._send()
             if not self._buffer:
                 self._oldest = time.monotonic()
             self._buffer.append((key, page))
-            self._bytes += 1_000 + len(page.html or b"")
+            self._rows.update(rows)
+            self._bytes += 1_000 + len(page.html or b"") + 100 * len(page.outlinks or ())
             if self._bytes >= self._limits[0] or len(self._buffer) >= self._limits[1]:
                 self._send()
+        self._deliver()
 
     def flush(self) -> None:
         """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
 
         A page is reported once: the next flush raises only for pages put after this one.
         """
-        with self._lock:
-            self._send()
-            while self._under_way:
-                self._settle_first()
-            failures, self._failures = self._failures, []
+        while True:
+            with self._lock:
+                self._send()
+                while self._under_way:
+                    self._settle_first()
+            self._deliver(wait=True)
+            with self._lock:
+                # The caller's function may have put more.
+                if not (self._buffer or self._under_way):
+                    failures, self._failures = self._failures, []
+                    error, self._error = self._error, None
+                    break
         if failures:
-            reasons = "; ".join(f"{failure.url[:100]}: {failure.error}" for failure in failures[:3])
-            more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-            raise WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
+            raise failed(failures)
+        if error is not None:
+            raise error
 
     def close(self) -> None:
-        """Flush, and stop the writer; raises `WriteFailed` as `flush` does. Calls after the first do nothing."""
+        """Flush, and stop the writer; raises `WriteFailed` as `flush` does.
+
+        Once it is through, further calls do nothing; one that was interrupted is taken up again by the next.
+        """
         with self._lock:
-            if self._closed:
+            if self._finished:
                 return
             self._closed = True
         self._stop_ageing.set()
         try:
             self.flush()
-        finally:
-            self._preparing.shutdown()
-            self._storing.shutdown()
-            self._batch_writer.close()
+        except WriteFailed:
+            self._finish()
+            raise
+        self._finish()
 
     def __enter__(self) -> Self:
         return self
@@ -149,19 +172,26 @@ class Writer:
             charset=page.charset or found.charset,
         )
 
+    def _finish(self) -> None:
+        with self._lock:
+            self._finished = True
+        self._preparing.shutdown()
+        self._storing.shutdown()
+        self._batch_writer.close()
+
     def _send(self) -> None:
         if not self._buffer:
             return
-        batch = self._buffer
-        rows = self._batch_writer.rows_of(batch)
-        # Room first: what is on its way is bounded, and `put` is what waits. And what becomes of a capture depends on
-        # what is stored of its page, so a batch waits for one under way that has a page in common with it.
-        while len(self._under_way) >= 2 or any(rows & other.rows for other in self._under_way):
+        # Room first: what is on its way is bounded, and `put` is what waits. So does a batch for one under way that
+        # has a page in common with it.
+        while len(self._under_way) >= 2 or any(not self._rows.isdisjoint(other.rows) for other in self._under_way):
             self._settle_first()
+        batch = self._buffer
         prepared = self._preparing.submit(self._batch_writer.prepare, batch)
-        self._under_way.append(_UnderWay(rows, self._storing.submit(self._store, batch, prepared)))
+        outcomes = self._storing.submit(self._store, batch, prepared)
+        self._under_way.append(_UnderWay(frozenset(self._rows), outcomes))
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
-        self._buffer, self._bytes = [], 0
+        self._buffer, self._rows, self._bytes = [], set(), 0
 
     def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Future[Prepared]) -> list[PageOutcome]:
         error: WebTableError
@@ -182,8 +212,22 @@ class Writer:
                 self.unchanged += not outcome.is_new
             elif self._on_outcome is None:
                 self._failures.append(outcome)
-            if self._on_outcome is not None:
-                self._on_outcome(outcome)
+        if self._on_outcome is not None:
+            self._outcomes.extend(outcomes)
+
+    def _deliver(self, *, wait: bool = False) -> None:
+        """Give the outcomes to the caller's function, outside the writer's lock: it may put pages itself."""
+        # This thread may be at it further up, which then goes on to the last of them.
+        if self._on_outcome is None or self._deliverer == threading.get_ident():
+            return
+        if self._outcomes and self._delivering.acquire(blocking=wait):
+            self._deliverer = threading.get_ident()
+            try:
+                while self._outcomes:
+                    self._on_outcome(self._outcomes.popleft())
+            finally:
+                self._deliverer = None
+                self._delivering.release()
 
     def _flush_aged(self) -> None:
         while not self._stop_ageing.wait(self._max_age / 4):
@@ -192,3 +236,14 @@ class Writer:
                     self._send()
                 while self._under_way and self._under_way[0].outcomes.done():
                     self._settle_first()
+            try:
+                self._deliver()
+            except Exception as exc:  # noqa: BLE001 - the caller's function raised it: the next flush does
+                self._error = self._error or exc
+
+
+def failed(failures: Sequence[PageOutcome]) -> WriteFailed:
+    """Return the error that names pages which were not stored."""
+    reasons = "; ".join(f"{failure.url[:100]}: {failure.error}" for failure in failures[:3])
+    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+    return WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)

@@ -72,7 +72,7 @@ def join_url(base: str, reference: str) -> str:
     try:
         joined = ada_url.join_url(base, reference)
     except ValueError as exc:
-        raise InvalidURL(f"{_quoted(reference)} is no link from {_quoted(base)}") from exc
+        raise InvalidURL(f"{quoted(reference)} is no link from {quoted(base)}") from exc
     return canonical_url(joined)
 
 
@@ -90,10 +90,13 @@ def canonical_host(host: str) -> str:
     >>> canonical_host("Bücher.example")
     'xn--bcher-kva.example'
     """
+    if not isinstance(host, str):
+        raise InvalidURL(f"{host!r} is no host name: it is {type(host).__name__}, not str")
     # An IPv6 address may come without its brackets; anything else that a URL has around its host is a mistake.
     literal = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
-    if not literal or any(character in literal for character in "/?#@\\") or (":" in literal and literal[0] != "["):
-        raise InvalidURL(f"{_quoted(host)} is no host name: give it alone, as in 'example.com'")
+    is_address = literal.startswith("[") and literal.endswith("]")
+    if not literal or any(character in literal for character in "/?#@\\") or (":" in literal and not is_address):
+        raise InvalidURL(f"{quoted(host)} is no host name: give it alone, as in 'example.com'")
     return split_url(f"https://{literal}/").host
 
 
@@ -125,9 +128,9 @@ def _parsed_parts(url: str) -> _Parts:
     try:
         parts = _PARTS.fullmatch(ada_url.normalize_url(url))
     except ValueError as exc:
-        raise InvalidURL(f"{_quoted(url)} is no URL: {_reason(url)}") from exc
+        raise InvalidURL(f"{quoted(url)} is no URL: {_reason(url)}") from exc
     if parts is None:
-        raise InvalidURL(f"{_quoted(url)} is no http or https URL: its scheme is {url.partition(':')[0].strip()!r}")
+        raise InvalidURL(f"{quoted(url)} is no http or https URL: its scheme is {url.partition(':')[0].strip()!r}")
     scheme, host, port, path, query = parts.groups("")
     return scheme, host, int(port) if port else None, path, query
 
@@ -142,7 +145,7 @@ def _reason(url: str) -> str:
     return "its host or port is not valid"
 
 
-def _quoted(url: str) -> str:
+def quoted(url: str) -> str:
     """Return *url* for a message: short, printable and without credentials."""
     shown = re.sub(r"^([^/?#]*//)[^/?#]*@", r"\1…@", url)
     return ascii(shown) if len(shown) <= 200 else f"{shown[:150]!a}… ({len(shown):,} characters)"

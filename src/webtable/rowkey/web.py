@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey.ranges import KeyRange
 from webtable.rowkey.salt import Salt, has_one_owner
-from webtable.rowkey.urls import canonical_host, is_ip_address, split_url
+from webtable.rowkey.urls import canonical_host, is_ip_address, quoted, split_url
 
 MAX_WEB_KEY = 16_384
 """The longest web key in bytes. HBase's limit is 32,767, and its region lookup fails close to it."""
@@ -64,8 +64,7 @@ class WebKey:
             prefix = self._host_prefix(host)
         key = prefix + f"{path}{query}{suffix}".encode("ascii")
         if len(key) > MAX_WEB_KEY:
-            raise KeyTooLong(f"{url[:80]!r}… of {len(url):,} characters makes a row key of {len(key):,} bytes; "
-                             f"the limit is {MAX_WEB_KEY:,}")
+            raise KeyTooLong(f"{quoted(url)} makes a row key of {len(key):,} bytes; the limit is {MAX_WEB_KEY:,}")
         return key
 
     def decode(self, key: bytes) -> str:

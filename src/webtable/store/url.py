@@ -33,6 +33,8 @@ class StoreURL:
     @classmethod
     def parse(cls, url: str | os.PathLike[str]) -> StoreURL:
         """Return the parts of *url*; raises `InvalidArgument` that says what is wrong with it."""
+        if not isinstance(url, str | os.PathLike) or not isinstance(os.fspath(url), str):
+            raise InvalidArgument(f"store={url!r} must be a path or a URL")
         text = os.fspath(url)
         scheme, colon, rest = text.partition(":")
         if isinstance(url, os.PathLike) or not colon or len(scheme) < 2 or "/" in scheme:

@@ -250,7 +250,13 @@ def _piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -
 
 
 def _first(reader: Reader, keys: KeyRange, limit: int) -> list[Row]:
-    return _piece(reader, [keys], limit, False)[0] if limit else []
+    # All of them in any case: fewer mean that there are no more.
+    rows: list[Row] = []
+    left = [keys]
+    while left and len(rows) < limit:
+        piece, left = _piece(reader, left, limit - len(rows), False)
+        rows += piece
+    return rows
 
 
 def _size(connection: sqlite3.Connection) -> int:
