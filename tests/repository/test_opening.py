@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import webtable
@@ -15,6 +17,7 @@ from webtable.errors import (
     StoreUnavailable,
     TableNotFound,
 )
+from webtable.repository import opening
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
 from webtable.store import NewCell, Put, open_store
 
@@ -56,13 +59,13 @@ def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, optio
     url = new_url()
     webtable.create(url)
 
-    for opening in (
+    for attempt in (
         lambda: webtable.open(url, **options),
         lambda: webtable.open(url, create=True, **options),
         lambda: webtable.create(url, **options),
     ):
         with pytest.raises(LayoutMismatch) as raised:
-            opening()
+            attempt()
         assert shown in str(raised.value)
 
 
@@ -232,3 +235,31 @@ def test_one_file_holds_several_tables(tmp_path, site):
 
     with webtable.open(f"sqlite:{tmp_path}/crawls.db?table=one") as table:
         assert table.get(site.url()).html == b"one"
+
+
+def test_several_may_create_the_same_table_at_once(tmp_path):
+    def open_and_close(number):
+        with webtable.open(tmp_path / f"{number // 8}.db", create=True) as table:
+            return table.layout
+
+    with ThreadPoolExecutor(8) as threads:
+        layouts = list(threads.map(open_and_close, range(40)))
+
+    assert layouts == [Layout()] * 40
+
+
+def test_of_two_layouts_that_are_written_at_once_the_first_stays(tmp_path, monkeypatch):
+    url = tmp_path / "crawl.db"
+    written = opening._stored_layout
+
+    def somebody_is_faster(store, table):
+        monkeypatch.setattr(opening, "_stored_layout", written)
+        webtable.open(url, create=True, salt=Salt.none()).close()
+        return
+
+    monkeypatch.setattr(opening, "_stored_layout", somebody_is_faster)
+
+    with pytest.raises(LayoutMismatch):
+        webtable.open(url, create=True)
+    with webtable.open(url) as table:
+        assert table.layout.salt == "none"

@@ -178,6 +178,24 @@ class StoreFile:
         return True
 
     def _check_header(self) -> None:
+        application, layout = self._header()
+        if application != APPLICATION_ID:
+            raise NotAStore(f"{self.name}: an SQLite database of another program")
+        if layout > LAYOUT:
+            raise NotAStore(f"{self.name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+
+    def _header(self) -> tuple[int, int]:
+        # The probe takes no lock, so a file that somebody is just creating looks damaged to it, for a moment.
+        deadline = time.monotonic() + min(self.timeout, 2.0)
+        while True:
+            try:
+                return self._probed()
+            except sqlite3.DatabaseError as exc:
+                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _probed(self) -> tuple[int, int]:
         # Read through SQLite: to open and close the file by other means would drop the locks that this process holds
         # on it. `immutable` keeps SQLite from leaving a -wal or -shm file beside a database that is not ours.
         probe = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
@@ -186,10 +204,7 @@ class StoreFile:
             (layout,) = probe.execute("PRAGMA user_version").fetchone()
         finally:
             probe.close()
-        if application != APPLICATION_ID:
-            raise NotAStore(f"{self.name}: an SQLite database of another program")
-        if layout > LAYOUT:
-            raise NotAStore(f"{self.name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+        return application, layout
 
     def _create(self) -> None:
         connection = self._connect(write=True, mode="rwc")
