@@ -136,11 +136,6 @@ class WebKey:
         directory = _reversed_host(parts.host) + parts.path.rpartition("/")[0]
         return _below(self._salts(parts.host), f"{directory}/", f"{directory}0")
 
-    def page_ranges(self, url: str) -> list[KeyRange]:
-        """Return the one-key range of *url*."""
-        key = self.encode(url)
-        return [KeyRange(key, key + b"\x00")]
-
     def _salts(self, host: str) -> Sequence[bytes]:
         return self.salt.all() if self.salt.source == "url" else [self.salt.of(host, "")]
 
