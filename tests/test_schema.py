@@ -109,7 +109,7 @@ def test_the_shell_statement_spells_out_every_option():
     assert create_statement(TableSchema("ns:t", (family,), (b"40", b"\xffx"))) == (
         "create 'ns:t', {NAME => 'f', VERSIONS => 3, MIN_VERSIONS => 1, TTL => 60, COMPRESSION => 'GZ', "
         "BLOOMFILTER => 'NONE', DATA_BLOCK_ENCODING => 'FAST_DIFF', BLOCKSIZE => 8192, IN_MEMORY => 'true', "
-        "BLOCKCACHE => 'false', REPLICATION_SCOPE => 1}, SPLITS => ['40', \"\\xffx\"]"
+        "BLOCKCACHE => 'false', REPLICATION_SCOPE => 1}, SPLITS => ['40', '\\xFFx']"
     )
 
 

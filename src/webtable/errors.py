@@ -6,11 +6,15 @@ WebTableError
 ├── KeyFormatError           these bytes are no row key of this format (also a ValueError)
 ├── InvalidArgument          an argument that no call can honour (also a ValueError)
 │   ├── UnknownColumn        no such column
+│   ├── UnknownField         a row key that has no such field
+│   ├── FieldError           a value that a field of a row key cannot hold
+│   ├── NoRange              a question that a row key cannot answer by ranges
 │   └── InvalidToken         a page token that is damaged or belongs to another query
 ├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
 │   ├── ExpiredCapture       older than its family's time to live
 │   ├── FutureCapture        fetched more than a day from now
 │   └── CellTooLarge         a cell over the store's limit, after compression
+├── FullScanNeeded           a question that only a scan of the whole table answers (also a ValueError)
 ├── WriteFailed              pages that were handed in and not stored, each with its reason
 ├── FormatError              an input file that cannot be read as what it is taken for
 ├── SchemaError              the table is not what the caller takes it for
@@ -58,6 +62,23 @@ class UnknownColumn(InvalidArgument):
     """A column that a page does not have; the message lists those it has."""
 
 
+class UnknownField(InvalidArgument):
+    """A field that a row key does not have; the message lists those it has."""
+
+
+class FieldError(InvalidArgument):
+    """A value that a field of a row key cannot hold; the message names the field, the value and the limit."""
+
+
+class NoRange(InvalidArgument):
+    """A question that a row key cannot answer by ranges; `reason` says why, `remedy` what would help."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(f"{reason}; {remedy}")
+        self.reason = reason
+        self.remedy = remedy
+
+
 class InvalidToken(InvalidArgument):
     """A page token that is damaged or was given out by another query."""
 
@@ -76,6 +97,10 @@ class FutureCapture(InvalidCapture):
 
 class CellTooLarge(InvalidCapture):
     """A cell over the store's limit after compression; `max_body` cuts such bodies instead."""
+
+
+class FullScanNeeded(WebTableError, ValueError):
+    """A question that has neither a key range nor an index; it is answered only when called with `full_scan=True`."""
 
 
 class WriteFailed(WebTableError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,16 @@ from typing import TYPE_CHECKING, Literal
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import Below
+from webtable.rowkey.derived import Hash
+from webtable.rowkey.text import Constant
 from webtable.rowkey.urls import canonical_host, is_ip_address
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
+
+    from webtable.rowkey.conditions import Condition
+    from webtable.rowkey.field import Part
 
 SaltSource = Literal["host", "domain", "url", "none"]
 
@@ -63,35 +68,37 @@ class Salt:
         """Leave it out: keys begin with the reversed host."""
         return cls("none", 0)
 
-    def of(self, host: str, url: str) -> bytes:
-        """Return the salt of the canonical *url* on *host*: its hex digits in lower case.
+    def parts(self, url_of: Callable[[str, str], str]) -> tuple[Part, ...]:
+        """Return the parts of a key that are the salt, with the `:` behind it; none for `Salt.none()`.
 
-        >>> Salt.host().of("example.com", "https://example.com/products")
-        b'5a'
+        They are made from the values `host` and, with `Salt.url()`, from what *url_of* makes of `host` and `rest`.
         """
         match self.source:
             case "host":
-                return hex_digits(host, self.digits)
+                made = Hash("host", first=self.digits)
             case "domain":
-                return hex_digits(registered_domain(host), self.digits)
+                made = Hash("host", first=self.digits, through=REGISTERED_DOMAIN)
             case "url":
-                return hex_digits(url, self.digits)
+                made = Hash(("host", "rest"), first=self.digits, through=url_of)
             case "none":
-                return b""
-
-    def all(self) -> Sequence[bytes]:
-        """Return every salt that there can be, in byte order; `[b""]` where there is none in front of a key."""
-        return _all_salts(self.digits)
+                return ()
+        return made, Constant(b":")
 
 
-@functools.cache
-def _all_salts(digits: int) -> tuple[bytes, ...]:
-    return tuple(b"%0*x" % (digits, number) for number in range(16**digits)) if digits else (b"",)
+class RegisteredDomain:
+    """The registered domain of a host, as something that a hash can be taken through."""
+
+    def __call__(self, host: str, /) -> str:
+        """Return the registered domain."""
+        return registered_domain(host)
+
+    def of_all(self, condition: Condition, /) -> str | None:
+        """Return the registered domain that a domain and all hosts below it have, None where they have several."""
+        domain = condition.domain if isinstance(condition, Below) else None
+        return registered_domain(domain) if domain is not None and has_one_owner(domain) else None
 
 
-def hex_digits(text: str, digits: int) -> bytes:
-    """Return the first hex *digits* of the MD5 of *text*."""
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:digits].encode()
+REGISTERED_DOMAIN = RegisteredDomain()
 
 
 @functools.lru_cache(maxsize=65_536)

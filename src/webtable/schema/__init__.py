@@ -2,7 +2,7 @@
 
 from webtable.schema.layout import LAYOUT_COLUMN, LAYOUT_ROW, Layout, check_layout, check_suffix_list, meta_table
 from webtable.schema.plan import FamilyChange, Plan, plan
-from webtable.schema.shell import alter_statement, create_statement
+from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
 from webtable.schema.web import DEFAULT_TTL, ColumnNames, PlainColumn, WebColumns, web_columns, web_table_schema
 
@@ -20,6 +20,7 @@ __all__ = [
     "Layout",
     "PlainColumn",
     "Plan",
+    "SplitsForm",
     "TableSchema",
     "WebColumns",
     "alter_statement",
@@ -28,6 +29,7 @@ __all__ = [
     "create_statement",
     "meta_table",
     "plan",
+    "splits_text",
     "web_columns",
     "web_table_schema",
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from webtable.errors import InvalidArgument
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+SplitsForm = Literal["python", "shell", "file"]
 
 # The attribute names of the HBase shell (ColumnFamilyDescriptorBuilder's constants).
 _ATTRIBUTES: Mapping[str, str] = {
@@ -28,13 +31,45 @@ def create_statement(schema: TableSchema) -> str:
     """Return the HBase shell's `create` for the table, with every option and split point spelled out."""
     parts = [_quoted(schema.name.encode()), *map(family_text, schema.families)]
     if schema.split_keys:
-        parts.append(f"SPLITS => [{', '.join(map(_quoted, schema.split_keys))}]")
+        parts.append(splits_text(schema.split_keys, "shell"))
     return "create " + ", ".join(parts)
 
 
 def alter_statement(table: str, family: FamilySchema) -> str:
     """Return the HBase shell's `alter` that adds the family or gives it these options."""
     return f"alter {_quoted(table.encode())}, {family_text(family)}"
+
+
+def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
+    r"""Return split points as somebody else reads them, without a newline at the end.
+
+    `python` is a list of bytes; `shell` the `SPLITS => [...]` of the HBase shell's `create`; `file` a point a line, as
+    its `SPLITS_FILE` reads them (empty where there are no points). Raises `InvalidArgument` for another *form* and for
+    an empty point, which HBase would refuse.
+
+    >>> splits_text([b"40", b"\xff "], "shell")
+    "SPLITS => ['40', '\\xFF\\x20']"
+    """
+    if form not in get_args(SplitsForm):
+        raise InvalidArgument(f"form={form!r} must be one of {', '.join(get_args(SplitsForm))}")
+    if b"" in points:
+        raise InvalidArgument("points must not have an empty one: every table's first region begins there")
+    if form == "python":
+        return repr(list(points))
+    texts = map(binary_text, points)
+    return "\n".join(texts) if form == "file" else "SPLITS => [" + ", ".join(f"'{text}'" for text in texts) + "]"
+
+
+def binary_text(key: bytes) -> str:
+    r"""Return a key in printable ASCII, the rest of it as `\xNN`, as HBase's `Bytes.toBytesBinary` reads it.
+
+    Quotes and spaces are among the rest, so that it can stand in single quotes and at the end of a line.
+
+    >>> binary_text(b"5a:com.example/\xff'")
+    '5a:com.example/\\xFF\\x27'
+    """
+    # toBytesBinary takes hex digits in upper case only, and without a word drops the backslash of others.
+    return "".join(chr(b) if 0x20 < b < 0x7F and b not in b"'\"\\" else f"\\x{b:02X}" for b in key)
 
 
 def family_text(family: FamilySchema) -> str:

@@ -1,0 +1,253 @@
+"""Parts of a key that spread it: hashes of other fields, and salts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import Condition
+from webtable.rowkey.digests import Algorithm, Digest, digest_of, hash_input
+from webtable.rowkey.field import Field, Part, check_name
+from webtable.rowkey.numbers import Case, check_case
+
+MOST_ALTERNATIVES = 65_536
+"""The most values of a hash or a salt that are listed, so that a scan can visit all of them (4 hex digits)."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A function of a value that is the same for many values, and knows when: the registered domain of a host."""
+
+    def __call__(self, value: Any, /) -> Any:
+        """Return what *value* has in common with others."""
+
+    def of_all(self, condition: Condition, /) -> Any:
+        """Return what all values that meet *condition* have in common, None where it is not one."""
+
+
+@dataclass(frozen=True)
+class Hash(Part):
+    """A hash of one or more values, as hex digits or as bytes; whole, or its `first` or `last` digits (bytes).
+
+    It is taken of the values' text in UTF-8 or, of numbers and timestamps, of their decimal digits in the field's own
+    unit; of several values one behind the other, with a NUL between them; with *through* of what that function makes
+    of the values. They may be fields of the key or not; what is no field of the key is not given back by `decode`.
+
+    Width: the digest's bytes (md5 16, sha1 20, sha256 32, murmur3 and crc32 4), twice as many as hex digits, or *first*
+    or *last* of them. Order: none. Ranges: where the values are given, or where it has at most 65,536 values (4 hex
+    digits, 2 bytes), which are all visited. Errors: `FieldError` for a value that is no text, bytes or whole number.
+    Source: HBase reference guide, "Schema design: Hashing".
+    """
+
+    of: str | tuple[str, ...]
+    algorithm: Algorithm = "md5"
+    form: Literal["hex", "bytes"] = "hex"
+    case: Case = "lower"
+    first: int | None = None
+    last: int | None = None
+    through: Callable[..., Any] | None = None
+    _inputs: tuple[Callable[[Any], bytes], ...] = field(default=(), repr=False, compare=False)
+    takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _width: int = field(init=False, repr=False, compare=False)
+    _digest: Digest = field(init=False, repr=False, compare=False)
+    _kept: slice = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        takes = (self.of,) if isinstance(self.of, str) else tuple(self.of)
+        for name in takes:
+            check_name(name)
+        check_case(self.case)
+        digest, size = digest_of(self.algorithm)
+        if self.form not in ("hex", "bytes"):
+            raise InvalidArgument(f"form={self.form!r} must be hex or bytes")
+        whole = size * 2 if self.form == "hex" else size
+        unit = "digits" if self.form == "hex" else "bytes"
+        if self.first is not None and self.last is not None:
+            raise InvalidArgument(f"first={self.first!r} and last={self.last!r}: a hash has one of them at most")
+        for name, count in (("first", self.first), ("last", self.last)):
+            if count is not None and count not in range(1, whole + 1):
+                raise InvalidArgument(f"{name}={count!r} must be from 1 to {whole}, the {unit} of {self.algorithm}")
+        set_ = object.__setattr__
+        set_(self, "takes", takes)
+        set_(self, "_digest", digest)
+        set_(self, "_width", self.first or self.last or whole)
+        set_(self, "_inputs", self._inputs or tuple(_input_of(name, {}) for name in takes))
+        set_(self, "_kept", slice(-self.last, None) if self.last else slice(self.first))
+
+    @property
+    def width(self) -> int:
+        """The digits or bytes that are kept."""
+        return self._width
+
+    def bound(self, fields: Mapping[str, Field]) -> Hash:
+        """Return the hash as it is taken of these *fields*."""
+        inputs = tuple(_input_of(name, fields) for name in self.takes)
+        return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, inputs)
+
+    def encode(self, *values: Any) -> bytes:
+        """Return the digits or bytes for the values of `of`."""
+        return self._shown(self._material(values))
+
+    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
+        """Return the hash of the values, or all that there are where they are not given and few."""
+        known = super().alternatives(given)
+        if known is None and isinstance(self.through, Shared) and isinstance(given.get(self.takes[0]), Condition):
+            shared = self.through.of_all(given[self.takes[0]])
+            known = None if shared is None else [self._shown(hash_input(self.takes[0], shared))]
+        return self._all() if known is None else known
+
+    def has_form(self, found: bytes) -> bool:
+        """Whether *found* could be such a hash."""
+        if self.form == "bytes":
+            return len(found) == self.width
+        digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
+        return len(found) == self.width and not found.strip(digits)
+
+    def digest(self, *values: Any) -> bytes:
+        """Return the whole digest of the values of `of`, as bytes."""
+        return self._digest(self._material(values))
+
+    def _material(self, values: tuple[Any, ...]) -> bytes:
+        if self.through is not None:
+            return hash_input(self.takes[0], self.through(*values))
+        if len(self._inputs) == 1:
+            return self._inputs[0](values[0])
+        return b"\x00".join([of(value) for of, value in zip(self._inputs, values, strict=True)])
+
+    def _shown(self, material: bytes) -> bytes:
+        digest = self._digest(material)
+        if self.form == "bytes":
+            return digest[self._kept]
+        digits = digest.hex() if self.case == "lower" else digest.hex().upper()
+        return digits[self._kept].encode()
+
+    def _all(self) -> Sequence[bytes] | None:
+        base = 16 if self.form == "hex" else 256
+        if base**self.width > MOST_ALTERNATIVES:
+            return None
+        if self.form == "bytes":
+            return [number.to_bytes(self.width, "big") for number in range(base**self.width)]
+        template = b"%0*x" if self.case == "lower" else b"%0*X"
+        return [template % (self.width, number) for number in range(base**self.width)]
+
+
+def _input_of(name: str, fields: Mapping[str, Field]) -> Callable[[Any], bytes]:
+    if name in fields:
+        return fields[name].hash_input
+    return lambda value: hash_input(name, value)
+
+
+def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[bytes, ...]:
+    r"""Return the salts that *buckets* names: so many single bytes from 0 on, or an alphabet; sorted.
+
+    Raises `InvalidArgument` for none, for more than 65,536 (256 as a number), and for salts of different lengths.
+
+    >>> checked_buckets(3), checked_buckets(["a-", "b-"])
+    ((b'\x00', b'\x01', b'\x02'), (b'a-', b'b-'))
+    """
+    if isinstance(buckets, int):
+        if not 1 <= buckets <= 256:
+            raise InvalidArgument(f"buckets={buckets!r} must be from 1 to 256, the values of a byte, or be salts")
+        return tuple(bytes([number]) for number in range(buckets))
+    if isinstance(buckets, str | bytes):
+        raise InvalidArgument(f"buckets={buckets!r} must be a number, or a list of salts, as in ['a-', 'b-']")
+    salts = tuple(salt.encode() if isinstance(salt, str) else salt for salt in buckets)
+    if not 1 <= len(salts) <= MOST_ALTERNATIVES or len(set(salts)) != len(salts):
+        raise InvalidArgument(f"buckets={buckets!r} must be from 1 to {MOST_ALTERNATIVES:,} salts, each of them once")
+    if len({len(salt) for salt in salts}) != 1 or not salts[0]:
+        raise InvalidArgument(f"buckets={buckets!r} must be salts of one length, so that it is known where they end")
+    return tuple(sorted(salts))
+
+
+def _hashable(buckets: Any) -> Any:
+    return tuple(buckets) if isinstance(buckets, list) else buckets
+
+
+class Spread(Part):
+    """What the salts have in common: one of `salts`, all of one width."""
+
+    salts: tuple[bytes, ...]
+
+    @property
+    def width(self) -> int:
+        """The bytes of a salt."""
+        return len(self.salts[0])
+
+
+@dataclass(frozen=True)
+class HashSalt(Spread):
+    """A salt that follows from other values: the whole hash of them modulo the number of *buckets*.
+
+    *buckets* is a number (a byte each, from 0, as Phoenix's SALT_BUCKETS) or an alphabet, as in `["a-", "b-"]`. Width:
+    the bytes of a salt. Order: none. Ranges: one where the values are given, else one a bucket. Errors: `FieldError`
+    for a value that is no text, bytes or whole number. Source: HBase reference guide, "Schema design: Salting".
+    """
+
+    of: str | tuple[str, ...]
+    buckets: int | Sequence[str] | Sequence[bytes]
+    algorithm: Algorithm = "md5"
+    _fields: Mapping[str, Field] = field(default_factory=dict, repr=False, compare=False)
+    takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _hash: Hash = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        whole = Hash(self.of, self.algorithm, "bytes").bound(self._fields)
+        object.__setattr__(self, "_hash", whole)
+        object.__setattr__(self, "buckets", _hashable(self.buckets))
+        object.__setattr__(self, "takes", whole.takes)
+        object.__setattr__(self, "salts", checked_buckets(self.buckets))
+
+    def bound(self, fields: Mapping[str, Field]) -> Part:
+        """Return the salt as it is taken of these *fields*."""
+        return HashSalt(self.of, self.buckets, self.algorithm, fields)
+
+    def encode(self, *values: Any) -> bytes:
+        """Return the salt for the values of `of`."""
+        return self.salts[int.from_bytes(self._hash.digest(*values)) % len(self.salts)]
+
+    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:
+        """Return the salt of the values, or all of them where they are not given."""
+        return super().alternatives(given) or self.salts
+
+
+@dataclass(frozen=True)
+class RandomSalt(Spread):
+    """A salt drawn at random: writes spread perfectly, and a get must look in every bucket (`candidates`).
+
+    A row that is put twice is there twice, below two salts, so it is for rows that are written once. *buckets* is a
+    number (a byte each, from 0) or an alphabet. Width: the bytes of a salt. Order: none. Ranges: one a bucket. Source:
+    HBase reference guide, "Schema design: Salting".
+    """
+
+    buckets: int | Sequence[str] | Sequence[bytes]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buckets", _hashable(self.buckets))
+        object.__setattr__(self, "salts", checked_buckets(self.buckets))
+
+    def encode(self) -> bytes:
+        """Return a salt."""
+        return random.choice(self.salts)  # noqa: S311 - it spreads, it keeps no secret
+
+    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:  # noqa: ARG002 - they follow from nothing
+        """Return all salts."""
+        return self.salts
+
+
+@dataclass(frozen=True)
+class RoundRobinSalt(RandomSalt):
+    """A salt that goes round the buckets, from one key of this process to the next; else as `RandomSalt`."""
+
+    _numbers: itertools.count[int] = field(default_factory=itertools.count, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def encode(self) -> bytes:
+        """Return the next salt."""
+        with self._lock:
+            number = next(self._numbers)
+        return self.salts[number % len(self.salts)]

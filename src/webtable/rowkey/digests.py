@@ -1,0 +1,68 @@
+"""The hash functions that keys are made with."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from typing import Any, Literal
+
+import mmh3
+
+from webtable.errors import FieldError, InvalidArgument
+
+Algorithm = Literal["md5", "sha1", "sha256", "murmur3", "crc32"]
+
+Digest = Callable[[bytes], bytes]
+
+
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
+def _sha1(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
+
+
+def _sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _murmur3(data: bytes) -> bytes:
+    return int(mmh3.hash(data, 0, signed=False)).to_bytes(4, "big")
+
+
+def _crc32(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "big")
+
+
+_DIGESTS: dict[Algorithm, tuple[Digest, int]] = {
+    "md5": (_md5, 16),
+    "sha1": (_sha1, 20),
+    "sha256": (_sha256, 32),
+    "murmur3": (_murmur3, 4),
+    "crc32": (_crc32, 4),
+}
+
+
+def digest_of(algorithm: Algorithm) -> tuple[Digest, int]:
+    """Return the hash function of that name, and how many bytes it returns; raises `InvalidArgument`.
+
+    md5 (16 bytes), sha1 (20), sha256 (32); murmur3 (4: MurmurHash3_x86_32 with seed 0, big-endian) and crc32 (4: that
+    of zlib, big-endian). None of them is here to keep a secret: they spread keys.
+    """
+    if algorithm not in _DIGESTS:
+        raise InvalidArgument(f"algorithm={algorithm!r} must be one of {', '.join(_DIGESTS)}")
+    return _DIGESTS[algorithm]
+
+
+def hash_input(name: str, value: Any) -> bytes:
+    """Return what a hash of *value* is taken of: text as UTF-8, bytes as they are, whole numbers in decimal."""
+    match value:
+        case str():
+            return value.encode()
+        case bytes():
+            return value
+        case int() if not isinstance(value, bool):
+            return b"%d" % value
+    raise FieldError(f"{name}={value!r} must be text, bytes or a whole number, for a hash to be taken of it")

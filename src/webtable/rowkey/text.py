@@ -1,0 +1,289 @@
+"""Fields of text and of bytes, and constant bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webtable.errors import InvalidArgument, InvalidURL, NoRange
+from webtable.rowkey.conditions import Below, StartingWith
+from webtable.rowkey.escaping import check_terminator, escaped, keeps_order, unescaped
+from webtable.rowkey.field import NOT_GIVEN, Field, Part, check_name
+from webtable.rowkey.ranges import KeyRange, merged, prefix_range
+from webtable.rowkey.urls import canonical_host, is_ip_address
+
+if TYPE_CHECKING:
+    from webtable.rowkey.conditions import Condition
+
+
+@dataclass(frozen=True)
+class Constant(Part):
+    """Bytes that every key has in this place, as the `:` behind a salt. `width` is their number."""
+
+    value: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, bytes) or not self.value:
+            raise InvalidArgument(f"value={self.value!r} must be one byte or more, as in b':'")
+
+    @property
+    def width(self) -> int:
+        """The number of bytes."""
+        return len(self.value)
+
+    def encode(self) -> bytes:
+        """Return the bytes."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Bytes(Field):
+    r"""Bytes as they are: exactly *width* of them; or any number, up to the end of the key or to a *terminator*.
+
+    Width: *width* bytes; else those of the value, its escapes (see `webtable.rowkey.escaping`) and the terminator,
+    which is the key's separator unless one is given here. Order: that of the bytes, with a width, at the end of the key
+    and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or not *width*
+    of them.
+    """
+
+    name: str
+    size: int | None = None
+    terminator: bytes | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_terminator(self.terminator)
+        if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
+            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of bytes from 1")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int | None:
+        """The given size."""
+        return self.size
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the terminator keeps the order."""
+        return self.size is not None or keeps_order(self.terminator)
+
+    @property
+    def unordered_because(self) -> tuple[str, str]:
+        """The terminator sorts among the bytes of the values."""
+        return (
+            f"the {self.terminator!r} behind it sorts among the bytes of its values",
+            "terminator=b'\\0' would keep the order, and so would a fixed width",
+        )
+
+    def encode(self, value: Any) -> bytes:
+        """Return the value's bytes, escaped and ended."""
+        raw = self._raw(value)
+        if self.terminator is None or self.size is not None:
+            return raw
+        return escaped(raw, self.terminator) + self.terminator
+
+    def decode(self, key: bytes, at: int) -> tuple[Any, int]:
+        """Return the value at *at*."""
+        raw, end = self._taken(key, at)
+        try:
+            return self._value(raw), end
+        except ValueError:
+            self.no_value(key, at)
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the value's bytes."""
+        return self._raw(value)
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `between` and `starting_with`."""
+        if isinstance(condition, StartingWith):
+            beginning = escaped(self._beginning(condition.prefix), None if self.size else self.terminator)
+            return [prefix_range(beginning)]
+        return super().ranges(condition)
+
+    def _raw(self, value: Any) -> bytes:
+        if not isinstance(value, bytes) or (self.size is not None and len(value) != self.size):
+            self.refuse(value, "bytes" if self.size is None else f"{self.size} bytes")
+        return value
+
+    def _beginning(self, prefix: Any) -> bytes:
+        if not isinstance(prefix, bytes):
+            self.refuse(prefix, "bytes")
+        return prefix
+
+    def _value(self, raw: bytes) -> Any:
+        return raw
+
+    def _taken(self, key: bytes, at: int) -> tuple[bytes, int]:
+        if self.size is not None:
+            return self.fixed(key, at, self.size), at + self.size
+        if self.terminator is None:
+            return key[at:], len(key)
+        found = key.find(self.terminator, at)
+        if found < 0:
+            self.no_value(key, at)
+        try:
+            return unescaped(key[at:found], self.terminator), found + len(self.terminator)
+        except ValueError:
+            self.no_value(key, at)
+
+
+@dataclass(frozen=True)
+class Text(Bytes):
+    r"""Text as UTF-8, up to the end of the key, or to a *terminator*, which is escaped within it.
+
+    Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
+    Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
+    the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
+    what is no text, or has half of a surrogate pair.
+    """
+
+    def _raw(self, value: Any) -> bytes:
+        if not isinstance(value, str):
+            self.refuse(value, "text (str)")
+        try:
+            raw = value.encode()
+        except UnicodeEncodeError:
+            self.refuse(value, "text without halves of surrogate pairs")
+        if self.size is not None and len(raw) != self.size:
+            self.refuse(value, f"text of {self.size} bytes in UTF-8; it has {len(raw):,}")
+        return raw
+
+    def _beginning(self, prefix: Any) -> bytes:
+        if not isinstance(prefix, str):
+            self.refuse(prefix, "text (str)")
+        return prefix.encode()
+
+    def _value(self, raw: bytes) -> Any:
+        return raw.decode()
+
+
+@dataclass(frozen=True)
+class FixedText(Field):
+    r"""Text in exactly *size* bytes of UTF-8; shorter ones are filled up with *pad*.
+
+    Width: *size* bytes. Order: by code point. Errors: `FieldError` for a longer text, and for one that ends with the
+    pad or has a character that sorts before it (the pad would be lost, or the order).
+    """
+
+    name: str
+    size: int
+    pad: bytes = b"\x00"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not isinstance(self.size, int) or self.size < 1:
+            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of bytes from 1")
+        if not isinstance(self.pad, bytes) or len(self.pad) != 1 or self.pad > b"\x7f":
+            raise InvalidArgument(f"pad={self.pad!r} of {self.name!r} must be one byte of ASCII")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int:
+        """The given size."""
+        return self.size
+
+    def encode(self, value: Any) -> bytes:
+        """Return the text, filled up."""
+        raw = self.hash_input(value)
+        if len(raw) > self.size:
+            self.refuse(value, f"at most {self.size} bytes of UTF-8; it has {len(raw):,}")
+        if raw and (raw.endswith(self.pad) or min(raw) < self.pad[0]):
+            self.refuse(value, f"text that does not end with {self.pad!r} and has nothing that sorts before it")
+        return raw.ljust(self.size, self.pad)
+
+    def decode(self, key: bytes, at: int) -> tuple[str, int]:
+        """Return the text without its pad."""
+        try:
+            return self.fixed(key, at, self.size).rstrip(self.pad).decode(), at + self.size
+        except UnicodeDecodeError:
+            self.no_value(key, at)
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the text as UTF-8."""
+        if not isinstance(value, str):
+            self.refuse(value, "text (str)")
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            self.refuse(value, "text without halves of surrogate pairs")
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `between` and `starting_with`."""
+        if isinstance(condition, StartingWith):
+            beginning = self.hash_input(condition.prefix)
+            if len(beginning) > self.size:
+                self.refuse(condition.prefix, f"at most {self.size} bytes of UTF-8")
+            return [prefix_range(beginning)]
+        return super().ranges(condition)
+
+
+@dataclass(frozen=True)
+class ReversedDomain(Text):
+    """A host name with its labels reversed: `com.example.www`, so that a domain stands in front of all hosts below it.
+
+    Width: the bytes of the canonical host and the terminator. Order: none of the names, but `below(domain)` has
+    ranges: a domain and all hosts below it are one range where the terminator is `/`, else two. IP addresses are not
+    reversed and have nothing below them. Errors: `FieldError` for what is no host. Source: Chang et al., Bigtable
+    (OSDI 2006), section 2.
+    """
+
+    @property
+    def ordered(self) -> bool:
+        """No: they sort by their reversed names."""
+        return False
+
+    @property
+    def unordered_because(self) -> tuple[str, str]:
+        """They sort by their reversed names."""
+        return "host names sort by their labels from behind", "ask for a host, or with below()"
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `below`."""
+        if not isinstance(condition, Below):
+            if isinstance(condition, StartingWith):
+                raise NoRange(f"{condition} of {self.name!r} has no range, because {self.unordered_because[0]}",
+                              self.unordered_because[1])
+            return super().ranges(condition)
+        alone = self.encode(condition.domain)
+        only = KeyRange(alone, alone + b"\x00") if self.terminator is None else prefix_range(alone)
+        domain = self.hash_input(condition.domain).decode()
+        if is_ip_address(domain):
+            return [only]
+        return merged([prefix_range(escaped(f"{reversed_host(domain)}.".encode(), self.terminator)), only])
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the canonical host, not reversed."""
+        if not isinstance(value, str):
+            self.refuse(value, "a host name (str)")
+        try:
+            return canonical_host(value).encode()
+        except InvalidURL as exc:
+            if value is NOT_GIVEN:
+                raise
+            self.refuse(value, f"a host name ({exc})")
+
+    def _raw(self, value: Any) -> bytes:
+        return reversed_host(self.hash_input(value).decode()).encode()
+
+    def _value(self, raw: bytes) -> Any:
+        host = host_of(raw.decode("ascii"))
+        if self._raw(host) != raw:
+            raise ValueError(raw)
+        return host
+
+
+def reversed_host(host: str) -> str:
+    """Return the labels of a canonical *host* from behind; an address as it is.
+
+    >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
+    ('com.example.www', '127.0.0.1')
+    """
+    return host if is_ip_address(host) else ".".join(reversed(host.split(".")))
+
+
+def host_of(reversed_name: str) -> str:
+    """Return the host that `reversed_host` was given."""
+    # An address begins with a bracket or a number; a reversed domain with its top-level label, which is neither.
+    is_address = reversed_name.startswith("[") or reversed_name.partition(".")[0].isdigit()
+    return reversed_name if is_address else ".".join(reversed(reversed_name.split(".")))
