@@ -21,7 +21,10 @@ from webtable.cli import app
 from webtable.cli.output import CHUNK
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-COMMANDS = ["ingest", "pages", "get", "history", "delete", "create", "info", "keys encode", "keys decode"]
+COMMANDS = [
+    "ingest", "pages", "get", "history", "delete", "create", "info",
+    "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
+]  # fmt: skip
 
 
 class Result:

@@ -19,9 +19,10 @@ from webtable.cli.layouts import (
 )
 from webtable.cli.output import console, new_table, on_terminal, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, key_text, plural
+from webtable.cli.text import examples, harmless, plural
 from webtable.errors import InvalidArgument, SchemaDrift
 from webtable.repository import create as create_table
+from webtable.rowkey.shown import key_text
 from webtable.schema import FAMILY_OPTIONS, Layout, Plan
 
 if TYPE_CHECKING:

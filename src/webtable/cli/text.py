@@ -1,4 +1,4 @@
-"""Values as text: for a terminal, for a line, for a key; and sizes and durations as people write them."""
+"""Values as text, for a terminal and for a line; and sizes and durations as people write them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from webtable.errors import InvalidArgument, KeyFormatError
+from webtable.errors import InvalidArgument
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
-_HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
 # Zero-width joiners belong to words (Persian) and emoji.
 _INVISIBLE_AND_HARMLESS = "\u200c\u200d"
 
@@ -129,23 +128,3 @@ def plural(count: int, noun: str) -> str:
     ('1 page', '1,200 pages')
     """
     return f"{count:,} {noun}{'s'[: count != 1]}"
-
-
-def key_text(key: bytes) -> str:
-    r"""Return a row key as the HBase shell shows it.
-
-    >>> key_text(b"5a:com.example/\xff")
-    '5a:com.example/\\xFF'
-    """
-    return "".join(chr(b) if 0x20 <= b < 0x7F and b != 0x5C else f"\\x{b:02X}" for b in key)
-
-
-def parse_key(text: str) -> bytes:
-    r"""Return the row key that `key_text` shows; raises `KeyFormatError` for text that is not ASCII.
-
-    >>> parse_key("5a:com.example/\\xFF")
-    b'5a:com.example/\xff'
-    """
-    if not text.isascii():
-        raise KeyFormatError(f"{text[:200]!a} is no row key: give bytes outside of ASCII as \\xNN")
-    return _HEX.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")

@@ -1,0 +1,299 @@
+"""The commands about ranges and regions: `keys ranges`, `keys splits`, `keys show`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import webtable
+from webtable import Salt
+from webtable.cli import app
+from webtable.repository import regions
+from webtable.rowkey import KeyRange, WebKey, key_text, parse_key, split_points
+from webtable.store import Region
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def cells(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.lines]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run `webtable keys` with these arguments, as in a pipe; `store` is what -s says."""
+
+    def command(*args: object, stdin: str | None = None, store: str | None = None) -> Result:
+        before = [] if store is None else ["-s", store]
+        result = CliRunner().invoke(app, [*before, "keys", *map(str, args)], input=stdin, prog_name="webtable")
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return command
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("output", "keys", "splitting"):
+        monkeypatch.setattr(f"webtable.cli.{module}.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def stored(path: str, *urls: str, **options) -> str:
+    moment = datetime.now(UTC) - timedelta(days=1)
+    with webtable.open(path, create=True, **options) as table, table.writer() as writer:
+        for url in urls:
+            writer.put(webtable.Page(url=url, html=b"x", fetched_at=moment))
+    return path
+
+
+# ranges
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--domain", "example.com", "--salt", "domain"], "5a:com.example.\t5a:com.example0"),
+        (["--host", "Example.com"], "5a:com.example/\t5a:com.example0"),
+        (["--directory", "https://example.com/docs/a"], "5a:com.example/docs/\t5a:com.example/docs0"),
+        (["--domain", "example.com", "--salt", "none"], "com.example.\tcom.example0"),
+    ],
+)
+def test_a_range_is_its_first_key_and_the_key_behind_it(run: Run, arguments: list[str], line: str) -> None:
+    result = run("ranges", *arguments)
+
+    assert (result.code, result.lines, result.err) == (0, [line], "")
+
+
+def test_ranges_are_one_a_salt_where_the_pages_are_below_several(run: Run) -> None:
+    cells = run("ranges", "--domain", "example.com").cells
+
+    assert [KeyRange(*map(parse_key, pair)) for pair in cells] == WebKey().subtree_ranges("example.com")
+    assert len(run("ranges", "--host", "example.com", "--salt", "url", "--digits", 1).lines) == 16
+
+
+def test_ranges_are_those_of_the_table_that_is_there(run: Run) -> None:
+    stored("webtable.db", salt=Salt.none())
+
+    assert run("ranges", "--host", "example.com").out == "com.example/\tcom.example0\n"
+    assert run("ranges", "--host", "example.com", "--salt", "host").out == "5a:com.example/\t5a:com.example0\n"
+
+
+def test_ranges_on_a_terminal_are_a_table_and_their_number(run: Run, on_terminal: None) -> None:
+    result = run("ranges", "--domain", "example.com", "--digits", 1)
+
+    assert result.lines[1].split() == ["first", "key", "up", "to"]
+    assert "5:com.example.   5:com.example0" in result.out
+    assert result.err == "16 ranges\n"
+
+
+# splits
+
+
+def test_splits_are_a_file_for_the_shell(run: Run) -> None:
+    assert run("splits", "--regions", 4).out == "40\n80\nc0\n"
+    assert run("splits", "--regions", 4, "--digits", 1).lines == ["4", "8", "c"]
+    assert run("splits", "--regions", 2, "--digits", 32).lines == ["8".ljust(32, "0")]
+
+
+def test_splits_are_written_for_the_shell_and_for_python(run: Run) -> None:
+    assert run("splits", "--regions", 4, "--format", "shell").out == "SPLITS => ['40', '80', 'c0']\n"
+    assert ast.literal_eval(run("splits", "--regions", 16, "--format", "python").out) == split_points(16)
+
+
+def test_one_region_is_an_empty_file(run: Run) -> None:
+    result = run("splits", "--regions", 1)
+
+    # An empty line would be an empty split key, which HBase refuses.
+    assert (result.code, result.out, result.err) == (0, "", "")
+
+
+def test_splits_are_those_of_the_table_that_is_there(run: Run) -> None:
+    stored("webtable.db", salt=Salt.host(digits=3))
+
+    assert run("splits", "--regions", 2).out == "800\n"
+    assert run("splits", "--regions", 2, "--digits", 1).out == "8\n"
+    assert run("splits", "--regions", 2, "--salt", "domain").out == "80\n"
+
+
+def test_splits_of_hex_digits_have_their_width_and_case(run: Run) -> None:
+    assert run("splits", "--regions", 4, "--first", "00000000", "--last", "FFFFFFFF").lines == [
+        "40000000", "80000000", "C0000000",
+    ]  # fmt: skip
+
+
+def test_splits_of_a_sample_hold_equally_many_keys(run: Run) -> None:
+    keys = [b"com.example/%d" % number for number in range(9)] + [b"\xff'\\ "] * 2
+    Path("keys.txt").write_text("".join(f"{key_text(key)}\r\n\n" for key in keys))
+
+    from_file = run("splits", "--regions", 2, "--sample", "keys.txt")
+    from_pipe = run("splits", "--regions", 10, "--sample", "-", stdin=Path("keys.txt").read_text())
+
+    assert from_file.out == "com.example/5\n"
+    assert from_pipe.lines == [f"com.example/{number}" for number in range(1, 9)] + ["\\xFF"]
+    assert from_pipe.err == ""
+
+
+def test_splits_of_urls_are_those_of_their_keys(run: Run) -> None:
+    urls = "".join(f"https://h{number}.example/\n" for number in range(100))
+    keys = sorted(WebKey().encode(url) for url in urls.split())
+
+    salted = run("splits", "--regions", 4, "--urls", "-", stdin=urls)
+    bare = run("splits", "--regions", 2, "--urls", "-", "--salt", "none", stdin=urls)
+
+    assert [sum(key < parse_key(line) for key in keys) for line in salted.lines] == [25, 50, 75]
+    assert bare.lines == ["example.h54"]
+
+
+def test_too_few_keys_give_fewer_regions_and_say_so(run: Run) -> None:
+    result = run("splits", "--regions", 16, "--sample", "-", stdin="a\nb\na\n")
+
+    assert (result.code, result.out) == (0, "b\n")
+    assert result.err == "2 regions, not 16: the sample has too few different keys\n"
+
+
+# show
+
+
+def test_show_tells_how_keys_are_made_and_takes_some_apart(run: Run) -> None:
+    stored("crawl.db", "https://example.com/a?b=1", "http://example.com:8080/")
+
+    result = run("show", "crawl.db")
+
+    assert result.code == 0
+    assert result.cells == [
+        ["table", "crawl.db/pages"],
+        ["keys.format", "web/1"],
+        ["keys.salt", "host"],
+        ["keys.digits", "2"],
+        ["keys.suffix_list", "none"],
+        ["key", "5a:com.example/#http:8080", "5a", "example.com", "/", "http:8080", "http://example.com:8080/"],
+        ["key", "5a:com.example/a?b=1", "5a", "example.com", "/a?b=1", "https", "https://example.com/a?b=1"],
+        ["region", "", "", "", "wanted"],
+    ]
+
+
+def test_show_is_about_the_store_of_the_session(run: Run) -> None:
+    stored("webtable.db", salt=Salt.domain())
+    stored("other.db", salt=Salt.none())
+
+    lines = run("show").lines
+
+    assert "keys.salt\tdomain" in lines
+    assert any(line.startswith("keys.suffix_list\t") and line[-1].isdigit() for line in lines)
+    assert "keys.salt\tnone" in run("show", store="other.db").lines
+    assert "keys.salt\tnone" in run("show", "other.db", store="webtable.db").lines
+
+
+def test_show_takes_no_more_keys_apart_than_can_be_read(run: Run) -> None:
+    stored("webtable.db", *(f"https://h{number}.example/" for number in range(100)))
+
+    assert sum(cells[0] == "key" for cells in run("show").cells) == 5
+
+
+@pytest.fixture
+def split_as_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the table have three regions, as HBase would make them."""
+    bounds = [b"", b"55", b"5a:com.example/", b""]
+    found = [Region(KeyRange(*pair), "node:16020") for pair in pairwise(bounds)]
+    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.regions", lambda *_: found)
+
+
+def test_show_compares_regions_with_those_of_a_new_table(run: Run, split_as_it_grew: None) -> None:
+    stored("webtable.db")
+
+    assert [cells for cells in run("show").cells if cells[0] in ("region", "missing")] == [
+        ["region", "", "55", "node:16020", "wanted"],
+        ["region", "55", "5a:com.example/", "node:16020", "wanted"],
+        ["region", "5a:com.example/", "", "node:16020", "extra"],
+        ["missing", "aa"],
+    ]
+
+
+def test_show_on_a_terminal_is_tables(run: Run, on_terminal: None, split_as_it_grew: None) -> None:
+    stored("webtable.db", "https://example.com/" + "long/" * 40)
+
+    result = run("show")
+
+    assert "3 regions, missing: 1, extra: 1" in result.out
+    assert "missing: no region begins at aa" in result.out
+    assert max(map(len, result.lines)) <= 100
+
+
+def test_show_on_a_terminal_does_not_list_hundreds_of_regions(
+    run: Run, on_terminal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored("webtable.db")
+    many = regions.RegionComparison((Region(KeyRange(b"", b"")),) * 300, ())
+    monkeypatch.setattr(regions, "regions_of", lambda _: many)
+
+    result = run("show")
+
+    assert len(result.lines) < 50
+    assert "in a pipe all of them are shown" in result.out
+
+
+# bad input: one line, the exit code, and nothing written
+
+
+BAD_INPUT = {
+    "no question": (2, ["ranges"], "--domain"),
+    "two questions": (2, ["ranges", "--domain", "a.com", "--host", "a.com"], "--host"),
+    "a URL for a host": (2, ["ranges", "--host", "https://a.com/"], "https://a.com/"),
+    "an empty directory": (2, ["ranges", "--directory", ""], "empty"),
+    "a directory with a query": (2, ["ranges", "--directory", "https://a.com/?q"], "query"),
+    "too many digits for a salt": (2, ["ranges", "--host", "a.com", "--digits", "5"], "digits=5"),
+    "no regions": (2, ["splits"], "--regions"),
+    "too many regions": (2, ["splits", "--regions", "257"], "regions=257 must be from 1 to 256"),
+    "regions without a salt": (2, ["splits", "--regions", "2", "--salt", "none"], "regions=2"),
+    "regions beyond count": (2, ["splits", "--regions", "99999999", "--digits", "32"], "regions=99999999"),
+    "too many digits": (2, ["splits", "--regions", "2", "--digits", "33"], "digits=33"),
+    "more digits than a salt has": (2, ["splits", "--regions", "2", "--digits", "5", "--salt", "url"], "digits=5"),
+    "one end": (2, ["splits", "--regions", "2", "--first", "00"], "--last"),
+    "ends of two widths": (2, ["splits", "--regions", "2", "--first", "00", "--last", "fff"], "'fff'"),
+    "ends that are no hex": (2, ["splits", "--regions", "2", "--first", "0g", "--last", "ff"], "first='0g'"),
+    "two kinds": (2, ["splits", "--regions", "2", "--first", "0", "--last", "f", "--sample", "-"], "--sample"),
+    "digits of a sample": (2, ["splits", "--regions", "2", "--sample", "-", "--digits", "2"], "--digits"),
+    "no such sample": (2, ["splits", "--regions", "2", "--sample", "none.txt"], "none.txt"),
+    "a directory for a sample": (2, ["splits", "--regions", "2", "--sample", "."], "no such file"),
+    "a sample of no keys": (2, ["splits", "--regions", "2", "--sample", "bad.txt"], "bad.txt, line 2"),
+    "a sample of no URLs": (2, ["splits", "--regions", "2", "--urls", "bad.txt"], "bad.txt, line 1"),
+    "an unknown form": (2, ["splits", "--regions", "2", "--format", "json"], "json"),
+    "no table": (3, ["show"], "webtable.db"),
+    "no such table": (3, ["show", "none.db"], "none.db"),
+    "a table of no kind": (2, ["show", "redis://localhost/"], "redis"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_one_line_and_writes_nothing(run: Run, case: str) -> None:
+    code, arguments, named = BAD_INPUT[case]
+    Path("bad.txt").write_bytes(b"a\n\xff\n")
+
+    result = run(*arguments)
+
+    assert (result.code, result.out) == (code, "")
+    assert len(result.err.splitlines()) == 1, result.err
+    assert named in result.err
+    assert [path.name for path in Path().iterdir()] == ["bad.txt"]
