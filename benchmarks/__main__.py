@@ -19,6 +19,8 @@ from benchmarks.setting import Setting, setting
 
 NAMES = (
     "keys",
+    "composite_keys",
+    "advice",
     "hbase_write",
     "hbase_ingest",
     "hbase_site_scan",

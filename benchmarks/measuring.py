@@ -57,31 +57,38 @@ Side = Callable[[], Run]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A row of the table of results. `figure` is held against `target`: at least that, or with `at_most` at most."""
+    """A row of the table of results. `figure` is held against `target`: at least that, or with `at_most` at most.
+
+    None is for a figure that is told and not held against anything.
+    """
 
     what: str
     against: str
     ours: str
     peer: str
     figure: float
-    target: float
+    target: float | None
     at_most: bool = False
     unit: str = "×"
     note: str = ""
 
     @property
     def met(self) -> bool:
-        """Whether the target is reached."""
+        """Whether the target is reached; there may be none to reach."""
+        if self.target is None:
+            return True
         return self.figure <= self.target if self.at_most else self.figure >= self.target
 
     @property
     def shown_figure(self) -> str:
         """The figure as the table shows it."""
-        return f"{self.figure:.2f}{self.unit}" if self.unit == "×" else f"{self.figure:.0f}{self.unit}"
+        return f"{self.figure:.2f}{self.unit}" if self.unit == "×" else f"{self.figure:,.0f}{self.unit}"
 
     @property
     def shown_target(self) -> str:
         """The target as the table shows it."""
+        if self.target is None:
+            return "–"
         return f"{'≤' if self.at_most else '≥'} {self.target:g}{self.unit}"
 
 

@@ -32,7 +32,7 @@ def show(results: Sequence[Result | LeftOut], console: Console) -> None:
         else:
             table.add_row(
                 f"{result.what}\nagainst {result.against}" if result.against != "–" else result.what,
-                result.ours, result.peer, result.shown_figure, result.shown_target, "yes" if result.met else "NO",
+                result.ours, result.peer, result.shown_figure, result.shown_target, _met(result, "NO"),
             )  # fmt: skip
     console.print(table)
 
@@ -75,7 +75,13 @@ def _line(result: Result | LeftOut) -> str:
         return f"| {result.what} | left out: {result.why.splitlines()[0]} | | | | – |"
     what = f"{result.what}; against {result.against}" if result.against != "–" else result.what
     figure, target = result.shown_figure, result.shown_target
-    return f"| {what} | {result.ours} | {result.peer} | {figure} | {target} | {'yes' if result.met else '**no**'} |"
+    return f"| {what} | {result.ours} | {result.peer} | {figure} | {target} | {_met(result, '**no**')} |"
+
+
+def _met(result: Result, missed: str) -> str:
+    if result.target is None:
+        return "–"
+    return "yes" if result.met else missed
 
 
 def machine(hbase: str | None) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from webtable.cli import ingesting, keys, managing, reading, splitting
+from webtable.cli import advising, ingesting, keys, managing, reading, splitting
 from webtable.cli.failing import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, Session
 from webtable.cli.text import examples
@@ -30,6 +30,7 @@ app.add_typer(ingesting.commands)
 app.add_typer(reading.commands)
 app.add_typer(managing.commands)
 keys.commands.add_typer(splitting.commands)
+keys.commands.add_typer(advising.commands)
 app.add_typer(keys.commands, name="keys")
 
 

@@ -80,7 +80,7 @@ def ingest(
     cut = parse_size("max-body", max_body) if max_body else None
     if batch < 1:
         raise InvalidArgument(f"batch={batch} must be at least 1 page")
-    _check_files(files)
+    check_files(files)
     this = session(ctx)
     load = Load(files, _types(types))
     with load.handling_interrupts(), progress_bar(load):
@@ -96,7 +96,8 @@ def ingest(
     raise typer.Exit(_conclude(load, name))
 
 
-def _check_files(files: Sequence[str]) -> None:
+def check_files(files: Sequence[str]) -> None:
+    """Raise `InvalidArgument` for a file that is not there or is none."""
     for file in files:
         if file != "-" and not Path(file).exists():
             raise InvalidArgument(f"{file}: no such file")

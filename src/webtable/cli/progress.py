@@ -1,4 +1,4 @@
-"""The progress bar of `ingest`."""
+"""The progress bars of `ingest` and `keys advise`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webtable.cli.text import plural, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable.cli.loading import Load
 
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 @contextmanager
 def progress_bar(load: Load) -> Iterator[None]:
     """Show how far *load* is, with its rates, while the block runs; nothing where stderr is no terminal."""
+    with shown_progress("ingest", size_of(load.files), lambda: (load.report.bytes_read, _rates(load))):
+        yield
+
+
+@contextmanager
+def shown_progress(command: str, total: int | None, state: Callable[[], tuple[int, str]]) -> Iterator[None]:
+    """Show what *state* says, how much of *total* is done and a text, while the block runs.
+
+    Nothing is shown where stderr is no terminal.
+    """
     if not sys.stderr.isatty():
         yield
         return
@@ -28,17 +38,23 @@ def progress_bar(load: Load) -> Iterator[None]:
         # Looked up as it is drawn, some times a second, so that the loop does nothing for it.
         def get_renderables(self) -> Iterator[RenderableType]:
             for task in self.task_ids:
-                self.update(task, completed=load.report.bytes_read, rates=_rates(load))
+                done, text = state()
+                self.update(task, completed=done, text=text)
             yield from super().get_renderables()
 
     bar = Bar(
         TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn(),
-        TextColumn("{task.fields[rates]}"), TimeRemainingColumn(compact=True), console=Console(stderr=True),
+        TextColumn("{task.fields[text]}"), TimeRemainingColumn(compact=True), console=Console(stderr=True),
         transient=True, refresh_per_second=5, redirect_stdout=False, redirect_stderr=False, expand=True,
     )  # fmt: skip
     with bar:
-        bar.add_task("ingest", total=_total(load), rates="")
+        bar.add_task(command, total=total, text="")
         yield
+
+
+def size_of(files: Sequence[str]) -> int | None:
+    """Return the bytes of all *files*; None where standard input is one of them."""
+    return None if "-" in files else sum(Path(file).stat().st_size for file in files)
 
 
 def rates(pages: int, size: int, seconds: float) -> str:
@@ -49,7 +65,3 @@ def rates(pages: int, size: int, seconds: float) -> str:
 def _rates(load: Load) -> str:
     report = load.report
     return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"
-
-
-def _total(load: Load) -> int | None:
-    return None if "-" in load.files else sum(Path(file).stat().st_size for file in load.files)

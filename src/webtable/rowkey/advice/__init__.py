@@ -1,0 +1,21 @@
+"""Advice on a row key before it is cast in stone: designs measured on real keys."""
+
+from webtable.rowkey.advice.advise import Advice, advise
+from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
+from webtable.rowkey.advice.judge import HOT, Judgement
+from webtable.rowkey.advice.measure import QuestionCost
+from webtable.rowkey.advice.picture import heat_map, scale_of
+
+__all__ = [
+    "HOT",
+    "WEB_DESIGNS",
+    "Advice",
+    "Design",
+    "Judgement",
+    "QuestionCost",
+    "advise",
+    "heat_map",
+    "key_design",
+    "scale_of",
+    "web_design",
+]

@@ -1,0 +1,195 @@
+"""Advice on a row key: designs measured on real keys, and ranked, with the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from webtable.errors import FieldError, InvalidArgument, InvalidURL
+from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
+from webtable.rowkey.advice.judge import Judgement, Table, judged
+from webtable.rowkey.advice.measure import Cell
+from webtable.rowkey.advice.sample import arrival_sample
+from webtable.rowkey.shown import key_text
+
+if TYPE_CHECKING:
+    from webtable.rowkey.key import RowKey
+
+WINDOWS = 64
+"""Into how many windows the writes are cut, unless the caller says how many keys one has."""
+LEAST_WINDOW = 100
+"""The fewest keys in such a window: of fewer, chance alone puts too many into one region."""
+MOST = 2**31 - 1
+MOST_REGIONS = 10_000
+MOST_MEASURED = 65_536
+"""How many keys are measured; of more a sample is."""
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """Designs for a row key, the best first, as measured on `keys` keys.
+
+    `measured` of them were looked at, evenly through time; where that is not all of them, every share is right to
+    within `margin`, 95 times of 100. `window` is how many keys are written "at a moment". `skipped` keys could not be
+    encoded; `first_skipped` says why the first could not.
+    """
+
+    designs: tuple[Judgement, ...]
+    keys: int
+    measured: int
+    margin: float
+    regions: int
+    servers: int
+    window: int
+    column: str
+    value_bytes: int
+    skipped: int
+    first_skipped: str
+
+    @property
+    def best(self) -> Judgement:
+        """The design with the lowest score."""
+        return self.designs[0]
+
+    def __getitem__(self, name: str) -> Judgement:
+        for design in self.designs:
+            if design.name == name:
+                return design
+        raise KeyError(name)
+
+    def to_json(self) -> bytes:
+        """Return everything as JSON; keys as the HBase shell shows them."""
+        return msgspec.json.encode(_with_text(msgspec.to_builtins(self, builtin_types=(bytes,))))
+
+    def to_html(self) -> str:
+        """Return everything as one HTML page that needs no other file."""
+        from webtable.rowkey.advice.html import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from webtable.rowkey.advice.html import fragment
+
+        return fragment(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.keys:,} keys, {self.regions} regions, {self.window:,} keys at a moment"]
+        for place, design in enumerate(self.designs, 1):
+            lines += [f"{place}. {design.name} (score {design.score:.1f})", *(f"   {reason}" for reason in design.why)]
+        return "\n".join(lines)
+
+
+def advise(
+    keys: Iterable[Any],
+    designs: Sequence[str | Design] | Mapping[str, RowKey] = WEB_DESIGNS,
+    *,
+    regions: int = 16,
+    servers: int = 4,
+    window: int | None = None,
+    questions: Sequence[str] | None = None,
+    column: str = "metadata:page",
+    value_bytes: int = 600,
+    most: int = MOST_MEASURED,
+) -> Advice:
+    """Return *designs*, measured on *keys* in the order in which they would be written, the best first.
+
+    *keys* are URLs, for designs by name (see `WEB_DESIGNS`), or mappings of values, for declared keys by a name of your
+    own. The table has *regions* regions on *servers* servers, one after the other, split as each design suggests, or
+    by the keys themselves where it suggests nothing. A moment is *window* keys, by default a 64th of them, but 100 at
+    least. Only *questions* count for the score (all, by default). A row key is held against a cell of *column* with
+    *value_bytes* bytes. At most *most* keys are held in memory, by a sample where there are more.
+
+    Raises `InvalidArgument` for no keys or designs at all, and for a design or a question that there is not.
+    """
+    stream = iter(keys)
+    first = list(islice(stream, 1))
+    chosen = _designs(designs, first)
+    known = dict.fromkeys(question for design in chosen for question in design.questions)
+    if wrong := [question for question in questions or () if question not in known]:
+        raise InvalidArgument(f"questions={wrong[0]!r} must be one of {', '.join(known)}")
+    if questions is not None and not questions:
+        raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
+    for name, value, least in [("regions", regions, 1), ("servers", servers, 1), ("window", window or 1, 1),
+                               ("value_bytes", value_bytes, 0), ("most", most, 2)]:
+        if not isinstance(value, int) or not least <= value <= MOST:
+            raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
+    if regions > MOST_REGIONS:
+        raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
+    refused = _Refused()
+    sample = arrival_sample(refused.without(chain(first, stream), chosen[0]), most - most % 2)
+    if not sample.items:
+        reason = f": {refused.first}" if refused.count else ""
+        raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
+    at_once = max(1, window // sample.stride) if window else max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
+    table = Table(regions, servers, at_once, Cell(column, value_bytes))
+    items = sample.items
+    try:
+        found = [judged(design, items, table, questions) for design in chosen]
+    except (InvalidURL, FieldError):
+        # What the first design takes can be too much for another one: a key that is too long with a salt in front.
+        for design in chosen[1:]:
+            items = list(refused.without(items, design))
+        if not items:
+            raise
+        found = [judged(design, items, table, questions) for design in chosen]
+    return Advice(
+        designs=tuple(sorted(found, key=lambda one: one.score)),
+        keys=sample.total - len(sample.items) + len(items),
+        measured=len(items),
+        margin=sample.margin,
+        regions=regions,
+        servers=servers,
+        window=min(at_once * sample.stride, sample.total),
+        column=column,
+        value_bytes=value_bytes,
+        skipped=refused.count,
+        first_skipped=refused.first,
+    )
+
+
+class _Refused:
+    """Takes out of a stream what a design cannot encode, and counts it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = ""
+
+    def without(self, items: Iterable[Any], design: Design) -> Iterable[Any]:
+        for item in items:
+            try:
+                design.encode(item)
+            except (InvalidURL, FieldError) as exc:
+                self.count += 1
+                self.first = self.first or str(exc)
+            else:
+                yield item
+
+
+def _designs(given: Sequence[str | Design] | Mapping[str, RowKey], first: Sequence[Any]) -> list[Design]:
+    if isinstance(given, Mapping):
+        if first and not isinstance(first[0], Mapping):
+            raise InvalidArgument(f"keys={first[0]!r} … must be mappings of values, for keys that are declared")
+        found = [key_design(name, key, item) for name, key in given.items() for item in first]
+    elif isinstance(given, str):
+        raise InvalidArgument(f"designs={given!r} must be a list of names, or keys by name")
+    else:
+        found = [web_design(design) if isinstance(design, str) else design for design in given]
+    if (given and not found) and not first:
+        raise InvalidArgument("keys must have a key to measure designs on; there is none")
+    if not found or len({design.name for design in found}) != len(found):
+        raise InvalidArgument(f"designs={given!r} must be one or more, each of them once")
+    return found
+
+
+def _with_text(value: Any) -> Any:
+    match value:
+        case bytes():
+            return key_text(value)
+        case dict():
+            return {name: _with_text(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_with_text(inner) for inner in value]
+        case _:
+            return value

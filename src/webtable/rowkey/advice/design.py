@@ -1,0 +1,199 @@
+"""What is compared: a row key with the questions that it will be asked, and the regions that it would begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from typing import Any, NamedTuple
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.composite import CompositeKey
+from webtable.rowkey.conditions import below, between, starting_with
+from webtable.rowkey.derived import Hash, RandomSalt, Spread
+from webtable.rowkey.key import HashedKey, RowKey
+from webtable.rowkey.ranges import KeyRange
+from webtable.rowkey.salt import Salt, registered_domain
+from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
+from webtable.rowkey.text import Constant, ReversedDomain, Text
+from webtable.rowkey.web import WebKey, host_and_rest
+
+Question = Callable[[Any], list[KeyRange]]
+
+WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
+"""The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
+
+_BUCKETS = tuple(f"{number:x}" for number in range(16))
+
+
+@dataclass(frozen=True)
+class Design:
+    """A row key to be judged.
+
+    `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what will be asked of the table,
+    each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. `owner` tells what a
+    hot region is to be named by. `splits` are the split points for a number of regions and a sample of keys,
+    `remedy` is what helps where one owner makes a region hot, and `note` what else should be known.
+    """
+
+    name: str
+    declaration: str
+    encode: Callable[[Any], bytes]
+    questions: Mapping[str, Question]
+    owner: Callable[[Any], str]
+    splits: Splits
+    remedy: str
+    note: str = ""
+    gets: frozenset[str] = frozenset({"point", "latest"})
+    """The questions that are gets of whole keys, of which a call reads many, and not scans."""
+
+
+def web_design(name: str, *, digits: int = 2) -> Design:
+    """Return the design for URLs of that name, one of `WEB_DESIGNS`; the four salts have so many hex *digits*.
+
+    Asked are a page (point), the pages of its host, of its registered domain with all below it (subtree) and of its
+    directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
+    """
+    if name not in WEB_DESIGNS:
+        raise InvalidArgument(f"design={name!r} must be one of {', '.join(WEB_DESIGNS)}")
+    key, encode, remedy, note = _web_choice(name, digits)
+
+    def values(url: str) -> dict[str, str]:
+        host, rest = host_and_rest(url)
+        return {"host": host, "rest": rest}
+
+    def directory(url: str) -> list[KeyRange]:
+        host, rest = host_and_rest(url)
+        path = rest.partition("?")[0].partition("#")[0]
+        return key.ranges(host=host, rest=starting_with(path[: path.rfind("/") + 1]))
+
+    return Design(
+        name,
+        key.declaration,
+        encode or (lambda url: key.encode(**values(url))),
+        {
+            "point": lambda url: key.ranges(**values(url)),
+            "host": lambda url: key.ranges(host=_host_of(url)),
+            "subtree": lambda url: key.ranges(host=below(registered_domain(_host_of(url)))),
+            "directory": directory,
+            "latest": lambda url: key.ranges(**values(url)),
+        },
+        _host_of,
+        _natural_splits(key),
+        remedy,
+        note,
+    )
+
+
+class _WebChoice(NamedTuple):
+    key: RowKey
+    encode: Callable[[str], bytes] | None
+    """Its own way to encode a URL, if it has one."""
+    remedy: str
+    note: str = ""
+
+
+def _web_choice(name: str, digits: int) -> _WebChoice:
+    if name == "hash":
+        key = HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes")
+        return _WebChoice(key, None, "more regions", "a key does not lead back to its URL")
+    if name == "random":
+        host, rest = ReversedDomain("host", terminator=b"/"), Text("rest")
+        note = "a page that is put again may be there twice, below two salts"
+        return _WebChoice(CompositeKey(RandomSalt(_BUCKETS), Constant(b":"), host, rest), None, "more buckets", note)
+    salt, remedy, note = {
+        "host": (Salt.host(digits), "Salt.url() spreads the pages of one host over all salts", ""),
+        "domain": (
+            Salt.domain(digits),
+            "Salt.host() parts the hosts of a domain, Salt.url() the pages of one host as well",
+            "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
+        ),
+        "url": (Salt.url(digits), "more digits make more salts", ""),
+        "none": (Salt.none(), "a salt spreads them: Salt.host(), or Salt.url() where single hosts are large", ""),
+    }[name]
+    web_key = WebKey(salt)
+    return _WebChoice(web_key.parts, web_key.encode, remedy, note)
+
+
+def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
+    """Return the design of a declared key, for mappings of values such as *item*; what the key does not take is left.
+
+    Asked are a row with all its values, the rows with each single value, those between two numbers or times (alone, and
+    with the other values), and the latest row (of all, and with the other values) where there is a time.
+    """
+    def known(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {field: values[field] for field in key.names if field in values}
+
+    owner = next((field for field, value in item.items() if not isinstance(value, date)), next(iter(item)))
+    questions: dict[str, Question] = {"point": lambda values: key.ranges(**known(values))}
+    if len(item) > 1:
+        questions |= {field: _with(key, (field,)) for field in item}
+    for field, value in item.items():
+        others = tuple(other for other in item if other != field)
+        if isinstance(value, int | date | time):
+            questions[f"{field} between"] = _with(key, (), field)
+            if others:
+                questions[f"{field} between, by {', '.join(others)}"] = _with(key, others, field)
+        if isinstance(value, date):
+            questions["latest"] = _latest(key, ())
+            if others:
+                questions[f"latest of {', '.join(others)}"] = _latest(key, others)
+    return Design(
+        name,
+        key.declaration,
+        lambda values: key.encode(**known(values)),
+        questions,
+        lambda values: f"{owner}={values[owner]!r}",
+        _natural_splits(key),
+        f"a salt or a hash of more than {owner} spreads them",
+        gets=frozenset({"point"}),
+    )
+
+
+def _with(key: RowKey, fields: Sequence[str], between_field: str | None = None) -> Question:
+    def ask(values: Mapping[str, Any]) -> list[KeyRange]:
+        conditions = {field: values[field] for field in fields}
+        if between_field is not None:
+            conditions[between_field] = between(values[between_field])
+        return key.ranges(**conditions)
+
+    return ask
+
+
+def _latest(key: RowKey, fields: Sequence[str]) -> Question:
+    return lambda values: key.latest(**{field: values[field] for field in fields}).ranges
+
+
+def _host_of(url: str) -> str:
+    return host_and_rest(url)[0]
+
+
+class Splits(NamedTuple):
+    """How a new table for a key is split: `points` of a number of regions and a sample of its keys.
+
+    `by_sample` says that they follow from the sample alone, since the key begins with nothing that is spread.
+    """
+
+    points: Callable[[int, Sequence[bytes]], list[bytes]]
+    by_sample: bool = False
+
+
+def _natural_splits(key: RowKey) -> Splits:
+    if isinstance(key, HashedKey):
+        in_bytes = key.form == "bytes"
+        return Splits(lambda regions, _: uniform_split_points(regions) if in_bytes else split_points(regions, 8))
+    first = key.parts[0] if isinstance(key, CompositeKey) else None
+    if isinstance(first, Hash) and first.form == "bytes":
+        return Splits(lambda regions, _: uniform_split_points(min(regions, 256**first.width)))
+    if isinstance(first, Hash):
+        last = ("f" if first.case == "lower" else "F") * min(first.width, 8)
+        return Splits(lambda regions, _: hex_split_points("0" * len(last), last, min(regions, 16 ** len(last))))
+    if isinstance(first, Spread):
+        salts = first.salts
+        return Splits(lambda regions, _: _salt_splits(salts, regions))
+    return Splits(lambda regions, keys: sample_split_points(keys, regions), by_sample=True)
+
+
+def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
+    regions = min(regions, len(salts))
+    return [salts[region * len(salts) // regions] for region in range(1, regions)]

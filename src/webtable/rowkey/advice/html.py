@@ -1,0 +1,149 @@
+"""Advice as HTML: a page of its own, and the same for a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webtable.rowkey.advice.picture import Scale, escaped, inline_heat_map, scale_of, share_text, thumbnail
+from webtable.rowkey.advice.style import SCOPE, page_style, style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.rowkey.advice.advise import Advice
+    from webtable.rowkey.advice.judge import Judgement
+    from webtable.rowkey.advice.measure import QuestionCost
+
+_HEADINGS = ("", "design", "writes over time", "score", "hottest region,<br>at a moment", "hottest<br>server", "Gini",
+             "max /<br>mean", "key bytes,<br>mean / p99", "of a cell,<br>with names")  # fmt: skip
+_LEFT = ("", "design", "writes over time")
+_TITLE = "Row keys, measured"
+
+
+def page(advice: Advice) -> str:
+    """Return *advice* as an HTML page that needs no other file, script or font."""
+    scale = scale_of(advice.designs)
+    sections = (f'<section id="design-{place}"><h2>{_name(place, design)}</h2>'
+                f"{_body(advice, design, scale)}</section>\n" for place, design in enumerate(advice.designs, 1))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{_TITLE}: {escaped(advice.best.name)} of {len(advice.designs)} designs</title>\n"
+        f'<style>{page_style()}</style>\n</head>\n<body>\n<main class="{SCOPE}">\n'
+        f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_measured(advice)}\n{_ranking(advice, scale, linked=True)}\n"
+        f"{_legend(advice)}\n{''.join(sections)}</main>\n</body>\n</html>\n"
+    )
+
+
+def fragment(advice: Advice) -> str:
+    """Return *advice* as an element for a notebook: the ranking, and each design to be unfolded."""
+    scale = scale_of(advice.designs)
+    sections = (f"<details><summary>{_name(place, design)}: {escaped(design.why[0])}</summary>"
+                f"{_body(advice, design, scale)}</details>" for place, design in enumerate(advice.designs, 1))
+    return (f'<div class="{SCOPE}"><style>{style()}</style>{_measured(advice)}'
+            f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>")
+
+
+def _name(place: int, design: Judgement) -> str:
+    return f'{place}. <strong>{escaped(design.name)}</strong> <span class="muted">score {design.score:.1f}</span>'
+
+
+def _lead(advice: Advice) -> str:
+    best = advice.best
+    return (f'<p class="lead">The lowest score of {len(advice.designs)} designs has '
+            f"<strong>{escaped(best.name)}</strong>. {_sentence(best.why[0])}</p>\n")
+
+
+def _sentence(text: str) -> str:
+    return f"{escaped(text[:1].upper() + text[1:])}."
+
+
+def _measured(advice: Advice) -> str:
+    """Return what was measured, as a list of terms."""
+    facts = [("keys", f"{advice.keys:,}")]
+    if advice.margin:
+        facts += [("measured, evenly through time", f"{advice.measured:,}"),
+                  ("shares are right to within", f"±{advice.margin:.1%}")]
+    facts += [("regions", f"{advice.regions:,}"), ("servers", f"{advice.servers:,}"),
+              ("a moment", f"{advice.window:,} keys"),
+              ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes")]
+    if advice.skipped:
+        facts.append(("skipped", f"{advice.skipped:,}"))
+    terms = "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in facts)
+    first = (f'<p class="muted">Skipped, the first: {escaped(advice.first_skipped)}</p>' if advice.skipped else "")
+    return f"<dl>{terms}</dl>{first}"
+
+
+def _ranking(advice: Advice, scale: Scale, *, linked: bool) -> str:
+    heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in _HEADINGS)
+    rows = "".join(_row(place, design, scale, linked=linked) for place, design in enumerate(advice.designs, 1))
+    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _row(place: int, design: Judgement, scale: Scale, *, linked: bool) -> str:
+    writes, lengths = design.writes, design.lengths
+    name = f"<strong>{escaped(design.name)}</strong>"
+    cells = [
+        str(place),
+        f'<a href="#design-{place}">{name}</a>' if linked else name,
+        thumbnail(design, scale),
+        f"<strong>{design.score:.1f}</strong>",
+        _share_bar(design),
+        share_text(writes.hottest_server),
+        f"{writes.gini:.2f}",
+        f"{writes.max_over_mean:.1f}",
+        f"{lengths.mean:.0f} <small>/ {lengths.p99}</small>",
+        f"{share_text(lengths.share)} <small>/ {share_text(lengths.share_with_names)}</small>",
+    ]
+    return f"<tr>{''.join(f'<td{_left(at)}>{cell}</td>' for at, cell in zip(_HEADINGS, cells, strict=True))}</tr>"
+
+
+def _left(heading: str) -> str:
+    return ' class="left"' if heading in _LEFT else ""
+
+
+def _share_bar(design: Judgement) -> str:
+    """Return the share of the hottest region, with a bar from 0 to 100 % and a mark at what chance would make it."""
+    from webtable.rowkey.advice.judge import HOT
+
+    share, fair = design.writes.hottest_at_once, design.writes.fair
+    over = design.heat >= HOT
+    number = f'<span class="hot">{share_text(share)}</span>' if over else share_text(share)
+    return (f'{number}<span class="bar{" over" if over else ""}" title="by chance: {share_text(fair)}">'
+            f'<i style="width:{share:.1%}"></i><b style="left:{fair:.1%}"></b></span>')
+
+
+def _legend(advice: Advice) -> str:
+    return ('<p class="muted">Lower scores are better: how hot the hottest region is, at any moment, times what the '
+            f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
+            "is what chance alone would make of the share. All pictures have the same scale.</p>")
+
+
+def _body(advice: Advice, design: Judgement, scale: Scale) -> str:
+    reasons = "".join(f"<li{_kind(reason)}>{escaped(reason)}</li>" for reason in design.why)
+    return (f"<ul>{reasons}</ul><p><code>{escaped(design.declaration)}</code></p>"
+            f'<div class="map">{inline_heat_map(design, scale, advice.keys)}</div>{_questions(design.questions)}')
+
+
+def _kind(reason: str) -> str:
+    if reason.startswith(("hot:", "cannot answer")):
+        return ' class="bad"'
+    return ' class="fine"' if reason.startswith("writes are spread") else ""
+
+
+def _questions(costs: Sequence[QuestionCost]) -> str:
+    rows = "".join(f'<tr><td class="left">{escaped(cost.question)}</td>{_cost(cost)}</tr>' for cost in costs)
+    return ('<div class="wide asked"><table><thead><tr><th class="left">question</th><th>ranges</th>'
+            f"<th>calls, Thrift2</th><th>calls, HappyBase alone</th></tr></thead><tbody>{rows}</tbody></table></div>")
+
+
+def _cost(cost: QuestionCost) -> str:
+    if cost.ranges is None:
+        return f'<td class="why" colspan="3"><span class="hot">no answer:</span> {escaped(cost.reason)}</td>'
+    return "".join(f"<td>{_number(number)}</td>" for number in (cost.ranges, cost.calls, cost.calls_without))
+
+
+def _number(number: float | None) -> str:
+    if number is None:
+        return "–"
+    return f"{number:,.0f}" if number == round(number) or number >= 100 else f"{number:,.1f}"

@@ -1,0 +1,114 @@
+"""What becomes of a table by a design: its score, and the reasons for it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from webtable.rowkey.advice.measure import (
+    Cell,
+    Lengths,
+    QuestionCost,
+    Writes,
+    measure_lengths,
+    measure_questions,
+    measure_writes,
+)
+from webtable.rowkey.shown import key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.rowkey.advice.design import Design
+
+HOT = 1.5
+"""From how many times its fair share a region counts as hot."""
+UNANSWERED = 20.0
+"""What a question counts that has no ranges: as much as one with half a million."""
+
+
+class Table(NamedTuple):
+    """The table that is written to: its regions, the servers that they are on, the keys of a moment, and a cell."""
+
+    regions: int
+    servers: int
+    window: int
+    cell: Cell
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """A design, measured. Lower scores are better.
+
+    `score` is `heat` times `reading`. `heat` says how many times over its fair share the hottest region is at any
+    moment, 1 at least. `reading` is the mean over the questions of 1 + log2(ranges): a question of one range counts 1,
+    each doubling of the ranges 1 more, and one that cannot be answered 20.
+    """
+
+    name: str
+    declaration: str
+    score: float
+    heat: float
+    reading: float
+    why: tuple[str, ...]
+    writes: Writes
+    lengths: Lengths
+    questions: tuple[QuestionCost, ...]
+
+
+def judged(design: Design, items: Sequence[Any], table: Table, asked: Sequence[str] | None) -> Judgement:
+    """Return what becomes of *table* when *items* are written to it by *design*; only *asked* count for the score."""
+    keys = [design.encode(item) for item in items]
+    writes = measure_writes(design, items, keys, table.regions, table.servers, table.window)
+    lengths = measure_lengths(keys, table.cell)
+    costs = measure_questions(design, items)
+    counted = [cost for cost in costs if asked is None or cost.question in asked]
+    heat = max(1.0, writes.hottest_at_once / writes.fair)
+    reading = sum(_weight(cost) for cost in counted) / len(counted)
+    why = [*_of_writes(writes, heat, table.regions, design), *_of_questions(costs), *filter(None, [design.note])]
+    why.append(_of_lengths(lengths, table.cell))
+    return Judgement(design.name, design.declaration, heat * reading, heat, reading, tuple(why), writes, lengths, costs)
+
+
+def _weight(cost: QuestionCost) -> float:
+    return UNANSWERED if cost.ranges is None else min(UNANSWERED, 1 + math.log2(max(1.0, cost.ranges)))
+
+
+def _of_writes(writes: Writes, heat: float, regions: int, design: Design) -> list[str]:
+    share = f"{writes.hottest_at_once:.0%}"
+    if heat < HOT:
+        reasons = [f"writes are spread: at any moment the hottest region takes {share} of them, where chance alone "
+                   f"would make it {writes.fair:.0%}"]
+    else:
+        reasons = [f"hot: at any moment one region takes {share} of the writes, where chance alone would make it "
+                   f"{writes.fair:.0%}"]
+        if writes.hottest_at_once > max(0.5, 3 * writes.hottest.share):
+            reasons.append("it looks even in the end, but the hot region only moves: keys come in the order in which "
+                           "they sort, and a salt or a hash in front of them would part them")
+    count = len(writes.heat)
+    if design.splits.by_sample:
+        reasons.append("split by these keys themselves, with hindsight: without it a new table is one region")
+    elif count < regions:
+        reasons.append(f"only {count} of {regions} regions can be split off before there is data")
+    hot = writes.hottest
+    if hot.share > 2 / regions and hot.owner_share > 0.5 and count > 1:
+        reasons.append(f"the region from {key_text(hot.start) or 'the beginning'} takes {hot.share:.0%} of all writes, "
+                       f"{hot.owner_share:.0%} of them for {hot.owner}: {design.remedy}")
+    return reasons
+
+
+def _of_questions(costs: Sequence[QuestionCost]) -> list[str]:
+    by_ranges: dict[str, list[str]] = {}
+    for cost in costs:
+        if cost.ranges is not None:
+            number = f"{cost.ranges:,.0f} range{'s'[: round(cost.ranges) != 1]}"
+            by_ranges.setdefault(number, []).append(cost.question)
+    reasons = ["; ".join(f"{number} for {', '.join(names)}" for number, names in by_ranges.items())]
+    reasons += [f"cannot answer {cost.question}: {cost.reason}" for cost in costs if cost.ranges is None]
+    return [reason for reason in reasons if reason]
+
+
+def _of_lengths(lengths: Lengths, cell: Cell) -> str:
+    return (f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
+            f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column")

@@ -1,0 +1,397 @@
+"""The command `keys advise`: what it reads, what it writes, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import random
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import zstandard
+from typer.testing import CliRunner
+
+import webtable
+from webtable.cli import app
+from webtable.cli.urlfiles import UrlFiles
+from webtable.errors import FormatError
+from webtable.rowkey.advice import WEB_DESIGNS, advise
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+URLS = [f"https://h{number % 7}.example.com/{number}" for number in range(300)]
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def lines(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.out.splitlines()]
+
+    @property
+    def names(self) -> list[str]:
+        """The designs, the best first."""
+        return [line[2] for line in self.lines if line[0] == "design"]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run `webtable keys advise` with these arguments, as in a pipe; `store` is what -s says."""
+
+    def command(*args: object, stdin: bytes | None = None, store: str | None = None) -> Result:
+        before = [] if store is None else ["-s", store]
+        result = CliRunner().invoke(app, [*before, "keys", "advise", *map(str, args)], input=stdin,
+                                    prog_name="webtable")
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return command
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("output", "advising"):
+        monkeypatch.setattr(f"webtable.cli.{module}.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def urls() -> str:
+    """A list of URLs."""
+    Path("urls.txt").write_text("\n".join(URLS) + "\n")
+    return "urls.txt"
+
+
+def keys_of(result: Result) -> int:
+    return json.loads(result.out)["keys"]
+
+
+def warc(urls: list[str]) -> bytes:
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>x</title>"
+    return b"".join(
+        f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: {NOW:%Y-%m-%dT%H:%M:%SZ}\r\n"
+        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(block)}\r\n\r\n".encode()
+        + block + b"\r\n\r\n" for url in urls
+    )  # fmt: skip
+
+
+def jsonl(urls: list[str]) -> bytes:
+    return b"".join(b'{"url": "%s", "fetched_at": "2026-01-01T00:00:00Z", "html": "x"}\n' % url.encode()
+                    for url in urls)  # fmt: skip
+
+
+# what it reads
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("urls.txt", "\n".join(URLS).encode()),
+        ("urls", b"\xef\xbb\xbf# a list\r\n\r\n  # more\r\n" + "\r\n".join(URLS).encode() + b"\r\n"),
+        ("urls.txt.gz", gzip.compress("\n".join(URLS).encode())),
+        ("crawl.warc", warc(URLS)),
+        ("crawl.warc.gz", b"".join(gzip.compress(warc([url])) for url in URLS)),
+        ("crawl.warc.zst", zstandard.compress(warc(URLS))),
+        ("crawl", warc(URLS)),
+        ("pages.jsonl", jsonl(URLS)),
+        ("pages.ndjson.gz", gzip.compress(jsonl(URLS))),
+        ("pages", b"\n" + jsonl(URLS)),
+    ],
+)
+def test_a_list_a_warc_and_json_lines_give_their_urls_in_order(run: Run, name: str, data: bytes) -> None:
+    Path(name).write_bytes(data)
+
+    result = run(name, "--format", "json")
+
+    assert (result.code, result.err, keys_of(result)) == (0, "", len(URLS))
+    assert list(UrlFiles([name])) == URLS
+
+
+def test_several_files_are_read_one_after_the_other(run: Run, urls: str) -> None:
+    Path("crawl.warc").write_bytes(warc(["https://example.org/"]))
+
+    assert list(UrlFiles(["crawl.warc", urls]))[:2] == ["https://example.org/", URLS[0]]
+    assert keys_of(run("crawl.warc", urls, "--format", "json")) == len(URLS) + 1
+
+
+def test_standard_input_is_a_list(run: Run) -> None:
+    result = run("-", "--format", "json", stdin="\n".join(URLS).encode())
+
+    assert (result.code, result.err, keys_of(result)) == (0, "", len(URLS))
+
+
+def test_a_named_pipe_is_a_list(run: Run) -> None:
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text("\n".join(URLS)))
+    writer.start()
+
+    result = run("pipe", "--format", "json")
+
+    writer.join()
+    assert (result.code, keys_of(result)) == (0, len(URLS))
+
+
+@pytest.mark.parametrize("store", [None, "other.db"])
+def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_captures(
+    run: Run, store: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = store or "./webtable.db"
+    with webtable.open(name, create=True, regions=4) as table, table.writer() as writer:
+        for number, url in enumerate(URLS):
+            writer.put(webtable.Page(url=url, html=b"x", fetched_at=NOW - timedelta(hours=1, seconds=-number)))
+
+    result = run("--format", "json", store=store)
+
+    assert (result.code, keys_of(result)) == (0, len(URLS))
+    assert result.err == f"{name}/pages: 300 pages from all of its regions, in the order in which they were fetched\n"
+    expected = advise(URLS, ["none"])["none"]
+    (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
+    assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
+
+    monkeypatch.setattr("webtable.cli.advising._MOST_OF_A_TABLE", 100)
+    assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
+
+
+def test_lines_that_are_no_urls_are_told_and_left_out(run: Run, urls: str) -> None:
+    with Path(urls).open("ab") as file:
+        file.write(b"nonsense\nftp://example.com/\n\xff\x1b[31m\n")
+
+    result = run(urls, "--format", "json")
+
+    assert (result.code, keys_of(result)) == (0, len(URLS))
+    assert result.err.startswith("3 lines are no URLs; the first: 'nonsense' is no URL")
+    Path("one.txt").write_text("nonsense\nhttps://example.com/\n")
+    assert run("one.txt").err.startswith("1 line is no URL; the first: ")
+
+
+def test_a_url_that_is_too_long_for_one_design_is_left_out_of_all(run: Run) -> None:
+    # 16,384 bytes are allowed; a salt of two digits and a colon makes three more of them.
+    long = f"https://example.com/{'a' * 16_370}"
+    Path("urls.txt").write_text("\n".join([*URLS, long]))
+
+    assert keys_of(run("urls.txt", "--compare", "none", "--format", "json")) == len(URLS) + 1
+    result = run("urls.txt", "--compare", "none,host", "--format", "json")
+
+    assert (result.code, keys_of(result)) == (0, len(URLS))
+    assert result.err.startswith("1 line is no URL; the first: ")
+    assert "the limit is 16,384" in result.err
+
+
+def test_damaged_records_are_told_and_left_out(run: Run) -> None:
+    Path("pages.jsonl").write_bytes(b'{"broken\n' + jsonl(URLS))
+
+    result = run("pages.jsonl", "--format", "json")
+
+    assert (result.code, keys_of(result)) == (0, len(URLS))
+    assert result.err.startswith("1 damaged record; the first: pages.jsonl, line 1: ")
+
+
+def test_many_urls_are_read_in_little_memory() -> None:
+    count = 200_000
+    draw = random.Random(1)
+
+    def lines() -> Iterator[bytes]:
+        for number in range(count):
+            yield b"https://h%d.example.com/some/path/that/is/as/long/as/usual/%d\n" % (draw.randrange(500), number)
+
+    with Path("urls.txt").open("wb") as file:
+        file.writelines(lines())
+    held = Path("urls.txt").stat().st_size + 49 * count  # each URL as a string
+
+    tracemalloc.start()
+    try:
+        advice = advise(UrlFiles(["urls.txt"]), ["none"], most=8_192)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert advice.keys == count
+    assert 4_096 <= advice.measured <= 8_192
+    assert peak < held / 3
+
+
+# what it writes
+
+
+def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run, urls: str) -> None:
+    result = run(urls)
+
+    expected = advise(URLS, [name for name in WEB_DESIGNS if name != "random"])
+    kinds = [line[0] for line in result.lines]
+    assert kinds == sorted(kinds, key=["design", "question", "why"].index)
+    assert sorted(result.names) == sorted(WEB_DESIGNS)
+    for design in expected.designs:
+        (line,) = [line for line in result.lines if line[0] == "design" and line[2] == design.name]
+        assert float(line[3]) == pytest.approx(design.score, abs=1e-4)
+        assert float(line[6]) == pytest.approx(design.writes.hottest_at_once, abs=1e-4)
+        assert line[-1] == design.declaration
+        told = [line[2] for line in result.lines if line[:2] == ["why", design.name]]
+        assert told == list(design.why)
+    assert ["question", "host", "subtree", "256", "1", "768", ""] in result.lines
+    (no_answer,) = [line for line in result.lines if line[:3] == ["question", "hash", "host"]]
+    assert no_answer[3:6] == ["", "", ""]
+    assert "a hash of all its values" in no_answer[6]
+
+
+def test_json_is_the_whole_advice(run: Run, urls: str) -> None:
+    result = run(urls, "--compare", "host,none", "--format", "json")
+
+    assert result.out.encode() == advise(URLS, ["host", "none"]).to_json() + b"\n"
+
+
+def test_on_a_terminal_there_is_a_ranking_and_the_reasons_below_it(run: Run, urls: str, on_terminal: None) -> None:
+    result = run(urls, "--compare", "hash,host", "--servers", 1)
+
+    lines = result.out.splitlines()
+    assert lines[0].strip() == "300 keys, 16 regions on 1 server, 100 at a moment"
+    assert [line.split()[1] for line in lines if line.startswith((" 1 ", " 2 "))] == ["host", "hash"]
+    at = lines.index("1. host")
+    assert lines[at + 1].startswith("   hot: at any moment one region takes")
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_table_in_a_pipe_is_not_wrapped_and_not_padded(run: Run, urls: str) -> None:
+    lines = run(urls, "--format", "table").out.splitlines()
+
+    assert any("give all values, or hash one field" in line for line in lines)
+    assert max(map(len, lines)) < 300
+
+
+def test_a_terminal_is_not_commanded_by_what_is_read(run: Run, on_terminal: None) -> None:
+    Path("urls.txt").write_text("https://example.com/\nhttps://\x1b[31m/\n")
+
+    for format in ("table", "lines", "json"):
+        result = run("urls.txt", "--format", format)
+        assert result.code == 0
+        assert "\x1b" not in result.out + result.err
+
+
+def test_the_options_are_those_of_the_library(run: Run, urls: str) -> None:
+    result = run(urls, "--compare", "url, none", "--regions", 4, "--servers", 2, "--window", 50, "--ask", "host,point",
+                 "--column", "c:html", "--value-bytes", 9_000, "--format", "json")
+
+    expected = advise(URLS, ["url", "none"], regions=4, servers=2, window=50, questions=["host", "point"],
+                      column="c:html", value_bytes=9_000)
+    assert result.out.encode() == expected.to_json() + b"\n"
+
+
+def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
+    Path("advise.html").write_text("old " * 100_000)
+
+    result = run(urls, "--compare", "host,none", "--plot", "advise.html")
+
+    assert (result.code, result.err) == (0, "written: advise.html\n")
+    assert result.names == ["none", "host"]
+    assert Path("advise.html").read_text() == advise(URLS, ["host", "none"]).to_html()
+
+
+# errors
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [
+        (2, ["missing.txt"], "missing.txt: no such file"),
+        (2, ["."], ".: a directory; name the files in it"),
+        (2, ["-", "-"], "standard input (-) can be read only once"),
+        (2, ["empty.txt"], "empty.txt: there is no URL in it"),
+        (2, ["comments.txt", "empty.txt"], "comments.txt, empty.txt: there is no URL in it"),
+        (2, ["-"], "standard input: there is no URL in it"),
+        (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is no URL"),
+        (2, ["urls.txt", "--compare", "host,nothing"], "design='nothing' must be one of host, domain, url, none"),
+        (2, ["urls.txt", "--compare", ","], "must be one or more"),
+        (2, ["urls.txt", "--ask", "everything"], "questions='everything' must be one of point, host"),
+        (2, ["urls.txt", "--ask", ""], "questions=[] must be one or more of point, host"),
+        (2, ["urls.txt", "--regions", "0"], "regions=0 must be a whole number from 1"),
+        (2, ["urls.txt", "--window", "-1"], "window=-1 must be a whole number from 1"),
+        (2, ["urls.txt", "--column", "family"], "column='family' must be family:qualifier"),
+        (2, ["urls.txt", "--plot", "nowhere/a.html"], "nowhere/a.html: a page cannot be written there"),
+        (2, ["urls.txt", "--plot", "."], ".: a page cannot be written there"),
+        (2, ["urls.txt", "--format", "csv"], "csv"),
+        (1, ["broken.warc"], "broken.warc, byte 0, after 0 good records: "),
+        (1, ["cut.txt.gz"], "cut.txt.gz, after "),
+        (1, ["binary.txt"], "without the b'\\n' that ends a header or a line"),
+        (3, [], "webtable.db"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run: Run, urls: str, code: int, arguments: list[str], message: str) -> None:
+    Path("empty.txt").write_bytes(b"")
+    Path("comments.txt").write_bytes(b"# nothing\n\n")
+    Path("none.txt").write_bytes(b"nonsense\n")
+    Path("broken.warc").write_bytes(b"this is no WARC file")
+    Path("cut.txt.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
+    Path("binary.txt").write_bytes(bytes(3 << 20))
+
+    result = run(*arguments)
+
+    assert result.code == code
+    assert result.out == ""
+    assert result.err.startswith("webtable: ")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_an_empty_table_is_told_by_its_name(run: Run) -> None:
+    webtable.open("webtable.db", create=True).close()
+
+    result = run()
+
+    assert (result.code, result.err) == (2, "webtable: ./webtable.db/pages: there is no page in it\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_a_full_disk_is_told_behind_the_ranking(run: Run, urls: str) -> None:
+    result = run(urls, "--plot", "/dev/full")
+
+    assert result.code == 1
+    assert set(result.names) == set(WEB_DESIGNS)
+    assert result.err == f"webtable: [Errno {errno.ENOSPC}] No space left on device: '/dev/full'\n"
+
+
+def test_a_damaged_list_raises_a_format_error_that_names_it() -> None:
+    Path("cut.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
+
+    with pytest.raises(FormatError, match=r"^cut\.gz, after \d+ URLs?: "):
+        list(UrlFiles(["cut.gz"]))
+
+
+# progress and help
+
+
+def test_progress_tells_bytes_keys_and_a_rate_and_then_that_it_measures(urls: str) -> None:
+    reading = UrlFiles([urls])
+    found = iter(reading)
+    assert reading.progress() == (0, "0 keys  0 keys/s")
+
+    next(found)
+    done, text = reading.progress()
+    assert done == Path(urls).stat().st_size
+    assert text.startswith("1 key  ")
+    assert text.endswith(" keys/s")
+
+    list(found)
+    assert reading.progress()[1] == "300 keys  measuring"
+
+
+def test_the_help_has_examples_and_every_option(run: Run) -> None:
+    result = run("--help")
+
+    assert result.code == 0
+    assert "webtable keys advise urls.txt" in result.out
+    for option in ("compare", "regions", "servers", "window", "ask", "column", "value-bytes", "plot", "format"):
+        assert f"--{option}" in result.out
