@@ -23,7 +23,7 @@ from webtable.cli.output import CHUNK
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
     "ingest", "pages", "get", "history", "delete", "create", "info",
-    "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
+    "keys advise", "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
 ]  # fmt: skip
 
 

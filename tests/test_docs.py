@@ -61,11 +61,26 @@ def test_every_error_is_in_the_tree_that_opens_the_module():
     assert sorted(tree) == sorted(classes)
 
 
+@pytest.fixture
+def makers_of_docs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+
+
+@pytest.mark.usefixtures("makers_of_docs")
+def test_the_pictures_of_the_row_keys_are_what_the_advisor_draws():
+    from make_rowkey_pictures import FOLDER, pictures
+
+    drawn = pictures()
+
+    assert {path.name: path.read_text() for path in FOLDER.glob("rowkey-*.svg")} == drawn, (
+        "run: python docs/make_rowkey_pictures.py"
+    )
+    guide = (ROOT / "docs" / "rowkeys.md").read_text()
+    assert [name for name in drawn if f"pictures/{name}" not in guide] == []
+
+
+@pytest.mark.usefixtures("makers_of_docs")
 def test_the_page_of_the_command_line_is_what_the_commands_say():
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        from make_cli_page import PAGE, cli_page
-    finally:
-        sys.path.pop(0)
+    from make_cli_page import PAGE, cli_page
 
     assert PAGE.read_text() == cli_page(), "run: python docs/make_cli_page.py"

@@ -5,29 +5,42 @@ from webtable.page import Link, Page, PageOutcome
 from webtable.repository import (
     Batch,
     Pages,
+    Record,
+    RegionComparison,
+    Table,
     WebTable,
     Writer,
     create,
     open,
+    regions_of,
 )
-from webtable.rowkey import KeyRange, Salt, WebKey, canonical_url, split_points
+from webtable.rowkey import CompositeKey, KeyRange, Salt, WebKey, between, canonical_url, split_points
+from webtable.rowkey.advice import Advice, advise
 
 __all__ = [
+    "Advice",
     "Batch",
+    "CompositeKey",
     "InvalidURL",
     "KeyRange",
     "Link",
     "Page",
     "PageOutcome",
     "Pages",
+    "Record",
+    "RegionComparison",
     "Salt",
+    "Table",
     "WebKey",
     "WebTable",
     "WebTableError",
     "WriteFailed",
     "Writer",
+    "advise",
+    "between",
     "canonical_url",
     "create",
     "open",
+    "regions_of",
     "split_points",
 ]

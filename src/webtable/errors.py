@@ -22,20 +22,18 @@ WebTableError
 │   ├── LayoutMismatch       the table was created with another layout
 │   └── SchemaDrift          the table's families differ from the schema
 └── StoreError               the store did not do it
-├── StoreUnavailable     not reached in time; trying again may help
-├── StoreRefused         understood and declined; trying again does not help
-├── NotAStore            what the URL leads to is no store of this kind
-└── CapabilityError      this store has no call for that; the message says what to run instead
+    ├── StoreUnavailable     not reached in time; trying again may help
+    ├── StoreRefused         understood and declined; trying again does not help
+    ├── NotAStore            what the URL leads to is no store of this kind
+    └── CapabilityError      this store has no call for that; the message says what to run instead
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from webtable.page import PageOutcome
 
 
 class WebTableError(Exception):
@@ -104,12 +102,13 @@ class FullScanNeeded(WebTableError, ValueError):
 
 
 class WriteFailed(WebTableError):
-    """Pages that were handed to a writer and are not stored.
+    """Pages, or rows of another table, that were handed in and are not stored.
 
-    `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes.
+    `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes; of rows that were
+    put into a `Table` one `RecordOutcome` each.
     """
 
-    def __init__(self, message: str, failures: Sequence[PageOutcome] = ()) -> None:
+    def __init__(self, message: str, failures: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
 

@@ -10,28 +10,16 @@ import pytest
 
 import webtable
 from webtable import Salt
-from webtable.errors import CapabilityError, InvalidArgument, TableNotFound
+from webtable.errors import InvalidArgument, TableNotFound
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.sampling import sample_urls
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Region
 
-
-@pytest.fixture
-def split_url(new_url, adapter):
-    """Make a table of some regions, where the adapter can."""
-
-    def make(regions: int, **options) -> str:
-        url = new_url()
-        if adapter == "sqlite":
-            pytest.skip("the embedded store has one region")
-        try:
-            webtable.create(url, regions=regions, **options)
-        except CapabilityError:
-            pytest.skip("split keys take Thrift2")
-        return url
-
-    return make
+# Thrift2 alone can make a table with several regions.
+ON_SPLIT_TABLES = pytest.mark.parametrize(
+    "adapter", [pytest.param("hbase-thrift2", marks=pytest.mark.hbase)], indirect=True, scope="session"
+)
 
 
 def compared(boundaries: list[bytes], wanted: list[bytes]) -> RegionComparison:
@@ -88,8 +76,9 @@ def test_wanted_split_points_are_compared_in_any_order(shared_table):
     assert comparison == compared_regions(shared_table.store, shared_table.table, [b"40", b"80"])
 
 
-def test_a_new_table_has_the_regions_that_it_was_created_with(split_url):
-    with webtable.open(split_url(16)) as table:
+@ON_SPLIT_TABLES
+def test_a_new_table_has_the_regions_that_it_was_created_with(new_url):
+    with webtable.open(new_url(), create=True, regions=16) as table:
         assert regions_of(table).as_wanted
         assert len(regions_of(table).regions) == 16
         assert regions_of(table, [b"10", b"18"]).missing == (b"18",)
@@ -172,9 +161,10 @@ def test_a_sample_of_one_region_is_spread_over_the_keys_that_are_there(new_url, 
     assert len({url_host for url_host, _ in (key.rsplit(b"/", 1) for key in found)}) > 30
 
 
-def test_every_region_has_a_part_of_the_sample(split_url, site):
+@ON_SPLIT_TABLES
+def test_every_region_has_a_part_of_the_sample(new_url, site):
     pages = [site.page(f"/{number}", host=f"h{number % 300}") for number in range(600)]
-    with filled(split_url(4), pages) as table:
+    with filled(new_url(), pages, regions=4) as table:
         ranges = [region.keys for region in regions_of(table).regions]
         found = [table.key.encode(url) for url in sample_urls(table, most=80)]
 

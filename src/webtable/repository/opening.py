@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import msgspec
 
-from webtable.errors import InvalidArgument, SchemaDrift, StoreRefused, TableNotFound
+from webtable.errors import InvalidArgument, TableNotFound
+from webtable.repository.creating import bring, created, plan_of, stored_layout
 from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
-    LAYOUT_COLUMN,
-    LAYOUT_ROW,
     ColumnNames,
     Layout,
     PlainColumn,
     Plan,
-    TableSchema,
     check_layout,
     check_suffix_list,
-    meta_table,
     plan,
 )
-from webtable.store import NewCell, Put, Store, StoreURL, open_store
+from webtable.store import Store, StoreURL, open_store
 
 if TYPE_CHECKING:
     import os
 
 
-_LAST_TIMESTAMP = 2**62
+_REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
 
 
 class LayoutOptions(TypedDict, total=False):
@@ -101,10 +97,10 @@ def create(
         if stored is not None:
             _check(store, table, stored, options)
         if dry_run:
-            return _plan(store, (stored or wanted).table_schema(table, splits))
+            return plan_of(store, (stored or wanted).table_schema(table, splits))
         if stored is None:
             return _create(store, table, wanted, splits, apply=apply)
-        return _bring(store, stored.table_schema(table, splits), apply=apply)
+        return bring(store, stored.table_schema(table, splits), apply=apply, remedy=_REMEDY)
 
 
 def _wanted(options: LayoutOptions, regions: int) -> tuple[Layout, list[bytes]]:
@@ -119,53 +115,16 @@ def _wanted(options: LayoutOptions, regions: int) -> tuple[Layout, list[bytes]]:
 
 
 def _create(store: Store, table: str, layout: Layout, splits: list[bytes], *, apply: bool) -> Plan:
-    steps = _bring(store, layout.table_schema(table, splits), apply=apply)
-    meta = meta_table(table)
-    _bring(store, meta, apply=apply)
-    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
-    # two that are written at once the earlier one stays, because it has the higher timestamp.
-    timestamp = _LAST_TIMESTAMP - time.time_ns() // 1_000_000
-    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout.to_json())])])
-    if error is not None:
-        raise error
+    schema = layout.table_schema(table, splits)
+    steps = created(store, schema, layout.to_json(), apply=apply, remedy=_REMEDY)
     stored = _stored_layout(store, table)
     if stored is not None:
         check_layout(f"{store.name}/{table}", stored, layout)
     return steps
 
 
-def _bring(store: Store, wanted: TableSchema, *, apply: bool) -> Plan:
-    steps = _plan(store, wanted)
-    if steps.changes and not apply:
-        raise SchemaDrift(
-            f"{store.name}: {steps}\nApply it with webtable create --apply, or in the HBase shell:\n{steps.shell()}"
-        )
-    if steps.create:
-        try:
-            store.create_table(wanted)
-        except StoreRefused:
-            # Somebody else may have been faster, which is as good.
-            if not _plan(store, wanted).is_empty:
-                raise
-    for change in steps.changes:
-        store.set_family(wanted.name, change.wanted)
-    return steps
-
-
-def _plan(store: Store, wanted: TableSchema) -> Plan:
-    try:
-        found = store.describe(wanted.name)
-    except TableNotFound:
-        return plan(wanted, None)
-    return plan(wanted, found.schema, found.unread)
-
-
 def _stored_layout(store: Store, table: str) -> Layout | None:
-    try:
-        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], columns=[LAYOUT_COLUMN])
-    except TableNotFound:
-        return None
-    stored = row and row.value(LAYOUT_COLUMN)
+    stored = stored_layout(store, table)
     return Layout.from_json(f"{store.name}/{table}", stored) if stored else None
 
 

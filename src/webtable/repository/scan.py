@@ -1,4 +1,4 @@
-"""Scans across salts: a range over the pages becomes a range a salt, and their rows come in the order of the URL key.
+"""Scans across salts: a range over the rows becomes a range a salt, and they come in the order of their unsalted keys.
 
 With several ranges the first rows of each are read in one move (`Store.first_rows`) and merged; a range that runs dry
 is read on, together with those that soon will. So memory holds a piece a range, whatever the number of rows.
@@ -12,14 +12,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey import KeyRange
 from webtable.store import Row, Store
 
 if TYPE_CHECKING:
     from webtable.page import Page
-    from webtable.repository.codec import PageCodec
 
 MERGE_ROWS = 8_192
 """How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
@@ -35,46 +34,77 @@ FIRST_ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """A scan over one table: its ranges (one a salt), its stored columns, where it goes on and how many rows it has."""
+    """A scan over one table: its ranges (one a salt), its stored columns (None: all), and how many rows it has.
+
+    With `keys_only` the rows that have a cell in the columns come without their cells.
+    """
 
     table: str
     ranges: Sequence[KeyRange]
-    columns: Sequence[bytes]
+    columns: Sequence[bytes] | None
     limit: int | None = None
+    reverse: bool = False
+    keys_only: bool = False
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
     """Yield the rows of all ranges in the order of their row keys, those behind the row key *after*."""
-    ranges = [keys if after is None else keys.after(after) for keys in spec.ranges]
+    ranges = spec.ranges if after is None else [_rest(keys, after, spec.reverse) for keys in spec.ranges]
     ranges = [keys for keys in ranges if not keys.is_empty()]
-    return store.scan(spec.table, ranges, columns=spec.columns, limit=spec.limit) if ranges else iter(())
+    if not ranges:
+        return iter(())
+    return store.scan(spec.table, ranges, columns=spec.columns, limit=spec.limit,
+                      reverse=spec.reverse, keys_only=spec.keys_only)
 
 
-def in_key_order(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec, after: bytes | None) -> Iterator[Row]:
-    """Yield the rows of all ranges in the order of their keys without the salt, those behind *after*."""
-    ranges = [keys if after is None else _behind(keys, key, after) for keys in spec.ranges]
+def in_key_order(
+    store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], light: Sequence[bytes] | None, after: bytes | None
+) -> Iterator[Row]:
+    """Yield the rows of all ranges in the order of their *unsalted* keys, those behind the unsalted key *after*.
+
+    Each range must be below one salt. Of keys that differ in their salt only, the lower salt comes first. The columns
+    *light* are read of all rows that are merged (None: the keys alone), the others of those that are given out.
+    """
+    ranges = spec.ranges if after is None else [
+        _rest(keys, _salt_of(keys, unsalted) + after, spec.reverse) for keys in spec.ranges
+    ]  # fmt: skip
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if len(ranges) <= 1:
         return in_storage_order(store, replace(spec, ranges=ranges), None)
-    return _across(store, replace(spec, ranges=ranges), key, codec)
+    return _across(store, replace(spec, ranges=ranges), unsalted, light)
 
 
-def _across(store: Store, spec: ScanSpec, key: WebKey, codec: PageCodec) -> Iterator[Row]:
-    light = replace(spec, columns=[codec.columns.page])
-    is_light = list(spec.columns) == light.columns
-    merge = _Merge(store, light, key, keep=is_light)
+def _across(
+    store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], light: Sequence[bytes] | None
+) -> Iterator[Row]:
+    merged = replace(spec, keys_only=True) if light is None else replace(spec, columns=light)
+    is_light = merged == spec
+    merge = _Merge(store, merged, unsalted, keep=is_light)
     left = spec.limit
     for row in merge if is_light else _with_columns(store, spec, iter(merge)):
         yield row
         if left is not None and (left := left - 1) == 0:
             return
     if merge.left is not None:
-        yield from store.scan(spec.table, [merge.left], columns=spec.columns, limit=left)
+        rest = replace(spec, ranges=[merge.left], limit=left)
+        yield from in_storage_order(store, rest, None)
 
 
-def _behind(keys: KeyRange, key: WebKey, unsalted: bytes) -> KeyRange:
-    salt = keys.start[: len(keys.start) - len(key.unsalted(keys.start))]
-    return keys.after(salt + unsalted)
+def _rest(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
+    return keys.before(after) if reverse else keys.after(after)
+
+
+def behind(keys: KeyRange, row: bytes, unsalted: Callable[[bytes], bytes], *, reverse: bool) -> KeyRange:
+    """Return what is left of a range behind the row key *row*, of this range or another one of a scan in key order."""
+    place = _salt_of(keys, unsalted) + unsalted(row)
+    # The row in this place differs from *row* in its salt only: the lower salt comes first.
+    if reverse:
+        return keys.before(place if place >= row else place + b"\x00")
+    return keys.after(place) if place <= row else KeyRange(max(keys.start, place), keys.stop)
+
+
+def _salt_of(keys: KeyRange, unsalted: Callable[[bytes], bytes]) -> bytes:
+    return keys.start[: len(keys.start) - len(unsalted(keys.start))]
 
 
 @dataclass(slots=True)
@@ -84,10 +114,23 @@ class _Cursor:
     rows: deque[Row]
     rest: KeyRange | None
 
-    def take(self, rows: list[Row], wanted: int) -> None:
+    def take(self, rows: list[Row], wanted: int, *, reverse: bool) -> None:
         self.rows.extend(rows)
         # Fewer rows than asked for are all that there are.
-        self.rest = self.rest.after(rows[-1].key) if self.rest and len(rows) >= wanted else None
+        rest = _rest(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
+        self.rest = None if rest is None or rest.is_empty() else rest
+
+
+class _Backwards:
+    """A place in a merge that takes the last one first."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: tuple[bytes, bytes]) -> None:
+        self.place = place
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return other.place < self.place
 
 
 class _Merge:
@@ -96,10 +139,10 @@ class _Merge:
     Then `left` is what is left of it, to be read as one range; with *keep* without the rows that are at hand.
     """
 
-    def __init__(self, store: Store, spec: ScanSpec, key: WebKey, *, keep: bool) -> None:
+    def __init__(self, store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], *, keep: bool) -> None:
         self._store = store
         self._spec = spec
-        self._unsalted = key.unsalted
+        self._unsalted = unsalted
         self._keep = keep
         self.left: KeyRange | None = None
 
@@ -108,41 +151,51 @@ class _Merge:
         first = min(self._spec.limit or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
         cursors = [_Cursor(deque(), keys) for keys in ranges]
         self._read_on(cursors, first)
-        # The number breaks ties between equal keys (a page has one salt, so there are none) before rows are compared.
-        heads = [
-            (self._unsalted(cursor.rows[0].key), number, cursor)
-            for number, cursor in enumerate(cursors)
-            if cursor.rows
-        ]
+        # No two rows have one place, so that cursors are never compared.
+        heads = [(self._place(cursor), cursor) for cursor in cursors if cursor.rows]
         heapq.heapify(heads)
         piece = min(max(first, MERGE_ROWS // max(1, len(heads))), PIECE_ROWS)
         while len(heads) > 1:
-            _, number, cursor = heads[0]
+            _, cursor = heads[0]
             yield cursor.rows.popleft()
             if not cursor.rows and cursor.rest:
-                low = [other for _, _, other in heads if other.rest and len(other.rows) <= piece // 4]
+                low = [other for _, other in heads if other.rest and len(other.rows) <= piece // 4]
                 self._read_on(low, piece)
             if cursor.rows:
-                heapq.heapreplace(heads, (self._unsalted(cursor.rows[0].key), number, cursor))
+                heapq.heapreplace(heads, (self._place(cursor), cursor))
             else:
                 heapq.heappop(heads)
         if heads:
-            yield from self._last(heads[0][2])
+            yield from self._last(heads[0][1])
+
+    def _place(self, cursor: _Cursor) -> Any:
+        key = cursor.rows[0].key
+        place = (self._unsalted(key), key)
+        return _Backwards(place) if self._spec.reverse else place
 
     def _last(self, cursor: _Cursor) -> Iterator[Row]:
         if self._keep:
             yield from cursor.rows
             self.left = cursor.rest
-        elif cursor.rest:
-            self.left = KeyRange(cursor.rows[0].key, cursor.rest.stop)
+            return
+        near, far = cursor.rows[0].key, cursor.rows[-1].key
+        if self._spec.reverse:
+            self.left = KeyRange(cursor.rest.start if cursor.rest else far, near + b"\x00")
         else:
-            self.left = KeyRange(cursor.rows[0].key, cursor.rows[-1].key + b"\x00")
+            self.left = KeyRange(near, cursor.rest.stop if cursor.rest else far + b"\x00")
 
     def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
+        spec = self._spec
         ranges = [cursor.rest for cursor in cursors if cursor.rest]
-        found = self._store.first_rows(self._spec.table, ranges, wanted, columns=self._spec.columns)
+        if spec.reverse:
+            one = replace(spec, limit=wanted)
+            found = [list(in_storage_order(self._store, replace(one, ranges=[keys]), None)) for keys in ranges]
+        else:
+            found = self._store.first_rows(
+                spec.table, ranges, wanted, columns=spec.columns, keys_only=spec.keys_only
+            )
         for cursor, rows in zip(cursors, found, strict=True):
-            cursor.take(rows, wanted)
+            cursor.take(rows, wanted, reverse=spec.reverse)
 
 
 def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:

@@ -215,16 +215,18 @@ class WebTable:
         if order == "storage":
             rows = in_storage_order(self.store, spec, after)
         else:
-            rows = in_key_order(self.store, spec, self.key, self._codec, after)
+            light = [self._codec.columns.page]
+            rows = in_key_order(self.store, spec, self.key.unsalted, light, after)
         with closing(read_ahead(rows, self._reader.page)) as pages:
             yield from pages
 
     def _explain(self, question: str, order: Order, spec: ScanSpec) -> Explanation:
         each = order == "url" and len(spec.ranges) > 1
         calls = self.store.describe_calls(self.table, spec.ranges, each=each)
-        if each and len(spec.columns) > 1:
+        columns = spec.columns or ()
+        if each and len(columns) > 1:
             calls = [*calls, "read: bodies and links of the merged rows, 64 rows a call"]
-        names = tuple(column.decode() for column in spec.columns)
+        names = tuple(column.decode() for column in columns)
         return Explanation(question, order, names, tuple(spec.ranges), tuple(calls))
 
 

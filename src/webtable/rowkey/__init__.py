@@ -2,7 +2,9 @@
 
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import Condition, below, between, starting_with
+from webtable.rowkey.dates import Date, DateTime, Time
 from webtable.rowkey.derived import Hash, HashSalt, RandomSalt, RoundRobinSalt
+from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.field import Field, Part
 from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
 from webtable.rowkey.numbers import Digits, Hex, Int, UInt
@@ -16,8 +18,8 @@ from webtable.rowkey.splits import (
     split_points,
     uniform_split_points,
 )
-from webtable.rowkey.text import Bytes, Constant, FixedText, ReversedDomain, Text
-from webtable.rowkey.times import Date, DateTime, ReverseTimestamp, Time, Timestamp
+from webtable.rowkey.text import Bytes, Constant, FixedText, Text
+from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.urls import canonical_host, canonical_url, join_url
 from webtable.rowkey.web import MAX_WEB_KEY, WebKey
 from webtable.rowkey.wrapped import Descending, Reversed

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField
+from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField, WebTableError
 from webtable.rowkey.compiled import compiled
-from webtable.rowkey.conditions import Condition
-from webtable.rowkey.derived import MOST_ALTERNATIVES, Hash, RandomSalt, Spread
-from webtable.rowkey.escaping import check_terminator
+from webtable.rowkey.conditions import Between, Condition, shown
+from webtable.rowkey.declaring import agrees, checked_separator, declaration_of, parts_of, whole
+from webtable.rowkey.derived import RandomSalt
 from webtable.rowkey.field import NOT_GIVEN, Field, Part
 from webtable.rowkey.key import MAX_KEY, Latest, RowKey
-from webtable.rowkey.ranges import KeyRange, prefix_range
-from webtable.rowkey.text import Bytes, Constant
-from webtable.rowkey.wrapped import moments
+from webtable.rowkey.scans import Scans
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
+
+    from webtable.rowkey.ranges import KeyRange
 
 
 class CompositeKey(RowKey):
     r"""A row key of fields, one behind the other, with the *separator* between them, if there is one.
 
-    A `Date` and a `Time` of one name side by side are one `datetime`. Raises `InvalidArgument` for a declaration that
-    could not be read back: a text of varying width in front of other fields needs a separator or a terminator.
+    A `Date` and a `Time` of one name side by side are one `datetime`. Other fields of one name hold it several times,
+    as a day in front of a sensor and the moment behind it; `decode` returns what all of them are made of. Raises
+    `InvalidArgument` for a declaration that could not be read back: a text of varying width in front of other fields
+    needs a separator or a terminator.
 
     >>> from webtable.rowkey import Text, UInt
     >>> key = CompositeKey(UInt("user_id", 4), Text("app"))
@@ -38,106 +38,135 @@ class CompositeKey(RowKey):
     [KeyRange(start=b'\x00\x00\x00\x07', stop=b'\x00\x00\x00\x08')]
     """
 
-    encode: Callable[..., bytes]
-    """Return the row key of the values, which are given by name, at most 16,384 bytes long.
-
-    Raises `FieldError` for a value that a field cannot hold or that is missing, and `UnknownField`.
-    """
-
     def __init__(self, *parts: Part, separator: str | bytes = b"") -> None:
-        self.separator = separator.encode() if isinstance(separator, str) else separator
-        check_terminator(self.separator or None, "separator")
+        self.separator = checked_separator(separator)
         if not parts or not all(isinstance(part, Part) for part in parts):
-            raise InvalidArgument(f"parts={parts!r} must be one or more fields, hashes, salts or constants")
+            raise InvalidArgument(f"parts={shown(parts)} must be one or more fields, hashes, salts or constants")
         self.declared = parts
-        self.parts = _bound(_separated(moments(list(parts), self.separator), self.separator))
-        self.fields = {part.name: part for part in reversed(self.parts) if isinstance(part, Field)}
+        self.parts = parts_of(parts, self.separator)
+        fields = [part for part in self.parts if isinstance(part, Field)]
+        self.fields = {part.name: part for part in reversed(fields)}
         self.names = tuple(dict.fromkeys(name for part in self.parts for name in part.takes))
-        salts = takewhile(lambda part: not isinstance(part, Field), self.parts)
-        self._salt_width = sum(part.width or 0 for part in salts)
-        self.encode = compiled(self.parts, MAX_KEY, self._complain)
+        self._is_random = any(isinstance(part, RandomSalt) for part in self.parts)
+        # Each value stands in one field: then the key that they make again is all the proof that decode needs.
+        self._is_plain = not self._is_random and len(fields) == len(self.names)
+        self._salt_width = sum(part.width or 0 for part in takewhile(lambda p: not isinstance(p, Field), self.parts))
+        self._scans = Scans(self.parts)
+        self.encode = self.encoder()
 
     def __repr__(self) -> str:
         separator = f", separator={self.separator!r}" if self.separator else ""
-        return f"CompositeKey({', '.join(map(_declaration, self.declared))}{separator})"
+        return f"CompositeKey({', '.join(map(declaration_of, self.declared))}{separator})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CompositeKey):
+            return NotImplemented
+        return (self.declared, self.separator) == (other.declared, other.separator)
+
+    def __hash__(self) -> int:
+        return hash((self.declared, self.separator))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _declared, (self.declared, self.separator)
+
+    def encoder(self, then: Callable[[bytes], bytes] | None = None) -> Callable[..., bytes]:
+        """Return a function like `encode`; with *then*, what that makes of the key is returned."""
+        return compiled(self.parts, MAX_KEY, self._complain, then)
 
     def decode(self, key: bytes) -> dict[str, Any]:
         """Return the values of the fields; raises `KeyFormatError` for bytes that `encode` would not have made.
 
         Values that only hashes and salts are made from are not in it.
         """
+        if not isinstance(key, bytes) or not 0 < len(key) <= MAX_KEY:
+            raise KeyFormatError(f"{shown(key)} is no row key: it must be 1 to {MAX_KEY:,} bytes")
+        values = self._plain_values(key) if self._is_plain else self._values(key)
+        if values is None:
+            raise KeyFormatError(f"{shown(key)} is no key of {self!r}")
+        return values
+
+    def _plain_values(self, key: bytes) -> dict[str, Any] | None:
         values: dict[str, Any] = {}
+        at = 0
+        for part in self.parts:
+            if isinstance(part, Field):
+                values[part.name], at = part.decode(key, at)
+            else:
+                at += part.width or 0
+        try:
+            return values if at == len(key) and self.encode(**values) == key else None
+        except WebTableError:  # bytes can stand for a value that would be refused, as a time before 1970
+            return None
+
+    def _values(self, key: bytes) -> dict[str, Any] | None:
+        several: dict[str, list[Any]] = {}
         places: list[tuple[Part, bytes]] = []
         at = 0
         for part in self.parts:
             if isinstance(part, Field):
                 value, end = part.decode(key, at)
-                values.setdefault(part.name, value)
+                several.setdefault(part.name, []).append(value)
             else:
                 end = at + (part.width or 0)
             places.append((part, key[at:end]))
             at = end
-        if at != len(key) or not all(_agrees(part, found, values) for part, found in places):
-            raise KeyFormatError(f"{key[:200]!r} is no key of {self!r}")
-        return values
+        values = {name: one[0] if len(one) == 1 else whole(name, one, places) for name, one in several.items()}
+        return values if at == len(key) and all(agrees(part, found, values) for part, found in places) else None
 
-    def candidates(self, **values: Any) -> list[bytes]:
-        """Return all keys that the values can have: one, or one a bucket of a random salt."""
-        if not any(isinstance(part, RandomSalt) for part in self.parts):
+    def candidates(self, /, **values: Any) -> list[bytes]:
+        """Return all keys that the values can have: one, or one a bucket of a random salt.
+
+        Raises `FieldError` and `UnknownField` as `encode` does, and `NoRange` for more than 65,536 keys.
+        """
+        if not self._is_random:
             return [self.encode(**values)]
         self._check(values)
+        self._complain({name: values.get(name, NOT_GIVEN) for name in self.names}, {})
         keys = [b""]
         for part in self.parts:
-            if isinstance(part, RandomSalt):
-                keys = [key + salt for key in keys for salt in part.salts]
-            else:
-                encoded = part.encode(*(values.get(name, NOT_GIVEN) for name in part.takes))
-                keys = [key + encoded for key in keys]
+            found = part.salts if isinstance(part, RandomSalt) else [part.encode(*(values[n] for n in part.takes))]
+            keys = self._scans.product(keys, found, part)
         return keys
 
-    def ranges(self, **conditions: Any) -> list[KeyRange]:
+    def ranges(self, /, **conditions: Any) -> list[KeyRange]:
         """Return the ranges of the keys that meet *conditions*: values of the leading fields, and then one condition.
 
-        They are sorted; a scan may take them forwards or backwards. Raises `NoRange`, with the reason and what would
-        help, where the layout cannot answer by ranges; `FieldError`, `UnknownField`.
+        They are sorted; a scan may take them forwards or backwards. They hold all those keys, and others only where a
+        field keeps less than the value (a date of a moment). A whole md5, sha1 or sha256 stands for its value. Raises
+        `NoRange`, with the reason and what would help, where the layout cannot answer by ranges; `FieldError`,
+        `UnknownField`.
         """
-        heads, place = self._heads(conditions)
-        left = self._open(conditions, place)
-        if not left:
-            if place == len(self.parts):
-                return [KeyRange(head, head + b"\x00") for head in heads]
-            return [prefix_range(head) for head in heads]
-        part = self.parts[place]
-        condition = conditions.get(part.takes[0]) if isinstance(part, Field) else None
-        if not isinstance(part, Field) or not isinstance(condition, Condition):
-            self._no_range(part, left[0])
-        if behind := [name for name in self._open(conditions, place + 1) if name != part.name]:
-            raise NoRange(
-                f"{behind[0]!r} stands behind {part.name!r}, for which there is a range and not one value",
-                f"ask for one value of {part.name!r}, or put {behind[0]!r} in front of it",
-            )
-        inner = part.ranges(condition)
-        return [_behind(head, keys) for head in heads for keys in inner]
+        self._check(conditions)
+        return self._scans.ranges(conditions)
 
-    def latest(self, **values: Any) -> Latest:
+    def latest(self, /, **values: Any) -> Latest:
         """Return where the newest row with these values is: the first row of each range, or the last.
 
-        Raises `NoRange` where no time stands right behind the values.
+        It is the newest by the time right behind the values, to what that field keeps. Raises `NoRange` where there is
+        none, or where another part of that time stands elsewhere.
         """
-        heads, place = self._heads(values)
-        left = self._open(values, place)
-        if left:
-            self._no_range(self.parts[place], left[0])
-        heads, place = self._fanned(heads, place)
-        part = self.parts[place] if place < len(self.parts) else None
-        newest = part.newest if isinstance(part, Field) else None
-        if newest is None:
-            known = ", ".join(values) or "nothing"
-            raise NoRange(
-                f"which row is the latest is not told by what stands behind {known}",
-                "put a ReverseTimestamp behind it",
-            )
-        return Latest([prefix_range(head) for head in heads], newest == "last")
+        self._check(values)
+        return self._scans.latest(values)
+
+    def are_wide(self, conditions: Mapping[str, Any]) -> bool:
+        """Whether the ranges for *conditions* can hold rows that `meets` leaves out.
+
+        They can for a name that several fields hold: the ranges are days, and the moment stands behind a sensor.
+        """
+        return any(len(self._fields_of(name)) > 1 for name in conditions)
+
+    def meets(self, values: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
+        """Whether decoded *values* meet *conditions* on names that several fields hold."""
+        for name, condition in conditions.items():
+            fields = self._fields_of(name)
+            # The one that keeps all that any of them keeps.
+            finest = next((field for field in fields if field.is_exact(values[name])), None)
+            if len(fields) > 1 and finest is not None and not _is_met(finest, values[name], condition):
+                return False
+        return True
+
+    def _fields_of(self, name: str) -> list[Field]:
+        return [part for part in self.parts if isinstance(part, Field) and part.name == name]
 
     def unsalted(self, key: bytes) -> bytes:
         """Return *key* without the hashes, salts and constants that it begins with: what fanned-out scans merge by."""
@@ -147,61 +176,6 @@ class CompositeKey(RowKey):
     def declaration(self) -> str:
         """The declaration as text: what a table's stored layout keeps."""
         return repr(self)
-
-    def _heads(self, conditions: Mapping[str, Any]) -> tuple[list[bytes], int]:
-        """Return what the keys begin with, and the first part that is not in it."""
-        self._check(conditions)
-        heads = [b""]
-        for place, part in enumerate(self.parts):
-            needed = bool(self._open(conditions, place))
-            if isinstance(part, Field):
-                value = conditions.get(part.name, NOT_GIVEN)
-                given = value is not NOT_GIVEN and not isinstance(value, Condition)
-                found: Sequence[bytes] | None = [part.encode(value)] if given else None
-            else:
-                found = part.alternatives(conditions)
-                if found is not None and len(found) > 1 and not needed:
-                    found = None  # there is nothing behind it that a scan would have to get at
-            if found is None:
-                return heads, place
-            heads = self._product(heads, found, part)
-        return heads, len(self.parts)
-
-    def _fanned(self, heads: list[bytes], place: int) -> tuple[list[bytes], int]:
-        while place < len(self.parts) and not isinstance(self.parts[place], Field):
-            found = self.parts[place].alternatives({})
-            if found is None:
-                break
-            heads = self._product(heads, found, self.parts[place])
-            place += 1
-        return heads, place
-
-    def _product(self, heads: list[bytes], found: Sequence[bytes], part: Part) -> list[bytes]:
-        if math.prod([len(heads), len(found)]) > MOST_ALTERNATIVES:
-            raise NoRange(
-                f"it would take {len(heads) * len(found):,} ranges to get behind {_declaration(part)}",
-                f"keep fewer buckets or digits: {MOST_ALTERNATIVES:,} ranges are the limit",
-            )
-        return [head + one for head in heads for one in found]
-
-    def _open(self, conditions: Mapping[str, Any], place: int) -> list[str]:
-        """Return the names in *conditions* that have their say from *place* on: fields, and what is only hashed."""
-        return [
-            name for part in self.parts[place:] for name in part.takes
-            if name in conditions and (isinstance(part, Field) or name not in self.fields)
-        ]  # fmt: skip
-
-    def _no_range(self, part: Part, name: str) -> NoReturn:
-        if isinstance(part, Field):
-            raise NoRange(
-                f"{name!r} stands behind {part.name!r}, for which nothing is given",
-                f"give a value of {part.name!r} too, or put {name!r} in front of it",
-            )
-        missing = ", ".join(part.takes)
-        raise NoRange(
-            f"{name!r} stands behind {_declaration(part)}, and a scan cannot visit all values that it can have",
-            f"give a value of {missing} too, or keep only its first digits (first=2), which a scan can visit",
-        )
 
     def _check(self, given: Mapping[str, Any]) -> None:
         for name, value in given.items():
@@ -220,65 +194,22 @@ class CompositeKey(RowKey):
             for name, value in zip(part.takes, given, strict=True):
                 if value is NOT_GIVEN:
                     raise FieldError(f"{name} is missing: the key is made of {', '.join(self.names)}")
-            made += len(part.encode(*given))
+            # A salt that goes round its buckets must not go on because somebody asks.
+            made += len(part.encode(*given)) if given or part.width is None else part.width
         if not 0 < made <= MAX_KEY:
             raise FieldError(f"{self._shown(values)} makes a row key of {made:,} bytes; it must have 1 to {MAX_KEY:,}")
 
     def _shown(self, values: Mapping[str, Any]) -> str:
-        shown = {name: repr(value) for name, value in values.items()}
-        return ", ".join(f"{n}={v if len(v) < 80 else v[:60] + '…'}" for n, v in shown.items())
+        return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
-def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
-    """Yield *parts* with the separator as a constant behind those that do not end themselves."""
-    for number, part in enumerate(parts, 1):
-        if number == len(parts):
-            yield part
-        elif part.width is not None:
-            yield part
-            if separator:
-                yield Constant(separator)
-        elif isinstance(part, Bytes) and part.terminator is None and separator:
-            yield dataclasses.replace(part, terminator=separator)
-        elif getattr(part, "terminator", None) is None and getattr(part, "field", None) is None:
-            raise InvalidArgument(f"{_declaration(part)} must be the last field, or have a terminator or a size, "
-                                  "or the key needs a separator: where it ends could not be told")
-        else:
-            yield part
+def _is_met(field: Field, value: Any, condition: Any) -> bool:
+    if isinstance(condition, Between):
+        place = field.comparable(value)
+        begins = condition.since is None or field.comparable(field.kept(condition.since)) <= place
+        return begins and (condition.until is None or place < field.comparable(condition.until))
+    return isinstance(condition, Condition) or bool(field.kept(condition) == value)
 
 
-def _bound(parts: Iterator[Part]) -> tuple[Part, ...]:
-    found = tuple(parts)
-    fields = {part.name: part for part in reversed(found) if isinstance(part, Field)}
-    return tuple(part.bound(fields) for part in found)
-
-
-def _agrees(part: Part, found: bytes, values: Mapping[str, Any]) -> bool:
-    """Whether *found* is what *part* makes of *values*, as far as they are known."""
-    if isinstance(part, RandomSalt):
-        return found in part.salts
-    if all(name in values for name in part.takes):
-        return part.encode(*(values[name] for name in part.takes)) == found
-    if isinstance(part, Spread):
-        return found in part.salts
-    return not isinstance(part, Hash) or part.has_form(found)
-
-
-def _behind(head: bytes, keys: KeyRange) -> KeyRange:
-    return KeyRange(head + keys.start, head + keys.stop if keys.stop else prefix_range(head).stop)
-
-
-def _declaration(part: Part) -> str:
-    """Return the part as it was declared, the same in every process."""
-    values = [(f.name, getattr(part, f.name), f.default) for f in dataclasses.fields(part)  # type: ignore[arg-type]
-              if f.repr]
-    shown = [f"{name}={_value_text(value)}" for name, value, default in values if value != default]
-    return f"{type(part).__name__}({', '.join(shown)})"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, Part):
-        return _declaration(value)
-    if callable(value):
-        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-    return repr(value)
+def _declared(parts: tuple[Part, ...], separator: bytes) -> CompositeKey:
+    return CompositeKey(*parts, separator=separator)

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def shown(value: object) -> str:
+    """Return *value* for a message: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - an int of more than 4,300 digits has none, and what others raise is theirs
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= 200 else f"{text[:150]}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Between:
     """Values from `since`, which is in, up to `until`, which is out; None is open."""
@@ -14,7 +23,7 @@ class Between:
     until: Any = None
 
     def __str__(self) -> str:
-        return f"between({self.since!r}, {self.until!r})"
+        return f"between({shown(self.since)}, {shown(self.until)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class StartingWith:
     prefix: Any
 
     def __str__(self) -> str:
-        return f"starting_with({self.prefix!r})"
+        return f"starting_with({shown(self.prefix)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Below:
     domain: str
 
     def __str__(self) -> str:
-        return f"below({self.domain!r})"
+        return f"below({shown(self.domain)})"
 
 
 Condition = Between | StartingWith | Below

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from webtable.errors import InvalidArgument
-from webtable.rowkey.conditions import Condition
+from webtable.errors import FieldError, InvalidArgument
+from webtable.rowkey.conditions import Condition, shown
 from webtable.rowkey.digests import Algorithm, Digest, digest_of, hash_input
-from webtable.rowkey.field import Field, Part, check_name
+from webtable.rowkey.field import Field, Part, check_name, is_count
 from webtable.rowkey.numbers import Case, check_case
 
 MOST_ALTERNATIVES = 65_536
@@ -54,51 +54,65 @@ class Hash(Part):
     _inputs: tuple[Callable[[Any], bytes], ...] = field(default=(), repr=False, compare=False)
     takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _width: int = field(init=False, repr=False, compare=False)
-    _digest: Digest = field(init=False, repr=False, compare=False)
-    _kept: slice = field(init=False, repr=False, compare=False)
+    digest: Callable[..., bytes] = field(init=False, repr=False, compare=False)
+    """Returns the whole digest of the values of `of`, as bytes."""
+    _hash: Digest = field(init=False, repr=False, compare=False)
+    _shown: Digest = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        takes = (self.of,) if isinstance(self.of, str) else tuple(self.of)
+        takes = (self.of,) if isinstance(self.of, str) else self.of
+        if not isinstance(takes, tuple | list) or not takes:
+            raise InvalidArgument(f"of={shown(self.of)} must be the name of a field, or several")
+        takes = tuple(takes)
         for name in takes:
             check_name(name)
         check_case(self.case)
-        digest, size = digest_of(self.algorithm)
+        algorithm, (digest, size) = self.algorithm, digest_of(self.algorithm)
         if self.form not in ("hex", "bytes"):
-            raise InvalidArgument(f"form={self.form!r} must be hex or bytes")
+            raise InvalidArgument(f"form={shown(self.form)} must be hex or bytes")
         whole = size * 2 if self.form == "hex" else size
         unit = "digits" if self.form == "hex" else "bytes"
         if self.first is not None and self.last is not None:
             raise InvalidArgument(f"first={self.first!r} and last={self.last!r}: a hash has one of them at most")
         for name, count in (("first", self.first), ("last", self.last)):
-            if count is not None and count not in range(1, whole + 1):
-                raise InvalidArgument(f"{name}={count!r} must be from 1 to {whole}, the {unit} of {self.algorithm}")
+            if count is not None and not is_count(count, 1, whole):
+                raise InvalidArgument(f"{name}={shown(count)} must be from 1 to {whole}, the {unit} of {algorithm}")
+        if self.through is not None and not callable(self.through):
+            raise InvalidArgument(f"through={shown(self.through)} must be a function of the values")
         set_ = object.__setattr__
+        set_(self, "of", self.of if isinstance(self.of, str) else takes)
         set_(self, "takes", takes)
-        set_(self, "_digest", digest)
         set_(self, "_width", self.first or self.last or whole)
-        set_(self, "_inputs", self._inputs or tuple(_input_of(name, {}) for name in takes))
-        set_(self, "_kept", slice(-self.last, None) if self.last else slice(self.first))
+        set_(self, "_inputs", self._inputs or tuple(_input_of(name, {}, self.through) for name in takes))
+        set_(self, "_hash", digest)
+        set_(self, "digest", self._digesting(digest))
+        set_(self, "_shown", self._showing(slice(-self.last, None) if self.last else slice(self.first)))
 
     @property
     def width(self) -> int:
         """The digits or bytes that are kept."""
         return self._width
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no two values are known to share it: it is one value's own, and 16 bytes or more of it are kept."""
+        return self.through is None and len(self.takes) == 1 and self.width >= (32 if self.form == "hex" else 16)
+
     def bound(self, fields: Mapping[str, Field]) -> Hash:
         """Return the hash as it is taken of these *fields*."""
-        inputs = tuple(_input_of(name, fields) for name in self.takes)
+        inputs = tuple(_input_of(name, fields, self.through) for name in self.takes)
         return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, inputs)
 
     def encode(self, *values: Any) -> bytes:
         """Return the digits or bytes for the values of `of`."""
-        return self._shown(self._material(values))
+        return self._shown(self.digest(*values))
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
         """Return the hash of the values, or all that there are where they are not given and few."""
         known = super().alternatives(given)
         if known is None and isinstance(self.through, Shared) and isinstance(given.get(self.takes[0]), Condition):
             shared = self.through.of_all(given[self.takes[0]])
-            known = None if shared is None else [self._shown(hash_input(self.takes[0], shared))]
+            known = None if shared is None else [self._shown(self._hash(hash_input(self.takes[0], shared)))]
         return self._all() if known is None else known
 
     def has_form(self, found: bytes) -> bool:
@@ -108,23 +122,33 @@ class Hash(Part):
         digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
         return len(found) == self.width and not found.strip(digits)
 
-    def digest(self, *values: Any) -> bytes:
-        """Return the whole digest of the values of `of`, as bytes."""
-        return self._digest(self._material(values))
+    # Functions that are made once for all keys: choosing the form for every key takes as long as the hash.
 
-    def _material(self, values: tuple[Any, ...]) -> bytes:
+    def _digesting(self, digest: Digest) -> Callable[..., bytes]:
+        inputs = self._inputs
         if self.through is not None:
-            return hash_input(self.takes[0], self.through(*values))
-        if len(self._inputs) == 1:
-            return self._inputs[0](values[0])
-        return b"\x00".join([of(value) for of, value in zip(self._inputs, values, strict=True)])
+            through = self.through
+            return lambda *values: digest(self._made(through, values))
+        if len(inputs) == 1:
+            (only,) = inputs
+            return lambda value: digest(only(value))
+        return lambda *values: digest(b"\x00".join([of(value) for of, value in zip(inputs, values, strict=True)]))
 
-    def _shown(self, material: bytes) -> bytes:
-        digest = self._digest(material)
+    def _showing(self, kept: slice) -> Digest:
         if self.form == "bytes":
-            return digest[self._kept]
-        digits = digest.hex() if self.case == "lower" else digest.hex().upper()
-        return digits[self._kept].encode()
+            return lambda digest: digest[kept]
+        if self.case == "lower":
+            return lambda digest: digest.hex()[kept].encode()
+        return lambda digest: digest.hex()[kept].upper().encode()
+
+    def _made(self, through: Callable[..., Any], values: tuple[Any, ...]) -> bytes:
+        kept = [of(value) for of, value in zip(self._inputs, values, strict=True)]
+        try:
+            made = through(*kept)
+        except Exception as exc:
+            given = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
+            raise FieldError(f"{given} must be what {through!r} takes: {exc}") from exc
+        return hash_input(self.takes[0], made)
 
     def _all(self) -> Sequence[bytes] | None:
         base = 16 if self.form == "hex" else 256
@@ -136,10 +160,11 @@ class Hash(Part):
         return [template % (self.width, number) for number in range(base**self.width)]
 
 
-def _input_of(name: str, fields: Mapping[str, Field]) -> Callable[[Any], bytes]:
-    if name in fields:
-        return fields[name].hash_input
-    return lambda value: hash_input(name, value)
+def _input_of(name: str, fields: Mapping[str, Field], through: Callable[..., Any] | None) -> Callable[[Any], Any]:
+    """Return what makes of a value what is hashed, or what *through* is given: what the key keeps of it."""
+    if through is not None:
+        return fields[name].kept if name in fields else lambda value: value
+    return fields[name].hash_input if name in fields else lambda value: hash_input(name, value)
 
 
 def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[bytes, ...]:
@@ -150,22 +175,29 @@ def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[byt
     >>> checked_buckets(3), checked_buckets(["a-", "b-"])
     ((b'\x00', b'\x01', b'\x02'), (b'a-', b'b-'))
     """
-    if isinstance(buckets, int):
+    if isinstance(buckets, int) and not isinstance(buckets, bool):
         if not 1 <= buckets <= 256:
-            raise InvalidArgument(f"buckets={buckets!r} must be from 1 to 256, the values of a byte, or be salts")
+            raise InvalidArgument(f"buckets={shown(buckets)} must be from 1 to 256, the values of a byte, or be salts")
         return tuple(bytes([number]) for number in range(buckets))
-    if isinstance(buckets, str | bytes):
-        raise InvalidArgument(f"buckets={buckets!r} must be a number, or a list of salts, as in ['a-', 'b-']")
-    salts = tuple(salt.encode() if isinstance(salt, str) else salt for salt in buckets)
-    if not 1 <= len(salts) <= MOST_ALTERNATIVES or len(set(salts)) != len(salts):
-        raise InvalidArgument(f"buckets={buckets!r} must be from 1 to {MOST_ALTERNATIVES:,} salts, each of them once")
+    try:
+        salts = tuple(salt.encode() if isinstance(salt, str) else salt for salt in buckets)  # type: ignore[union-attr]
+    except (TypeError, UnicodeEncodeError):
+        salts = ()
+    if isinstance(buckets, str | bytes) or not salts or not all(isinstance(salt, bytes) for salt in salts):
+        raise InvalidArgument(f"buckets={shown(buckets)} must be a number, or a list of salts, as in ['a-', 'b-']")
+    if len(salts) > MOST_ALTERNATIVES or len(set(salts)) != len(salts):
+        limit = f"{MOST_ALTERNATIVES:,}"
+        raise InvalidArgument(f"buckets={shown(buckets)} must be from 1 to {limit} salts, each of them once")
     if len({len(salt) for salt in salts}) != 1 or not salts[0]:
-        raise InvalidArgument(f"buckets={buckets!r} must be salts of one length, so that it is known where they end")
+        raise InvalidArgument(f"buckets={shown(buckets)} must be salts of one length, to tell where they end")
     return tuple(sorted(salts))
 
 
-def _hashable(buckets: Any) -> Any:
-    return tuple(buckets) if isinstance(buckets, list) else buckets
+def _listed(buckets: Any) -> Any:
+    """Return *buckets* as a value that can be compared, and whose text is the same in every process."""
+    if isinstance(buckets, str | bytes) or not isinstance(buckets, Iterable):
+        return buckets
+    return tuple(sorted(buckets, key=repr)) if isinstance(buckets, Set) else tuple(buckets)
 
 
 class Spread(Part):
@@ -198,7 +230,7 @@ class HashSalt(Spread):
     def __post_init__(self) -> None:
         whole = Hash(self.of, self.algorithm, "bytes").bound(self._fields)
         object.__setattr__(self, "_hash", whole)
-        object.__setattr__(self, "buckets", _hashable(self.buckets))
+        object.__setattr__(self, "buckets", _listed(self.buckets))
         object.__setattr__(self, "takes", whole.takes)
         object.__setattr__(self, "salts", checked_buckets(self.buckets))
 
@@ -227,7 +259,7 @@ class RandomSalt(Spread):
     buckets: int | Sequence[str] | Sequence[bytes]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "buckets", _hashable(self.buckets))
+        object.__setattr__(self, "buckets", _listed(self.buckets))
         object.__setattr__(self, "salts", checked_buckets(self.buckets))
 
     def encode(self) -> bytes:

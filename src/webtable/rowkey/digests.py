@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable
+from operator import index
 from typing import Any, Literal
 
 import mmh3
 
 from webtable.errors import FieldError, InvalidArgument
+from webtable.rowkey.conditions import shown
 
 Algorithm = Literal["md5", "sha1", "sha256", "murmur3", "crc32"]
 
@@ -51,18 +53,23 @@ def digest_of(algorithm: Algorithm) -> tuple[Digest, int]:
     md5 (16 bytes), sha1 (20), sha256 (32); murmur3 (4: MurmurHash3_x86_32 with seed 0, big-endian) and crc32 (4: that
     of zlib, big-endian). None of them is here to keep a secret: they spread keys.
     """
-    if algorithm not in _DIGESTS:
-        raise InvalidArgument(f"algorithm={algorithm!r} must be one of {', '.join(_DIGESTS)}")
+    if not isinstance(algorithm, str) or algorithm not in _DIGESTS:
+        raise InvalidArgument(f"algorithm={shown(algorithm)} must be one of {', '.join(_DIGESTS)}")
     return _DIGESTS[algorithm]
 
 
 def hash_input(name: str, value: Any) -> bytes:
     """Return what a hash of *value* is taken of: text as UTF-8, bytes as they are, whole numbers in decimal."""
-    match value:
-        case str():
-            return value.encode()
-        case bytes():
-            return value
-        case int() if not isinstance(value, bool):
-            return b"%d" % value
-    raise FieldError(f"{name}={value!r} must be text, bytes or a whole number, for a hash to be taken of it")
+    try:
+        match value:
+            case str():
+                return value.encode()
+            case bytes():
+                return value
+            case bool():
+                pass
+            case _:
+                return b"%d" % index(value)
+    except (TypeError, ValueError):  # no whole number; halves of surrogate pairs; more than 4,300 digits
+        pass
+    raise FieldError(f"{name}={shown(value)} must be text, bytes or a whole number, for a hash to be taken of it")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import shown
 
 _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 _MARK = re.compile(rb"\x01(.?)", re.DOTALL)
@@ -53,7 +54,7 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
     if terminator is None:
         return
     if not isinstance(terminator, bytes) or not terminator:
-        raise InvalidArgument(f"{name}={terminator!r} must be one byte or more, as in b':'")
+        raise InvalidArgument(f"{name}={shown(terminator)} must be one byte or more, as in b':'")
     if terminator[:1] in b"%0123456789ABCDEF":
         raise InvalidArgument(f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: "
                               "values are escaped with those")

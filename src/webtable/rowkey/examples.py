@@ -6,11 +6,12 @@ Each is a value to import, with what it buys and what it costs. The guide in doc
 from __future__ import annotations
 
 from webtable.rowkey.composite import CompositeKey
+from webtable.rowkey.dates import Date, Time
 from webtable.rowkey.derived import Hash, HashSalt, RandomSalt
 from webtable.rowkey.key import HashedKey
 from webtable.rowkey.numbers import Digits, UInt
 from webtable.rowkey.text import Bytes, Text
-from webtable.rowkey.times import Date, ReverseTimestamp, Time, Timestamp
+from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.web import WebKey
 from webtable.rowkey.wrapped import Reversed
 
@@ -31,7 +32,7 @@ MESSAGE_KEY = CompositeKey(
 """Salt, date, time and id of a message: `8D4646EB2D7067126EB08ADB0672F7BB:230611:063031:1231231`.
 
 The salt is the whole MD5 of the id. Buys: messages spread evenly however they come, and stay readable. Costs: 33 bytes
-a cell, and no ranges at all: a message is found by its id and its time, and none by its time alone.
+a cell, and the ranges over time: messages are found by their ids, and none by its time alone.
 """
 
 METRIC_KEY = CompositeKey(UInt("metric", 3), Timestamp("hour", "s", 4, step=3600), Bytes("tags"))

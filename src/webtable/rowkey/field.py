@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
+import keyword
+import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange
-from webtable.rowkey.conditions import Between, Condition
+from webtable.rowkey.conditions import Between, Condition, shown
 from webtable.rowkey.ranges import KeyRange, merged, prefix_stop
 
 if TYPE_CHECKING:
@@ -37,6 +40,11 @@ class Part(abc.ABC):
     """
 
     takes: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it was declared: what is made from that (functions, locks) cannot be taken to another process.
+        part: Any = self
+        return type(self), tuple(getattr(self, field.name) for field in dataclasses.fields(part) if field.repr)
 
     @property
     @abc.abstractmethod
@@ -110,17 +118,30 @@ class Field(Part):
     def _between(self, condition: Between) -> list[KeyRange]:
         start = b"" if condition.since is None else self.encode(condition.since)
         stop = b"" if condition.until is None else self._stop(condition.until)
-        if start and stop and start >= stop:
-            if condition.since == condition.until:
-                return []
+        return [] if self._is_empty(condition) else merged([KeyRange(start, stop)])
+
+    def _is_empty(self, condition: Between) -> bool:
+        """Whether nothing is between the limits; raises `FieldError` for those that are the wrong way round."""
+        if condition.since is None or condition.until is None:
+            return False
+        since, until = self.comparable(condition.since), self.comparable(condition.until)
+        if until < since:
             raise FieldError(f"{self.name}={condition} ends before it begins: since must be at most until")
-        return merged([KeyRange(start, stop)])
+        return bool(since == until)
 
     def _stop(self, until: Any) -> bytes:
         """Return the first bytes behind all values below *until*."""
         encoded = self.encode(until)
         # What the key does not keep of the value (seconds of a date) is cut off, and keys with the rest are below it.
         return encoded if self.is_exact(until) else prefix_stop(encoded)
+
+    def comparable(self, value: Any) -> Any:
+        """Return what *value* is compared by with another one: all of it, where the field keeps less."""
+        return self.encode(value)
+
+    def kept(self, value: Any) -> Any:
+        """Return what `decode` gives back of *value*."""
+        return self.decode(self.encode(value), 0)[0]
 
     def is_exact(self, value: Any) -> bool:  # noqa: ARG002 - for those that keep less than the value
         """Whether the field keeps all of *value*."""
@@ -130,8 +151,7 @@ class Field(Part):
         """Raise the `FieldError` for *value*."""
         if value is NOT_GIVEN:
             raise FieldError(f"{self.name} is missing: the key needs a value for it")
-        shown = repr(value)
-        raise FieldError(f"{self.name}={shown if len(shown) <= 200 else shown[:150] + '…'} must be {limit}")
+        raise FieldError(f"{self.name}={shown(value)} must be {limit}")
 
     def no_value(self, key: bytes, at: int) -> NoReturn:
         """Raise the `KeyFormatError` for a key that has no value of this field at *at*."""
@@ -147,5 +167,13 @@ class Field(Part):
 
 def check_name(name: object) -> None:
     """Raise `InvalidArgument` for a field name that cannot be a keyword."""
-    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-        raise InvalidArgument(f"name={name!r} must be a name as Python's keywords are, not beginning with '_'")
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or keyword.iskeyword(name):
+        raise InvalidArgument(f"name={shown(name)} must be a name that an argument can have, not beginning with '_'")
+    # Python reads names in this form, so encode(ﬁeld=...) would be told of "field".
+    if unicodedata.normalize("NFKC", name) != name:
+        raise InvalidArgument(f"name={name!r} must be spelled {unicodedata.normalize('NFKC', name)!r}, as Python does")
+
+
+def is_count(value: object, least: int, most: int | None = None) -> bool:
+    """Whether *value* is an `int` in these limits, both of them in; 2.0 and True are none."""
+    return type(value) is int and least <= value and (most is None or value <= most)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable.errors import InvalidArgument, KeyFormatError, NoRange
-from webtable.rowkey.conditions import Condition
+from webtable.rowkey.conditions import Condition, shown
 from webtable.rowkey.digests import Algorithm, digest_of
 from webtable.rowkey.ranges import KeyRange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MAX_KEY = 16_384
 """The longest row key in bytes. HBase's limit is 32,767, and its region lookup fails close to it."""
@@ -29,6 +30,14 @@ class RowKey(abc.ABC):
 
     names: tuple[str, ...]
     encode: Callable[..., bytes]
+    """Returns the row key of the values, which are given by name, at most 16,384 bytes long.
+
+    Raises `FieldError` for a value that a field cannot hold or that is missing, and `UnknownField`.
+    """
+
+    @abc.abstractmethod
+    def encoder(self, then: Callable[[bytes], bytes]) -> Callable[..., bytes]:
+        """Return a function like `encode` that returns what *then* makes of the key."""
 
     @property
     @abc.abstractmethod
@@ -40,16 +49,24 @@ class RowKey(abc.ABC):
         """Return the values that *key* was made of; raises `KeyFormatError`."""
 
     @abc.abstractmethod
-    def candidates(self, **values: Any) -> list[bytes]:
+    def candidates(self, /, **values: Any) -> list[bytes]:
         """Return all keys that the values can have."""
 
     @abc.abstractmethod
-    def ranges(self, **conditions: Any) -> list[KeyRange]:
+    def ranges(self, /, **conditions: Any) -> list[KeyRange]:
         """Return the ranges of the keys that meet *conditions*; raises `NoRange`."""
 
     @abc.abstractmethod
-    def latest(self, **values: Any) -> Latest:
+    def latest(self, /, **values: Any) -> Latest:
         """Return where the newest row with these values is; raises `NoRange`."""
+
+    def are_wide(self, conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for keys that can have such
+        """Whether the ranges for *conditions* can hold rows that `meets` leaves out."""
+        return False
+
+    def meets(self, values: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - see above
+        """Whether decoded *values* meet *conditions*, where ranges left that open."""
+        return True
 
     @abc.abstractmethod
     def unsalted(self, key: bytes) -> bytes:
@@ -68,23 +85,22 @@ class HashedKey(RowKey):
     """
 
     def __init__(self, key: RowKey, *, algorithm: Algorithm = "sha256", form: Literal["hex", "bytes"] = "hex") -> None:
+        if not isinstance(key, RowKey):
+            raise InvalidArgument(f"key={shown(key)} must be a row key, as in HashedKey(CompositeKey(Text('url')))")
         digest, size = digest_of(algorithm)
         if size < 16 or form not in ("hex", "bytes"):
-            raise InvalidArgument(f"algorithm={algorithm!r}, form={form!r} must be md5, sha1 or sha256 as hex or bytes")
+            raise InvalidArgument(f"algorithm={algorithm!r}, form={shown(form)} must be md5, sha1 or sha256 as hex "
+                                  "or bytes")
         self.key = key
         self.names = key.names
         self.algorithm = algorithm
         self.form = form
-        inner = key.encode
-
-        def in_hex(**values: Any) -> bytes:
-            return digest(inner(**values)).hex().encode()
-
-        def in_bytes(**values: Any) -> bytes:
-            return digest(inner(**values))
-
         self._of = (lambda made: digest(made).hex().encode()) if form == "hex" else digest
-        self.encode = in_hex if form == "hex" else in_bytes
+        self.encode = key.encoder(self._of)
+
+    def encoder(self, then: Callable[[bytes], bytes]) -> Callable[..., bytes]:
+        """Return a function like `encode` that returns what *then* makes of the key."""
+        return self.key.encoder(lambda made: then(self._of(made)))
 
     @property
     def declaration(self) -> str:
@@ -94,15 +110,26 @@ class HashedKey(RowKey):
     def __repr__(self) -> str:
         return self.declaration
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HashedKey):
+            return NotImplemented
+        return (self.key, self.algorithm, self.form) == (other.key, other.algorithm, other.form)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.algorithm, self.form))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(HashedKey, algorithm=self.algorithm, form=self.form), (self.key,)
+
     def decode(self, key: bytes) -> dict[str, Any]:
         """Raise `KeyFormatError`: a hash does not lead back. Store the values in a cell."""
-        raise KeyFormatError(f"{key[:200]!r} is a {self.algorithm} hash, which does not lead back to its values")
+        raise KeyFormatError(f"{shown(key)} is a {self.algorithm} hash, which does not lead back to its values")
 
-    def candidates(self, **values: Any) -> list[bytes]:
+    def candidates(self, /, **values: Any) -> list[bytes]:
         """Return the keys that the values can have."""
         return [self._of(key) for key in self.key.candidates(**values)]
 
-    def ranges(self, **conditions: Any) -> list[KeyRange]:
+    def ranges(self, /, **conditions: Any) -> list[KeyRange]:
         """Return a range that holds one key; raises `NoRange` where not all values are given."""
         missing = [name for name in self.names if name not in conditions or isinstance(conditions[name], Condition)]
         if missing:
@@ -110,9 +137,9 @@ class HashedKey(RowKey):
                 f"the key is a hash of all its values, and there is not one value of {', '.join(missing)}",
                 "give all values, or hash one field in front of the others instead of the whole key",
             )
-        return [KeyRange(key, key + b"\x00") for key in self.candidates(**conditions)]
+        return sorted(KeyRange(key, key + b"\x00") for key in self.candidates(**conditions))
 
-    def latest(self, **values: Any) -> Latest:
+    def latest(self, /, **values: Any) -> Latest:
         """Raise `NoRange`: hashes have no order."""
         raise NoRange(f"the keys are hashes, so {', '.join(values) or 'nothing'} has no latest row among them",
                       "put a ReverseTimestamp behind the hash of the other fields")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from webtable.errors import FieldError, InvalidArgument
-from webtable.rowkey.field import Field, Packing, check_name
+from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import shown
+from webtable.rowkey.field import Field, Packing, check_name, is_count
 
 if TYPE_CHECKING:
     from webtable.rowkey.conditions import Between
@@ -19,7 +22,10 @@ _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 @dataclass(frozen=True)
 class Number(Field):
-    """What the fields of whole numbers have in common: a least and a greatest value."""
+    """What the fields of whole numbers have in common: a least and a greatest value.
+
+    The value is an `int`, or what stands for one (`__index__`), as NumPy's whole numbers do.
+    """
 
     name: str
 
@@ -36,21 +42,35 @@ class Number(Field):
     def hash_input(self, value: Any) -> bytes:
         """Return the number in decimal."""
         self.encode(value)
-        return b"%d" % value
+        return b"%d" % index(value)
 
-    def refuse_number(self, value: Any) -> None:
+    def comparable(self, value: Any) -> int:
+        """Return the number."""
+        try:
+            return index(value)
+        except TypeError:
+            self.refuse_number(value)
+
+    def checked(self, value: Any) -> int:
+        """Return *value* as an `int`; raises `FieldError` for what is none, or out of range."""
+        number = self.comparable(value)
+        if not self.least <= number <= self.greatest:
+            self.refuse_number(value)
+        return number
+
+    def refuse_number(self, value: Any) -> NoReturn:
         """Raise the `FieldError` for a *value* that is no whole number, or out of range."""
         self.refuse(value, f"a whole number from {self.least:,} to {self.greatest:,}")
 
     def _stop(self, until: Any) -> bytes:
         # One more than the greatest is the natural end of a half-open interval that holds it.
-        return b"" if until == self.greatest + 1 and isinstance(until, int) else super()._stop(until)
+        return b"" if self.comparable(until) == self.greatest + 1 else super()._stop(until)
 
     def _between(self, condition: Between) -> Any:
-        if condition.since == self.greatest + 1 == condition.until:
+        since, until = condition.since, condition.until
+        end = self.greatest + 1
+        if since is not None and until is not None and self.comparable(since) == end == self.comparable(until):
             return []
-        if isinstance(condition.since, int) and isinstance(condition.until, int) and condition.until < condition.since:
-            raise FieldError(f"{self.name}={condition} ends before it begins: since must be at most until")
         return super()._between(condition)
 
 
@@ -67,8 +87,8 @@ class UInt(Number):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if self.size not in range(1, 9):
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of bytes from 1 to 8")
+        if not is_count(self.size, 1, 8):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1 to 8")
         object.__setattr__(self, "takes", (self.name,))
 
     @property
@@ -76,7 +96,7 @@ class UInt(Number):
         """The given size."""
         return self.size
 
-    @property
+    @cached_property
     def greatest(self) -> int:
         """The greatest value."""
         return int(256**self.size) - 1
@@ -88,10 +108,9 @@ class UInt(Number):
     def encode(self, value: Any) -> bytes:
         """Return the number, the highest byte first."""
         try:
-            return value.to_bytes(self.size, "big")  # type: ignore[no-any-return]
-        except (AttributeError, OverflowError, TypeError):
+            return index(value).to_bytes(self.size, "big")
+        except (OverflowError, TypeError):
             self.refuse_number(value)
-            raise
 
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
@@ -107,12 +126,12 @@ class Int(UInt):
     `FieldError` for anything else. Source: Apache Phoenix, "Data types".
     """
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The least value."""
         return -int(256**self.size) // 2
 
-    @property
+    @cached_property
     def greatest(self) -> int:
         """The greatest value."""
         return int(256**self.size) // 2 - 1
@@ -120,15 +139,14 @@ class Int(UInt):
     def packing(self) -> Packing | None:
         """Return the format of the number, moved up to where its least value is 0."""
         unsigned = super().packing()
-        return unsigned and Packing(unsigned.code, "{value} - {least}", {"least": self.least})
+        return unsigned and Packing(unsigned.code, "{index}({value}) - {least}", {"index": index, "least": self.least})
 
     def encode(self, value: Any) -> bytes:
         """Return the number, moved up to where its least value is 0."""
         try:
-            return (value - self.least).to_bytes(self.size, "big")  # type: ignore[no-any-return]
-        except (AttributeError, OverflowError, TypeError):
+            return (index(value) - self.least).to_bytes(self.size, "big")
+        except (OverflowError, TypeError):
             self.refuse_number(value)
-            raise
 
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
@@ -148,8 +166,8 @@ class Digits(Number):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if self.size not in range(1, 41):
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of digits from 1 to 40")
+        if not is_count(self.size, 1, 40):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of digits from 1 to 40")
         object.__setattr__(self, "takes", (self.name,))
 
     @property
@@ -157,16 +175,14 @@ class Digits(Number):
         """A byte for each digit."""
         return self.size
 
-    @property
+    @cached_property
     def greatest(self) -> int:
         """The greatest value."""
         return int(10**self.size) - 1
 
     def encode(self, value: Any) -> bytes:
         """Return the digits."""
-        if not isinstance(value, int) or not 0 <= value <= self.greatest:
-            self.refuse_number(value)
-        return b"%0*d" % (self.size, value)
+        return b"%0*d" % (self.size, self.checked(value))
 
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
@@ -190,8 +206,8 @@ class Hex(Number):
     def __post_init__(self) -> None:
         check_name(self.name)
         check_case(self.case)
-        if self.size not in range(1, 65):
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of digits from 1 to 64")
+        if not is_count(self.size, 1, 64):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of digits from 1 to 64")
         object.__setattr__(self, "takes", (self.name,))
 
     @property
@@ -199,16 +215,14 @@ class Hex(Number):
         """A byte for each digit."""
         return self.size
 
-    @property
+    @cached_property
     def greatest(self) -> int:
         """The greatest value."""
         return int(16**self.size) - 1
 
     def encode(self, value: Any) -> bytes:
         """Return the digits."""
-        if not isinstance(value, int) or not 0 <= value <= self.greatest:
-            self.refuse_number(value)
-        return (b"%0*X" if self.case == "upper" else b"%0*x") % (self.size, value)
+        return (b"%0*X" if self.case == "upper" else b"%0*x") % (self.size, self.checked(value))
 
     def decode(self, key: bytes, at: int) -> tuple[int, int]:
         """Return the number at *at*."""
@@ -221,4 +235,4 @@ class Hex(Number):
 def check_case(case: object) -> None:
     """Raise `InvalidArgument` for a *case* that is neither lower nor upper."""
     if case not in ("lower", "upper"):
-        raise InvalidArgument(f"case={case!r} must be lower or upper")
+        raise InvalidArgument(f"case={shown(case)} must be lower or upper")

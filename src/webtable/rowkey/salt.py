@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from publicsuffixlist import PSLFILE, PublicSuffixList
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, InvalidURL
 from webtable.rowkey.conditions import Below
 from webtable.rowkey.derived import Hash
 from webtable.rowkey.text import Constant
@@ -88,13 +88,19 @@ class Salt:
 class RegisteredDomain:
     """The registered domain of a host, as something that a hash can be taken through."""
 
+    def __repr__(self) -> str:
+        return "registered_domain"
+
     def __call__(self, host: str, /) -> str:
         """Return the registered domain."""
         return registered_domain(host)
 
     def of_all(self, condition: Condition, /) -> str | None:
         """Return the registered domain that a domain and all hosts below it have, None where they have several."""
-        domain = condition.domain if isinstance(condition, Below) else None
+        try:
+            domain = canonical_host(condition.domain) if isinstance(condition, Below) else None
+        except InvalidURL:
+            return None  # the field that is asked says what is wrong with it
         return registered_domain(domain) if domain is not None and has_one_owner(domain) else None
 
 

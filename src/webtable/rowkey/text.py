@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webtable.errors import InvalidArgument, InvalidURL, NoRange
-from webtable.rowkey.conditions import Below, StartingWith
+from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import StartingWith, shown
 from webtable.rowkey.escaping import check_terminator, escaped, keeps_order, unescaped
-from webtable.rowkey.field import NOT_GIVEN, Field, Part, check_name
-from webtable.rowkey.ranges import KeyRange, merged, prefix_range
-from webtable.rowkey.urls import canonical_host, is_ip_address
+from webtable.rowkey.field import Field, Part, check_name, is_count
+from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
 
 if TYPE_CHECKING:
-    from webtable.rowkey.conditions import Condition
+    from webtable.rowkey.conditions import Between, Condition
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Constant(Part):
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, bytes) or not self.value:
-            raise InvalidArgument(f"value={self.value!r} must be one byte or more, as in b':'")
+            raise InvalidArgument(f"value={shown(self.value)} must be one byte or more, as in b':'")
 
     @property
     def width(self) -> int:
@@ -53,8 +52,8 @@ class Bytes(Field):
     def __post_init__(self) -> None:
         check_name(self.name)
         check_terminator(self.terminator)
-        if self.size is not None and (not isinstance(self.size, int) or self.size < 1):
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of bytes from 1")
+        if self.size is not None and not is_count(self.size, 1):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1")
         object.__setattr__(self, "takes", (self.name,))
 
     @property
@@ -97,9 +96,16 @@ class Bytes(Field):
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return the ranges for `between` and `starting_with`."""
         if isinstance(condition, StartingWith):
-            beginning = escaped(self._beginning(condition.prefix), None if self.size else self.terminator)
-            return [prefix_range(beginning)]
+            beginning = self._beginning(condition.prefix)
+            if self.size is not None and len(beginning) > self.size:
+                self.refuse(condition.prefix, f"at most {self.size} bytes, as the field is")
+            return [prefix_range(escaped(beginning, None if self.size else self.terminator))]
         return super().ranges(condition)
+
+    def _between(self, condition: Between) -> list[KeyRange]:
+        found = super()._between(condition)
+        # At the end of the key the empty value is no byte at all, which as the end of a range would mean "no end".
+        return [] if condition.until is not None and not self.encode(condition.until) else found
 
     def _raw(self, value: Any) -> bytes:
         if not isinstance(value, bytes) or (self.size is not None and len(value) != self.size):
@@ -139,20 +145,13 @@ class Text(Bytes):
     """
 
     def _raw(self, value: Any) -> bytes:
-        if not isinstance(value, str):
-            self.refuse(value, "text (str)")
-        try:
-            raw = value.encode()
-        except UnicodeEncodeError:
-            self.refuse(value, "text without halves of surrogate pairs")
+        raw = utf8(self, value)
         if self.size is not None and len(raw) != self.size:
             self.refuse(value, f"text of {self.size} bytes in UTF-8; it has {len(raw):,}")
         return raw
 
     def _beginning(self, prefix: Any) -> bytes:
-        if not isinstance(prefix, str):
-            self.refuse(prefix, "text (str)")
-        return prefix.encode()
+        return utf8(self, prefix)
 
     def _value(self, raw: bytes) -> Any:
         return raw.decode()
@@ -172,10 +171,10 @@ class FixedText(Field):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if not isinstance(self.size, int) or self.size < 1:
-            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be a number of bytes from 1")
+        if not is_count(self.size, 1):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1")
         if not isinstance(self.pad, bytes) or len(self.pad) != 1 or self.pad > b"\x7f":
-            raise InvalidArgument(f"pad={self.pad!r} of {self.name!r} must be one byte of ASCII")
+            raise InvalidArgument(f"pad={shown(self.pad)} of {self.name!r} must be one byte of ASCII")
         object.__setattr__(self, "takes", (self.name,))
 
     @property
@@ -201,12 +200,7 @@ class FixedText(Field):
 
     def hash_input(self, value: Any) -> bytes:
         """Return the text as UTF-8."""
-        if not isinstance(value, str):
-            self.refuse(value, "text (str)")
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            self.refuse(value, "text without halves of surrogate pairs")
+        return utf8(self, value)
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return the ranges for `between` and `starting_with`."""
@@ -214,76 +208,18 @@ class FixedText(Field):
             beginning = self.hash_input(condition.prefix)
             if len(beginning) > self.size:
                 self.refuse(condition.prefix, f"at most {self.size} bytes of UTF-8")
-            return [prefix_range(beginning)]
+            stop = prefix_stop(beginning)
+            # A text that is one pad shorter looks as if it began so; it is the first of those that do.
+            start = prefix_stop(beginning.ljust(self.size, self.pad)) if beginning.endswith(self.pad) else beginning
+            return merged([KeyRange(start, stop)])
         return super().ranges(condition)
 
 
-@dataclass(frozen=True)
-class ReversedDomain(Text):
-    """A host name with its labels reversed: `com.example.www`, so that a domain stands in front of all hosts below it.
-
-    Width: the bytes of the canonical host and the terminator. Order: none of the names, but `below(domain)` has
-    ranges: a domain and all hosts below it are one range where the terminator is `/`, else two. IP addresses are not
-    reversed and have nothing below them. Errors: `FieldError` for what is no host. Source: Chang et al., Bigtable
-    (OSDI 2006), section 2.
-    """
-
-    @property
-    def ordered(self) -> bool:
-        """No: they sort by their reversed names."""
-        return False
-
-    @property
-    def unordered_because(self) -> tuple[str, str]:
-        """They sort by their reversed names."""
-        return "host names sort by their labels from behind", "ask for a host, or with below()"
-
-    def ranges(self, condition: Condition) -> list[KeyRange]:
-        """Return the ranges for `below`."""
-        if not isinstance(condition, Below):
-            if isinstance(condition, StartingWith):
-                raise NoRange(f"{condition} of {self.name!r} has no range, because {self.unordered_because[0]}",
-                              self.unordered_because[1])
-            return super().ranges(condition)
-        alone = self.encode(condition.domain)
-        only = KeyRange(alone, alone + b"\x00") if self.terminator is None else prefix_range(alone)
-        domain = self.hash_input(condition.domain).decode()
-        if is_ip_address(domain):
-            return [only]
-        return merged([prefix_range(escaped(f"{reversed_host(domain)}.".encode(), self.terminator)), only])
-
-    def hash_input(self, value: Any) -> bytes:
-        """Return the canonical host, not reversed."""
-        if not isinstance(value, str):
-            self.refuse(value, "a host name (str)")
-        try:
-            return canonical_host(value).encode()
-        except InvalidURL as exc:
-            if value is NOT_GIVEN:
-                raise
-            self.refuse(value, f"a host name ({exc})")
-
-    def _raw(self, value: Any) -> bytes:
-        return reversed_host(self.hash_input(value).decode()).encode()
-
-    def _value(self, raw: bytes) -> Any:
-        host = host_of(raw.decode("ascii"))
-        if self._raw(host) != raw:
-            raise ValueError(raw)
-        return host
-
-
-def reversed_host(host: str) -> str:
-    """Return the labels of a canonical *host* from behind; an address as it is.
-
-    >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
-    ('com.example.www', '127.0.0.1')
-    """
-    return host if is_ip_address(host) else ".".join(reversed(host.split(".")))
-
-
-def host_of(reversed_name: str) -> str:
-    """Return the host that `reversed_host` was given."""
-    # An address begins with a bracket or a number; a reversed domain with its top-level label, which is neither.
-    is_address = reversed_name.startswith("[") or reversed_name.partition(".")[0].isdigit()
-    return reversed_name if is_address else ".".join(reversed(reversed_name.split(".")))
+def utf8(field: Field, value: Any) -> bytes:
+    """Return the text *value* as UTF-8; raises the `FieldError` of *field* for what is no text, or none in UTF-8."""
+    if not isinstance(value, str):
+        field.refuse(value, "text (str)")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        field.refuse(value, "text without halves of surrogate pairs")

@@ -24,9 +24,10 @@ from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooL
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, starting_with
 from webtable.rowkey.derived import Hash
+from webtable.rowkey.domain import ReversedDomain, host_of
 from webtable.rowkey.key import MAX_KEY
 from webtable.rowkey.salt import Salt
-from webtable.rowkey.text import ReversedDomain, Text, host_of
+from webtable.rowkey.text import Text
 from webtable.rowkey.urls import canonical_host, quoted, split_url
 
 if TYPE_CHECKING:

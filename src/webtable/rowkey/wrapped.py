@@ -7,9 +7,11 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import shown
+from webtable.rowkey.dates import Date, Time
 from webtable.rowkey.field import Field, Newest
 from webtable.rowkey.ranges import KeyRange, prefix_stop
-from webtable.rowkey.times import Date, Time
+from webtable.rowkey.times import in_utc
 
 if TYPE_CHECKING:
     from webtable.rowkey.conditions import Condition
@@ -30,9 +32,9 @@ class Descending(Field):
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or not self.field.ordered:
-            raise InvalidArgument(f"field={self.field!r} has no order that could be turned round")
+            raise InvalidArgument(f"field={shown(self.field)} has no order that could be turned round")
         if self.field.width is None and getattr(self.field, "terminator", None) is None:
-            raise InvalidArgument(f"field={self.field!r} needs terminator=b'\\0' to sort backwards")
+            raise InvalidArgument(f"field={shown(self.field)} needs terminator=b'\\0' to sort backwards")
         object.__setattr__(self, "name", self.field.name)
         object.__setattr__(self, "takes", self.field.takes)
         turned: dict[Newest | None, Newest | None] = {"first": "last", "last": "first"}
@@ -62,7 +64,8 @@ class Descending(Field):
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return those of the field, turned over."""
-        return sorted(map(_turned, self.field.ranges(condition)))
+        # A stop of zeros is that of a range without values; turned over it would be one without a start.
+        return sorted(_turned(keys) for keys in self.field.ranges(condition) if not keys.stop or any(keys.stop))
 
 
 def _turned(keys: KeyRange) -> KeyRange:
@@ -85,7 +88,7 @@ class Reversed(Field):
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or self.field.width is None:
-            raise InvalidArgument(f"field={self.field!r} must have a fixed width, for its bytes to be reversed")
+            raise InvalidArgument(f"field={shown(self.field)} must have a fixed width, for its bytes to be reversed")
         object.__setattr__(self, "name", self.field.name)
         object.__setattr__(self, "takes", self.field.takes)
 
@@ -170,7 +173,11 @@ class Moment(Field):
 
     def is_exact(self, value: Any) -> bool:
         """Whether the two keep all of *value*."""
-        return bool(self.decode(self.encode(value), 0)[0] == value)
+        return bool(self.kept(value) == in_utc(self, value))
+
+    def comparable(self, value: Any) -> datetime:
+        """Return the moment in UTC."""
+        return in_utc(self, value)
 
 
 def moments(fields: list[Any], separator: bytes) -> list[Any]:

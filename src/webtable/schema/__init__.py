@@ -1,6 +1,14 @@
 """Tables and column families as frozen values, the web table's own, and plans to bring a table to its schema."""
 
-from webtable.schema.layout import LAYOUT_COLUMN, LAYOUT_ROW, Layout, check_layout, check_suffix_list, meta_table
+from webtable.schema.layout import (
+    LAYOUT_COLUMN,
+    LAYOUT_ROW,
+    KeyLayout,
+    Layout,
+    check_layout,
+    check_suffix_list,
+    meta_table,
+)
 from webtable.schema.plan import FamilyChange, Plan, plan
 from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
@@ -17,6 +25,7 @@ __all__ = [
     "Compression",
     "FamilyChange",
     "FamilySchema",
+    "KeyLayout",
     "Layout",
     "PlainColumn",
     "Plan",

@@ -1,8 +1,9 @@
-"""The layout of a web table: what must never be guessed. It is stored beside the table and checked at open."""
+"""The layout of a table: what must never be guessed. It is stored beside the table and checked at open."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,9 +16,15 @@ from webtable.schema.web import DEFAULT_TTL, DEFAULT_VERSIONS, ColumnNames, Plai
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable.rowkey import RowKey
+
 LAYOUT_FORMAT = 1
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
+
+# What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
+# a partial function, an object without a `__repr__`.
+_NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[\w.<>]+ object at 0x\w+>")
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,6 +77,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @classmethod
     def from_json(cls, table: str, stored: bytes) -> Layout:
         """Return the layout that was stored with *table*; raises `LayoutMismatch` where this version can't read it."""
+        header = _Header.of(table, stored)
+        if header.kind != "web":
+            raise LayoutMismatch(
+                f"{table} is no web table: it was created with the keys {header.key}; open it with webtable.Table.open"
+            )
         try:
             layout = msgspec.json.decode(stored, type=cls)
         except (msgspec.DecodeError, InvalidArgument) as exc:
@@ -80,6 +92,65 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 f"the table has format {layout.format} with {layout.key} keys"
             )
         return layout
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """What the layouts of all kinds of tables have in common."""
+
+    kind: str = "web"
+    format: int = LAYOUT_FORMAT
+    key: str = "web/1"
+
+    @classmethod
+    def of(cls, table: str, stored: bytes) -> _Header:
+        try:
+            return msgspec.json.decode(stored, type=cls)
+        except msgspec.DecodeError as exc:
+            raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
+
+
+class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the row keys of a table of records are made: their declaration as text."""
+
+    kind: Literal["keyed"] = "keyed"
+    format: int = LAYOUT_FORMAT
+    key: str
+
+    @classmethod
+    def of(cls, key: RowKey) -> KeyLayout:
+        """Return the layout of a new table with these keys.
+
+        Raises `InvalidArgument` for keys whose declaration says nothing to another process: those with a lambda, a
+        function that is local to another one, or a partial one.
+        """
+        if nameless := _NAMELESS.search(key.declaration):
+            raise InvalidArgument(
+                f"key={key.declaration} is made with {nameless[0]}, which another process cannot check: "
+                "make it a module-level function (or give a part of your own a __repr__)"
+            )
+        return cls(key=key.declaration)
+
+    def to_json(self) -> bytes:
+        """Return the layout as it is stored."""
+        return msgspec.json.encode(self)
+
+    def check(self, table: str, stored: bytes) -> None:
+        """Raise `LayoutMismatch`, showing both, where what is *stored* with *table* is another layout than this."""
+        found = _Header.of(table, stored)
+        if found.kind != self.kind:
+            raise LayoutMismatch(
+                f"{table} was created with another layout: it is a {found.kind} table, with {found.key} keys; "
+                f"asked for are the keys {self.key}. A web table is opened with webtable.open"
+            )
+        if found.format != LAYOUT_FORMAT:
+            raise LayoutMismatch(
+                f"{table}: this version of webtable reads layout format {LAYOUT_FORMAT}; "
+                f"the table has format {found.format}, with the keys {found.key}"
+            )
+        if found.key != self.key:
+            raise LayoutMismatch(
+                f"{table} was created with other keys: the table has {found.key}, asked for are {self.key}"
+            )
 
 
 def meta_table(name: str) -> TableSchema:

@@ -11,11 +11,12 @@ from webtable.errors import InvalidArgument
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, between, starting_with
 from webtable.rowkey.derived import Hash, RandomSalt, Spread
+from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.ranges import KeyRange
 from webtable.rowkey.salt import Salt, registered_domain
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
-from webtable.rowkey.text import Constant, ReversedDomain, Text
+from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
 
 Question = Callable[[Any], list[KeyRange]]

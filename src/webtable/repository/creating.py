@@ -1,0 +1,78 @@
+"""Creating tables: brought to their schema first, then their layout is stored; of two at once the first stays."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from webtable.errors import SchemaDrift, StoreRefused, TableNotFound
+from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table, plan
+from webtable.store import NewCell, Put, Store
+
+_LAST_TIMESTAMP = 2**62
+_CREATION_SECONDS = 5.0
+
+
+def created(store: Store, wanted: TableSchema, layout: bytes, *, apply: bool, remedy: str) -> Plan:
+    """Create the table, store its *layout*, and return what was to be done with the table.
+
+    Where somebody else has stored a layout in the meantime, that one stays: read it back (`stored_layout`). A table
+    that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
+    changes them with *apply*.
+    """
+    steps = bring(store, wanted, apply=apply, remedy=remedy)
+    meta = meta_table(wanted.name)
+    bring(store, meta, apply=apply, remedy=remedy)
+    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
+    # two that are written at once the earlier one stays, because it has the higher timestamp.
+    timestamp = _LAST_TIMESTAMP - time.time_ns() // 1_000_000
+    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
+    if error is not None:
+        raise error
+    return steps
+
+
+def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Plan:
+    """Bring the table to the schema, and return what was to be done.
+
+    Raises `SchemaDrift`, with the *remedy*, for families that differ, unless they are to be changed (*apply*).
+    """
+    steps = plan_of(store, wanted)
+    if steps.changes and not apply:
+        raise SchemaDrift(f"{store.name}: {steps}\n{remedy}:\n{steps.shell()}")
+    if steps.create:
+        try:
+            store.create_table(wanted)
+        except StoreRefused:
+            # Somebody else may have been faster, which is as good.
+            if not plan_of(store, wanted).is_empty:
+                raise
+    for change in steps.changes:
+        store.set_family(wanted.name, change.wanted)
+    return steps
+
+
+def plan_of(store: Store, wanted: TableSchema) -> Plan:
+    """Return what is to be done for the table to be as *wanted*."""
+    last = time.monotonic() + _CREATION_SECONDS
+    while True:
+        try:
+            found = store.describe(wanted.name)
+        except TableNotFound:
+            return plan(wanted, None)
+        except StoreRefused:
+            # HBase describes no table whose regions are not there yet: somebody else is creating it just now.
+            if time.monotonic() > last:
+                raise
+            time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - it spreads, it keeps no secret
+        else:
+            return plan(wanted, found.schema, found.unread)
+
+
+def stored_layout(store: Store, table: str) -> bytes | None:
+    """Return the layout that was stored with *table*, or None where there is none."""
+    try:
+        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], columns=[LAYOUT_COLUMN])
+    except TableNotFound:
+        return None
+    return row and row.value(LAYOUT_COLUMN)

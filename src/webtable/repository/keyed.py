@@ -1,0 +1,303 @@
+"""Table: rows under any declared row key. Values and cells in, records out, on every store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Self
+
+from webtable.errors import FullScanNeeded, InvalidArgument, TableNotFound
+from webtable.repository.creating import created, stored_layout
+from webtable.repository.records import (
+    Record,
+    RecordOutcome,
+    named,
+    new_cells,
+    newest,
+    not_stored,
+    now,
+    record_of,
+    stored_columns,
+    timestamp_of,
+)
+from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
+from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
+from webtable.rowkey.conditions import Between, StartingWith
+from webtable.schema import FamilySchema, KeyLayout, TableSchema
+from webtable.store import Delete, Put, Row, Store, StoreURL, open_store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+    from types import TracebackType
+
+BATCH_ROWS = 500
+"""How many rows are written at once."""
+BATCH_BYTES = 8 * 2**20
+"""How many bytes of values are written at once, but one row at least."""
+
+_OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
+
+
+class Table:
+    """A table whose rows are found by the fields of their key; `Table.open` makes one.
+
+    May be used by many threads at once. Over a table that other programs made, it is `Table(store, table, key)`, and
+    nothing checks that the rows have such keys. Raises `InvalidArgument` for a key with a field that is named as an
+    option of `scan`.
+    """
+
+    def __init__(self, store: Store, table: str, key: RowKey) -> None:
+        _check_key(key)
+        self.store = store
+        self.table = table
+        self.key = key
+        self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        key: RowKey,
+        *,
+        families: Sequence[str | FamilySchema] = ("d",),
+        create: bool = False,
+        split_keys: Sequence[bytes] = (),
+    ) -> Self:
+        """Return the table that *url* leads to, as `webtable.open` takes it, to be used in a `with` block.
+
+        With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
+        *key* is stored beside it. Raises `LayoutMismatch`, showing both, where it was created with another key or is a
+        web table, and `InvalidArgument` for a key with a lambda or a local function, which could not be checked.
+        Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; `SchemaDrift` where other families are there already.
+        """
+        _check_key(key)
+        layout = KeyLayout.of(key)
+        wanted = TableSchema(StoreURL.parse(url).table, _families(families), tuple(split_keys))
+        store, table = open_store(url, create=create)
+        try:
+            opened = cls(store, table, key)
+            stored = stored_layout(store, table)
+            if stored is None and create:
+                created(store, wanted, layout.to_json(), apply=False, remedy="Change it in the HBase shell")
+                stored = stored_layout(store, table)
+            if stored is None:
+                raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
+            layout.check(opened.name, stored)
+        except BaseException:
+            store.close()
+            raise
+        return opened
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return f"{self.store.name}/{self.table}"
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name} key={self.key.declaration}>"
+
+    def put(self, values: Mapping[str, Any], cells: Mapping[str, bytes], *, timestamp: datetime | None = None) -> None:
+        """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is done.
+
+        A cell that is there is replaced, unless its timestamp is a later one; *timestamp* is now where it is not given.
+        With a random salt the row may be there twice afterwards, and `get` finds the newer one. Raises, before anything
+        is written, `InvalidArgument` for what the key or a cell cannot hold (`FieldError`, `UnknownField`,
+        `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`; `WriteFailed` for a row that could not be stored.
+        """
+        self.put_many([(values, cells)], timestamp=timestamp)
+
+    def put_many(
+        self, rows: Iterable[tuple[Mapping[str, Any], Mapping[str, bytes]]], *, timestamp: datetime | None = None
+    ) -> int:
+        """Store rows of values and cells, in batches, and return how many they were when all are stored.
+
+        For a row that the table cannot keep raises as `put` does, once all rows in front of it are stored. Raises
+        `WriteFailed` for the rows of a batch that could not be stored, each with its reason; the rows behind that
+        batch were not taken from *rows*.
+        """
+        at = None if timestamp is None else timestamp_of(timestamp)
+        batch: list[tuple[Mapping[str, Any], Put]] = []
+        size = count = 0
+        try:
+            for values, cells in rows:
+                if not isinstance(values, Mapping):
+                    raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
+                row = self.key.encode(**values)
+                put = Put(row, new_cells(row, cells, now() if at is None else at, self._families))
+                batch.append((values, put))
+                size += sum(len(cell.value) for cell in put.cells)
+                if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
+                    full, batch, size = batch, [], 0
+                    self._write(full)
+                    count += len(full)
+        finally:
+            self._write(batch)
+        return count + len(batch)
+
+    def get(self, /, **fields: Any) -> Record | None:
+        """Return the row with these values of all fields, or None; of several below random salts the newest.
+
+        Raises `FieldError` for a value that is missing or that a field cannot hold, and `UnknownField`.
+        """
+        found = self._candidates(fields)
+        return self._record(max(found, key=newest), fields) if found else None
+
+    def delete(self, /, **fields: Any) -> bool:
+        """Remove the row with these values of all fields, below all salts, and return whether there was one.
+
+        What is put later with a timestamp up to that of the removed row stays hidden until the store's next major
+        compaction: a delete hides all older cells. Raises as `get` does.
+        """
+        found = self._candidates(fields)
+        if not found:
+            return False
+        deletes = [Delete(row.key, newest(row)) for row in found]
+        for error in self.store.write(self.table, deletes):
+            if error is not None:
+                raise error
+        if max(delete.timestamp for delete in deletes) == now():
+            # A row that was put anew in this very millisecond would be hidden by the delete.
+            time.sleep(0.001)
+        return True
+
+    def scan(
+        self,
+        /,
+        *,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+        after: bytes | None = None,
+        full_scan: bool = False,
+        **fields: Any,
+    ) -> Iterator[Record]:
+        """Return the rows that have these values of the leading fields, and meet a condition on the next, lazily.
+
+        They come in the order of their keys without the salts in front (`RowKey.unsalted`), backwards with *reverse*,
+        *limit* of them at most, and behind the row with the key *after* in that direction: the `key` of the last record
+        of a scan goes on with it, in another process too. *columns* (`family:qualifier`, or `family:` for all of it)
+        names what is read; rows without any of them do not come. A field that keeps less than a value (a date of a
+        moment) is asked for what it keeps.
+
+        A question without conditions takes *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the
+        order of its rows, salts included; an open condition on a field behind the salts (`time=between()`) brings it in
+        the order without them. Raises `NoRange`, with the reason, for what the key cannot answer by ranges, and
+        `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`; on the way `KeyFormatError` for a row that
+        does not have such a key.
+        """
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
+        if after is not None and (not isinstance(after, bytes) or not after):
+            raise InvalidArgument(f"after={after!r} must be the key of a record")
+        wanted = None if columns is None else stored_columns(columns, self._families)
+        ranges = self._ranges(fields, full_scan=full_scan)
+        if limit == 0:
+            return iter(())
+        if not self.key.are_wide(fields):
+            spec = ScanSpec(self.table, ranges, wanted, limit, reverse)
+            return (self._record(row, {}) for row in self._rows(spec, after))
+        rows = self._rows(ScanSpec(self.table, ranges, wanted, None, reverse), after)
+        records = (self._record(row, {}) for row in rows)
+        return islice((record for record in records if self.key.meets(record.values, fields)), limit)
+
+    def latest(self, /, **fields: Any) -> Record | None:
+        """Return the newest row with these values of the leading fields, by the time behind them in the key.
+
+        It takes one row of each range: no fields at all is a question too, where a time comes first. Raises `NoRange`
+        where no time stands behind the values; `FieldError`, `UnknownField`.
+        """
+        ranges, backwards = self.key.latest(**fields)
+        best: tuple[bytes, int, Row] | None = None
+        for keys, row in self._heads(ranges, backwards=backwards):
+            # All ranges are prefixes of one kind: what is behind them begins with the time. Where it is the same (one
+            # row below two random salts) the newer cells decide.
+            place = row.key[len(keys.start) :]
+            if best is None or place == best[0]:
+                is_newer = best is None or newest(row) > best[1]
+            else:
+                is_newer = (place > best[0]) == backwards
+            if is_newer:
+                best = (place, newest(row), row)
+        return None if best is None else self._record(best[2], {})
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def _families(self) -> dict[str, FamilySchema]:
+        return {family.name: family for family in self.store.describe(self.table).schema.families}
+
+    def _write(self, batch: Sequence[tuple[Mapping[str, Any], Put]]) -> None:
+        if not batch:
+            return
+        errors = self.store.write(self.table, [put for _, put in batch])
+        outcomes = [RecordOutcome(values, error) for (values, _), error in zip(batch, errors, strict=True)]
+        if failures := [outcome for outcome in outcomes if outcome.error is not None]:
+            raise not_stored(self.name, failures)
+
+    def _candidates(self, fields: Mapping[str, Any]) -> list[Row]:
+        rows = self.store.read(self.table, self.key.candidates(**fields))
+        return [row for row in rows if row is not None]
+
+    def _ranges(self, fields: Mapping[str, Any], *, full_scan: bool) -> list[KeyRange]:
+        is_open = all(_is_open(condition) for condition in fields.values())
+        if is_open and not full_scan:
+            asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
+            raise FullScanNeeded(
+                f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
+                "or say full_scan=True"
+            )
+        return self.key.ranges(**fields) if fields else [KeyRange()]
+
+    def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
+        unsalted, ranges = self.key.unsalted, spec.ranges
+        if len(ranges) == 1 or any(len(keys.start) < self._salt_width for keys in ranges):
+            return in_storage_order(self.store, spec, after)
+        if after is not None:
+            ranges = [behind(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
+        return in_key_order(self.store, replace(spec, ranges=ranges), unsalted, None, None)
+
+    def _heads(self, ranges: Sequence[KeyRange], *, backwards: bool) -> Iterator[tuple[KeyRange, Row]]:
+        """Yield the first row of each range (the last, *backwards*), and its range."""
+        last = (list(self.store.scan(self.table, [keys], limit=1, reverse=True)) for keys in ranges)
+        found: Iterable[list[Row]] = last if backwards else self.store.first_rows(self.table, ranges, 1)
+        for keys, rows in zip(ranges, found, strict=True):
+            yield from ((keys, row) for row in rows)
+
+    def _record(self, row: Row, asked: Mapping[str, Any]) -> Record:
+        values = dict(asked) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
+        return record_of(row, values)
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, RowKey):
+        raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
+    if taken := _OPTIONS_OF_SCAN.intersection(key.names):
+        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of Table.scan; give it another name")
+
+
+def _families(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
+    if isinstance(families, str | FamilySchema):
+        raise InvalidArgument(f"families={families!r} must be a list, as in ['d']")
+    return tuple(FamilySchema(family) if isinstance(family, str) else family for family in families)
+
+
+def _is_open(condition: Any) -> bool:
+    """Whether every value meets *condition*."""
+    if isinstance(condition, StartingWith):
+        return not condition.prefix
+    return isinstance(condition, Between) and condition.since is None and condition.until is None

@@ -1,0 +1,132 @@
+"""Records: rows of any table as they are read, and cells as they are to be written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, StoreError, UnknownColumn, WriteFailed
+from webtable.repository.codec import milliseconds, moment_of
+from webtable.rowkey.conditions import shown
+from webtable.store import MAX_CELL, NewCell, Row
+
+if TYPE_CHECKING:
+    from webtable.schema import FamilySchema
+
+_CELL_OVERHEAD = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of a table: the newest value of each of its columns, which are named `family:qualifier`.
+
+    `values` are the fields of its `key`, as `RowKey.decode` gives them. A `HashedKey` leads back to nothing: they are
+    what a `get` has asked for, and empty in a scan. `timestamp` is that of the newest cell, in UTC. A qualifier that is
+    no UTF-8 has surrogates in the place of its bytes (`surrogateescape`), and is found by that name too.
+    """
+
+    values: dict[str, Any]
+    cells: dict[str, bytes]
+    key: bytes
+    timestamp: datetime
+
+
+class RecordOutcome(NamedTuple):
+    """What became of a row that was put: the values of its key, and the error where it is not stored."""
+
+    values: Mapping[str, Any]
+    error: StoreError | None
+
+
+def not_stored(table: str, failures: Sequence[RecordOutcome]) -> WriteFailed:
+    """Return the error that names rows which were not stored in *table*."""
+    reasons = "; ".join(f"{named(failure.values)}: {failure.error}" for failure in failures[:3])
+    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+    count = f"{len(failures):,} row{'s'[: len(failures) > 1]}"
+    return WriteFailed(f"{table}: {count} not stored: {reasons}{more}", failures)
+
+
+def named(fields: Mapping[str, Any]) -> str:
+    """Return *fields* for a message."""
+    return ", ".join(f"{name}={shown(value)}" for name, value in fields.items())
+
+
+def record_of(row: Row, values: dict[str, Any]) -> Record:
+    """Return *row* as a record with these *values*."""
+    cells = {column.decode(errors="surrogateescape"): versions[0].value for column, versions in row.cells.items()}
+    return Record(values, cells, row.key, moment_of(newest(row)))
+
+
+def newest(row: Row) -> int:
+    """Return the timestamp of the newest cell of *row*."""
+    return max(versions[0].timestamp for versions in row.cells.values())
+
+
+def now() -> int:
+    """Return this moment in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def timestamp_of(moment: datetime) -> int:
+    """Return *moment* as epoch milliseconds; raises `InvalidArgument` without a timezone, and before 1970."""
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise InvalidArgument(f"timestamp={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
+    timestamp = milliseconds(moment)
+    if timestamp < 0:
+        raise InvalidArgument(f"timestamp={moment} must be from 1970 on")
+    return timestamp
+
+
+def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema]) -> list[bytes]:
+    """Return *columns* as they are stored; `family:` is all columns of a family.
+
+    Raises `InvalidArgument` for what is no such name, `UnknownColumn` for a family that the table does not have.
+    """
+    if isinstance(columns, str):
+        raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
+    return [_stored(column, families)[0] for column in columns]
+
+
+def new_cells(
+    row: bytes, cells: Mapping[str, bytes], timestamp: int, families: Mapping[str, FamilySchema]
+) -> list[NewCell]:
+    """Return *cells* as they are to be written to *row*.
+
+    Raises `InvalidArgument` for no cells, a name that is not `family:qualifier` and a value that is not bytes;
+    `UnknownColumn` for a family that the table does not have, `CellTooLarge`, and `ExpiredCapture` for a *timestamp*
+    at which the family keeps nothing any more.
+    """
+    if not isinstance(cells, Mapping) or not cells:
+        raise InvalidArgument(f"cells={cells!r} must be one or more values by their columns, as in {{'d:value': b'1'}}")
+    made = []
+    for name, value in cells.items():
+        column, family = _stored(name, families)
+        if column.endswith(b":") and column.count(b":") == 1:
+            raise InvalidArgument(f"column={name!r} must have a qualifier behind its family, as in '{name}value'")
+        if not isinstance(value, bytes):
+            raise InvalidArgument(f"cells[{name!r}] is {type(value).__name__}; it must be bytes")
+        size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
+        if size > MAX_CELL:
+            raise CellTooLarge(f"cells[{name!r}] makes a cell of {size:,} bytes; at most {MAX_CELL:,} are stored")
+        if family.ttl is not None and timestamp < now() - family.ttl * 1000:
+            raise ExpiredCapture(
+                f"timestamp={moment_of(timestamp)}: family {family.name!r} keeps its cells for {family.ttl:,} seconds"
+            )
+        made.append(NewCell(column, timestamp, value))
+    return made
+
+
+def _stored(column: str, families: Mapping[str, FamilySchema]) -> tuple[bytes, FamilySchema]:
+    name, colon, _ = column.partition(":") if isinstance(column, str) else ("", "", "")
+    if not name or not colon:
+        raise InvalidArgument(f"column={column!r} must be named 'family:qualifier'")
+    family = families.get(name)
+    if family is None:
+        raise UnknownColumn(f"column={column!r}: there is no family {name!r}; the table has {', '.join(families)}")
+    try:
+        return column.encode(errors="surrogateescape"), family
+    except UnicodeEncodeError as exc:
+        raise InvalidArgument(f"column={column!r} has half of a surrogate pair") from exc
