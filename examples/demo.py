@@ -35,6 +35,7 @@ def demo(folder: Path) -> None:
     run("webtable", "get", "https://example.com/", folder=folder)
     run("webtable", "history", "https://example.com/", folder=folder)
     run("webtable", "keys", "encode", "https://www.example.com/", "http://example.com:8080/?id=7", folder=folder)
+    run("webtable", "keys", "advise", "--compare", "host,url,hash", "--plot", "advise.html", folder=folder)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """The function that encodes a composite key, written out for its fields: as fast as one would write it by hand.
 
-A loop over the fields takes three times as long. The function is put together as text and compiled once a key, as
+A loop over the parts takes two to five times as long. The function is put together as text and compiled once a key, as
 `dataclasses` and `namedtuple` do it; the text holds names that were checked and numbers, never a value. Names of its
 own begin with `_`, as no field's name does.
 """
