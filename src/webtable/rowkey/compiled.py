@@ -42,7 +42,7 @@ def compiled(parts: Sequence[Part], most: int, complain: Callable[[dict[str, Any
         "    if _unknown:",
         f"        _complain({{{values}}}, _unknown)",
         "    try:",
-        f"        _key = {' + '.join(pieces)}",
+        f"        {'return' if fits and then is None else '_key ='} {' + '.join(pieces)}",
         "    except _Exception:",
         f"        _complain({{{values}}}, _unknown)",
         "        raise",
@@ -85,4 +85,4 @@ def _expression(run: Sequence[Part], scope: dict[str, Any]) -> str:
     (part,) = run
     if isinstance(part, Constant):
         return repr(part.value)
-    return f"{constant(part.encode)}({', '.join(part.takes)})"
+    return f"{constant(part.encoder())}({', '.join(part.takes)})"

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from webtable.errors import FieldError, InvalidArgument
 from webtable.rowkey.conditions import Condition, shown
-from webtable.rowkey.digests import Algorithm, Digest, digest_of, hash_input
+from webtable.rowkey.digests import Algorithm, Digest, digest_of, hash_input, number_of
 from webtable.rowkey.field import Field, Part, check_name, is_count
 from webtable.rowkey.numbers import Case, check_case
 
@@ -51,7 +51,8 @@ class Hash(Part):
     first: int | None = None
     last: int | None = None
     through: Callable[..., Any] | None = None
-    _inputs: tuple[Callable[[Any], bytes], ...] = field(default=(), repr=False, compare=False)
+    _fields: Mapping[str, Field] = field(default_factory=dict, repr=False, compare=False)
+    _inputs: tuple[Callable[[Any], bytes], ...] = field(init=False, repr=False, compare=False)
     takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _width: int = field(init=False, repr=False, compare=False)
     digest: Callable[..., bytes] = field(init=False, repr=False, compare=False)
@@ -83,7 +84,7 @@ class Hash(Part):
         set_(self, "of", self.of if isinstance(self.of, str) else takes)
         set_(self, "takes", takes)
         set_(self, "_width", self.first or self.last or whole)
-        set_(self, "_inputs", self._inputs or tuple(_input_of(name, {}, self.through) for name in takes))
+        set_(self, "_inputs", tuple(_input_of(name, self._fields, self.through) for name in takes))
         set_(self, "_hash", digest)
         set_(self, "digest", self._digesting(digest))
         set_(self, "_shown", self._showing(slice(-self.last, None) if self.last else slice(self.first)))
@@ -100,12 +101,26 @@ class Hash(Part):
 
     def bound(self, fields: Mapping[str, Field]) -> Hash:
         """Return the hash as it is taken of these *fields*."""
-        inputs = tuple(_input_of(name, fields, self.through) for name in self.takes)
-        return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, inputs)
+        return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, fields)
 
     def encode(self, *values: Any) -> bytes:
         """Return the digits or bytes for the values of `of`."""
         return self._shown(self.digest(*values))
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return the same in one step, for one value."""
+        material = self.material_encoder()
+        if material is None:
+            return self.encode
+        digest, shown = self._hash, self._shown
+        return lambda value: shown(digest(material(value)))
+
+    def material_encoder(self) -> Callable[[Any], bytes] | None:
+        """Return what makes of the value that the hash is taken of its bytes; None where it is of several."""
+        if self.through is not None or len(self.takes) > 1:
+            return None
+        (name,) = self.takes
+        return self._fields[name].hash_encoder() if name in self._fields else self._inputs[0]
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
         """Return the hash of the values, or all that there are where they are not given and few."""
@@ -241,6 +256,14 @@ class HashSalt(Spread):
     def encode(self, *values: Any) -> bytes:
         """Return the salt for the values of `of`."""
         return self.salts[int.from_bytes(self._hash.digest(*values)) % len(self.salts)]
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return the same in one step, for one value."""
+        material = self._hash.material_encoder()
+        if material is None:
+            return self.encode
+        number, salts, count = number_of(self.algorithm), self.salts, len(self.salts)
+        return lambda value: salts[number(material(value)) % count]
 
     def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes]:
         """Return the salt of the values, or all of them where they are not given."""

@@ -58,6 +58,14 @@ def digest_of(algorithm: Algorithm) -> tuple[Digest, int]:
     return _DIGESTS[algorithm]
 
 
+def number_of(algorithm: Algorithm) -> Callable[[bytes], int]:
+    """Return the hash function of that name, as one that returns the whole digest as a number."""
+    if algorithm == "crc32":
+        return zlib.crc32
+    digest, _ = digest_of(algorithm)
+    return lambda data: int.from_bytes(digest(data))
+
+
 def hash_input(name: str, value: Any) -> bytes:
     """Return what a hash of *value* is taken of: text as UTF-8, bytes as they are, whole numbers in decimal."""
     try:

@@ -14,6 +14,8 @@ from webtable.rowkey.text import Text
 from webtable.rowkey.urls import canonical_host, is_ip_address
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable.rowkey.conditions import Condition
 
 
@@ -65,8 +67,18 @@ class ReversedDomain(Text):
         except InvalidURL as exc:
             self.refuse(value, f"a host name ({exc})")
 
+    def encoder(self) -> Callable[..., bytes]:
+        """Return a function that remembers the hosts that it has seen."""
+        end = self.terminator
+        return _reversed if end is None else lambda value: escaped(_reversed(value), end) + end
+
+    def hash_encoder(self) -> Callable[[Any], bytes]:
+        """Return a function that remembers the hosts that it has seen."""
+        return _canonical
+
     def _raw(self, value: Any) -> bytes:
-        return reversed_host(self.hash_input(value).decode()).encode()
+        self.hash_input(value)
+        return _reversed(value)
 
     def _value(self, raw: bytes) -> Any:
         host = host_of(raw.decode("ascii"))
@@ -78,6 +90,11 @@ class ReversedDomain(Text):
 @functools.lru_cache(maxsize=65_536)
 def _canonical(host: str) -> bytes:
     return canonical_host(host).encode()
+
+
+@functools.lru_cache(maxsize=65_536)
+def _reversed(host: str) -> bytes:
+    return reversed_host(canonical_host(host)).encode()
 
 
 def reversed_host(host: str) -> str:

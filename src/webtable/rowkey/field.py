@@ -14,7 +14,7 @@ from webtable.rowkey.conditions import Between, Condition, shown
 from webtable.rowkey.ranges import KeyRange, merged, prefix_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "nothing"})()
 """Stands for the value of a field that was not given."""
@@ -62,6 +62,10 @@ class Part(abc.ABC):
             return None
         return [self.encode(*values)]
 
+    def encoder(self) -> Callable[..., bytes]:
+        """Return a function that is faster than `encode`, and fails, with any exception, for what `encode` refuses."""
+        return self.encode
+
     def packing(self) -> Packing | None:
         """Return how `struct` packs it, in one go with its neighbours; None where it cannot."""
         return None
@@ -98,6 +102,10 @@ class Field(Part):
     @abc.abstractmethod
     def hash_input(self, value: Any) -> bytes:
         """Return what a hash of the value is taken of: text as UTF-8, numbers in decimal; only what the key keeps."""
+
+    def hash_encoder(self) -> Callable[[Any], bytes]:
+        """Return a function that is faster than `hash_input`, and fails, with any exception, for what that refuses."""
+        return self.hash_input
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return the ranges of the encoded values that meet *condition*, relative to what is in front of the field.

@@ -12,6 +12,8 @@ from webtable.rowkey.field import Field, Part, check_name, is_count
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable.rowkey.conditions import Between, Condition
 
 
@@ -143,6 +145,17 @@ class Text(Bytes):
     the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
     what is no text, or has half of a surrogate pair.
     """
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return `str.encode` where that is all that there is to do."""
+        end = self.terminator
+        if self.size is not None:
+            return self.encode
+        return str.encode if end is None else lambda value: escaped(str.encode(value), end) + end
+
+    def hash_encoder(self) -> Callable[[Any], bytes]:
+        """Return `str.encode`."""
+        return str.encode if self.size is None else self.hash_input
 
     def _raw(self, value: Any) -> bytes:
         raw = utf8(self, value)
