@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey import CompositeKey, Hash, HashedKey, HashSalt, Text, Timestamp, UInt
+from webtable.rowkey import CompositeKey, Hash, HashedKey, HashSalt, Text, Timestamp, UInt, WebKey
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.measure import gini
+from webtable.rowkey.advice.measure import fair_share, gini
 from webtable.rowkey.advice.sample import arrival_sample
 from webtable.rowkey.examples import LATEST_KEY, LONG_KEY, REVERSED_KEY, SPREAD_LOG_KEY, USER_APP_KEY
 
@@ -134,10 +135,81 @@ def test_designs_that_take_other_values_are_compared_on_the_same_rows():
     assert "'app_id' is no field of the key" in lacking
 
 
-def test_a_key_without_a_salt_is_split_by_its_own_keys_and_the_advice_says_so():
-    reasons = advise(NUMBERS, {"reversed": REVERSED_KEY})["reversed"].why
+def test_a_key_without_a_salt_is_split_by_its_own_keys_and_the_advice_says_so_and_counts_it():
+    draw = random.Random(3)
+    ids = [{"id": draw.getrandbits(60)} for _ in range(5_000)]
 
-    assert any(reason.startswith("split by these keys themselves") for reason in reasons)
+    advice = advise(ids, {"packed": LONG_KEY, "salted": CompositeKey(HashSalt("id", 16), UInt("id"))})
+
+    assert any(reason.startswith("split by these keys themselves") for reason in advice["packed"].why)
+    assert advice["packed"].heat > 3 > advice["salted"].heat
+
+
+def test_digits_that_are_reversed_are_split_by_their_last_digits_whatever_the_keys_are():
+    reversed_ids = advise(NUMBERS, {"reversed": REVERSED_KEY})["reversed"]
+
+    assert reversed_ids.writes.splits[:2] == (b"062", b"125")
+    assert reversed_ids.writes.gini < 0.05
+    assert not any(reason.startswith("split by these keys") for reason in reversed_ids.why)
+
+
+def test_a_crawl_host_after_host_is_hot_for_one_host_at_a_time_and_not_for_the_order_of_its_keys():
+    # Forty pages of a host, then forty of another one: no order among the hosts, and each has the same share.
+    hosts = [f"www.site{number * 7919 % 500}.example" for number in range(500)]
+    urls = [f"https://{host}/{page}" for host in hosts for page in range(40)]
+
+    reasons = advise(urls, ["host"], window=40)["host"].why
+
+    assert reasons[0].startswith("hot: at any moment one region takes 100% of the writes")
+    assert reasons[1] == ("100% of the writes of a moment are for one host: "
+                          "Salt.url() spreads the pages of one host over all salts")
+
+
+def test_a_giant_domain_of_many_hosts_is_named_where_the_salt_is_that_of_the_domain():
+    draw = random.Random(5)
+    urls = [f"https://u{number}.{'blog.example' if draw.random() < 0.6 else f'site{number}.example'}/"
+            for number in range(5_000)]
+
+    hot = advise(urls, ["domain"])["domain"].writes.hottest
+
+    assert hot.owner == "blog.example"
+
+
+def test_the_fair_share_is_what_chance_makes_of_the_busiest_region():
+    draw = random.Random(9)
+
+    for regions, size in [(16, 1), (16, 100), (1_000, 100), (4, 1_000)]:
+        busiest = [max(Counter(draw.choices(range(regions), k=size)).values()) for _ in range(400)]
+
+        assert fair_share(regions, size) == pytest.approx(sum(busiest) / 400 / size, rel=0.06)
+
+
+def test_regions_that_are_not_there_count_as_empty():
+    same = [{"id": 7}] * 1_000
+
+    packed = advise(same, {"packed": LONG_KEY})["packed"]
+
+    assert (packed.writes.gini, packed.writes.max_over_mean) == (15 / 16, 16)
+    assert "only 1 of 16 regions: there are too few different keys" in packed.why
+
+
+def test_many_windows_share_the_columns_of_a_heat_map():
+    writes = advise(crawl(2_000), ["url"], window=1)["url"].writes
+
+    assert len(writes.heat[0]) == 192
+    assert sum(map(sum, writes.heat)) == 2_000
+    assert (writes.hottest_at_once, writes.fair) == (1, 1)
+
+
+def test_a_window_of_too_few_sampled_keys_is_refused():
+    with pytest.raises(InvalidArgument, match="window=160 must be at least 800: one of 8 keys is looked at"):
+        advise(({"id": number} for number in range(10_000)), {"packed": LONG_KEY}, window=160, most=2_000)
+
+
+def test_values_that_no_key_takes_are_no_questions():
+    rows = [{"id": number, "text": "x"} for number in range(200)]
+
+    assert [cost.question for cost in advise(rows, {"packed": LONG_KEY}).best.questions] == ["point", "id between"]
 
 
 def test_fewer_salts_than_regions_are_told():
@@ -214,7 +286,7 @@ def test_only_the_questions_that_are_asked_count_for_the_score():
 
     everything, pages = advise(urls, ["hash"]), advise(urls, ["hash"], questions=["point"])
 
-    assert everything.best.reading > 10
+    assert everything.best.reading > 5
     assert pages.best.reading == 1
 
 
@@ -233,7 +305,7 @@ def test_advice_is_the_same_each_time_and_comes_as_json():
 def test_advice_reads_as_a_ranking_with_reasons():
     text = str(advise(crawl(1_000), ["host", "hash"]))
 
-    assert text.splitlines()[0] == "1,000 keys, 16 regions, 100 keys at a moment"
+    assert text.splitlines()[0] == "1,000 keys, 16 regions on 4 servers, 100 at a moment"
     assert text.splitlines()[1].startswith("1. host (score ")
     assert "cannot answer host" in text
 
@@ -251,6 +323,13 @@ def test_advice_reads_as_a_ranking_with_reasons():
         ({"regions": 0}, "regions=0"),
         ({"servers": 0}, "servers=0"),
         ({"window": -1}, "window=-1"),
+        ({"window": 0}, "window=0"),
+        ({"regions": True}, "regions=True"),
+        ({"regions": 10_001}, "at most 10,000"),
+        ({"keys": [{}], "designs": {"packed": LONG_KEY}}, "must have values of id"),
+        ({"keys": [{"id": 1}], "designs": {"web": WebKey()}}, "of a WebKey its `parts`"),
+        ({"keys": [{"id": 1}], "designs": {"packed": 1}}, "must be a declared key"),
+        ({"designs": [WebKey()]}, "must be named, or be a Design"),
         ({"value_bytes": -1}, "value_bytes=-1"),
         ({"most": 1}, "most=1"),
         ({"questions": ["newest"]}, "questions='newest' must be one of point, host"),

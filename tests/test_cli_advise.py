@@ -233,7 +233,7 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
 
     expected = advise(URLS, [name for name in WEB_DESIGNS if name != "random"])
     kinds = [line[0] for line in result.lines]
-    assert kinds == sorted(kinds, key=["design", "question", "why"].index)
+    assert kinds == sorted(kinds, key=["measured", "design", "question", "why"].index)
     assert sorted(result.names) == sorted(WEB_DESIGNS)
     for design in expected.designs:
         (line,) = [line for line in result.lines if line[0] == "design" and line[2] == design.name]

@@ -15,7 +15,7 @@ from webtable.cli.output import console, new_table, on_terminal, write_bytes, wr
 from webtable.cli.session import session
 from webtable.cli.text import examples, harmless, harmless_json, plural
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice import HOT, WEB_DESIGNS
+from webtable.rowkey.advice import WEB_DESIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,7 +88,8 @@ def advise(
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
-    Of more than 65,536 URLs a sample is measured, and how far its shares may be off is told.
+    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is told. In a pipe the first line
+    tells it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
     """
     from webtable.rowkey import advice
 
@@ -163,7 +164,9 @@ def _write(found: Advice, format: AdviceFormat) -> None:  # noqa: A002
 
 
 def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
-    """Yield a line for each design, the best first, then for each question and each reason."""
+    """Yield what was measured, a line for each design, the best first, then for each question and each reason."""
+    yield ("measured", found.measured, found.keys, _number(found.margin), found.regions, found.servers, found.window,
+           found.measure)
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
         numbers = (design.score, design.heat, design.reading, writes.hottest_at_once, writes.fair,
@@ -197,9 +200,7 @@ def _write_table(found: Advice) -> None:
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
-    measured = f" ({found.measured:,} measured, shares ±{found.margin:.1%})" if found.margin else ""
-    table = new_table(f"{plural(found.keys, 'key')}{measured}, {plural(found.regions, 'region')} on "
-                      f"{plural(found.servers, 'server')}, {found.window:,} at a moment")
+    table = new_table(found.measure)
     table.add_column("")
     table.add_column("design")
     for heading in ("score", "hottest\nregion", "by\nchance", "hottest\nserver", "Gini", "max/\nmean", "key\nbytes",
@@ -207,7 +208,7 @@ def _ranking(found: Advice) -> Table:
         table.add_column(heading, justify="right")
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
-        hot = "red" if design.heat >= HOT else "green"
+        hot = "red" if writes.is_hot else "green"
         table.add_row(
             str(place), Text(harmless(design.name), style="bold"), f"{design.score:.1f}",
             Text(f"{writes.hottest_at_once:.0%}", style=hot), f"{writes.fair:.0%}", f"{writes.hottest_server:.0%}",

@@ -76,6 +76,10 @@ class ReversedDomain(Text):
         """Return a function that remembers the hosts that it has seen."""
         return _canonical
 
+    def kept(self, value: Any) -> str:
+        """Return the canonical host."""
+        return self.hash_input(value).decode()
+
     def _raw(self, value: Any) -> bytes:
         self.hash_input(value)
         return _reversed(value)

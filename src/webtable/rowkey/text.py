@@ -153,6 +153,11 @@ class Text(Bytes):
             return self.encode
         return str.encode if end is None else lambda value: escaped(str.encode(value), end) + end
 
+    def kept(self, value: Any) -> Any:
+        """Return the text as it is: a key keeps all of it."""
+        self._raw(value)
+        return value
+
     def hash_encoder(self) -> Callable[[Any], bytes]:
         """Return `str.encode`."""
         return str.encode if self.size is None else self.hash_input

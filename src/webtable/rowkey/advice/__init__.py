@@ -2,12 +2,11 @@
 
 from webtable.rowkey.advice.advise import Advice, advise
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
-from webtable.rowkey.advice.judge import HOT, Judgement
+from webtable.rowkey.advice.judge import Judgement
 from webtable.rowkey.advice.measure import QuestionCost
 from webtable.rowkey.advice.picture import heat_map, scale_of
 
 __all__ = [
-    "HOT",
     "WEB_DESIGNS",
     "Advice",
     "Design",

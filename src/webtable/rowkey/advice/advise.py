@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -13,10 +13,8 @@ from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_d
 from webtable.rowkey.advice.judge import Judgement, Table, judged
 from webtable.rowkey.advice.measure import Cell
 from webtable.rowkey.advice.sample import arrival_sample
+from webtable.rowkey.key import RowKey
 from webtable.rowkey.shown import key_text
-
-if TYPE_CHECKING:
-    from webtable.rowkey.key import RowKey
 
 WINDOWS = 64
 """Into how many windows the writes are cut, unless the caller says how many keys one has."""
@@ -31,9 +29,11 @@ MOST_MEASURED = 65_536
 class Advice(msgspec.Struct, frozen=True):
     """Designs for a row key, the best first, as measured on `keys` keys.
 
-    `measured` of them were looked at, evenly through time; where that is not all of them, every share is right to
-    within `margin`, 95 times of 100. `window` is how many keys are written "at a moment". `skipped` keys could not be
-    encoded; `first_skipped` says why the first could not.
+    `measured` of them were looked at, evenly through time; where that is not all of them, every share in the end is
+    right to within `margin`, 95 times of 100. `window` is how many keys are written "at a moment", of which the sample
+    has fewer: of fewer keys chance alone makes a larger share, so shares at a moment say something beside their fair
+    shares only, which are those of as many keys. `skipped` keys could not be encoded; `first_skipped` says why the
+    first could not.
     """
 
     designs: tuple[Judgement, ...]
@@ -52,6 +52,15 @@ class Advice(msgspec.Struct, frozen=True):
     def best(self) -> Judgement:
         """The design with the lowest score."""
         return self.designs[0]
+
+    @property
+    def measure(self) -> str:
+        """What was measured, as a line."""
+        sampled = "" if not self.margin else (
+            f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
+        regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
+        return (f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
+                f"{self.window:,} at a moment")
 
     def __getitem__(self, name: str) -> Judgement:
         for design in self.designs:
@@ -75,7 +84,7 @@ class Advice(msgspec.Struct, frozen=True):
         return fragment(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.keys:,} keys, {self.regions} regions, {self.window:,} keys at a moment"]
+        lines = [self.measure]
         for place, design in enumerate(self.designs, 1):
             lines += [f"{place}. {design.name} (score {design.score:.1f})", *(f"   {reason}" for reason in design.why)]
         return "\n".join(lines)
@@ -111,9 +120,10 @@ def advise(
         raise InvalidArgument(f"questions={wrong[0]!r} must be one of {', '.join(known)}")
     if questions is not None and not questions:
         raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
-    for name, value, least in [("regions", regions, 1), ("servers", servers, 1), ("window", window or 1, 1),
+    for name, value, least in [("regions", regions, 1), ("servers", servers, 1),
+                               ("window", 1 if window is None else window, 1),
                                ("value_bytes", value_bytes, 0), ("most", most, 2)]:
-        if not isinstance(value, int) or not least <= value <= MOST:
+        if type(value) is not int or not least <= value <= MOST:
             raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
     if regions > MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
@@ -122,7 +132,14 @@ def advise(
     if not sample.items:
         reason = f": {refused.first}" if refused.count else ""
         raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-    at_once = max(1, window // sample.stride) if window else max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
+    if window is None:
+        at_once = max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
+    else:
+        at_once = window // sample.stride
+        if not sample.is_whole and at_once < LEAST_WINDOW:
+            least = LEAST_WINDOW * sample.stride
+            raise InvalidArgument(f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
+                                  f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment")
     table = Table(regions, servers, at_once, Cell(column, value_bytes))
     items = sample.items
     try:
@@ -171,11 +188,20 @@ def _designs(given: Sequence[str | Design] | Mapping[str, RowKey], first: Sequen
     if isinstance(given, Mapping):
         if first and not isinstance(first[0], Mapping):
             raise InvalidArgument(f"keys={first[0]!r} … must be mappings of values, for keys that are declared")
-        found = [key_design(name, key, item) for name, key in given.items() for item in first]
+        for name, key in given.items():
+            if not isinstance(key, RowKey):
+                raise InvalidArgument(f"designs[{name!r}]={key!r} must be a declared key (of a WebKey its `parts`)")
+        names = {name for key in given.values() for name in key.names}
+        item = {name: value for name, value in first[0].items() if name in names} if first else {}
+        if first and not item:
+            raise InvalidArgument(f"keys={first[0]!r} … must have values of {', '.join(sorted(names))}")
+        found = [key_design(name, key, item) for name, key in given.items() if item]
     elif isinstance(given, str):
         raise InvalidArgument(f"designs={given!r} must be a list of names, or keys by name")
     else:
         found = [web_design(design) if isinstance(design, str) else design for design in given]
+        if wrong := [design for design in found if not isinstance(design, Design)]:
+            raise InvalidArgument(f"designs={wrong[0]!r} must be named, or be a Design; declared keys come by a name")
     if (given and not found) and not first:
         raise InvalidArgument("keys must have a key to measure designs on; there is none")
     if not found or len({design.name for design in found}) != len(found):

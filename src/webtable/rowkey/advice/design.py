@@ -13,11 +13,13 @@ from webtable.rowkey.conditions import below, between, starting_with
 from webtable.rowkey.derived import Hash, RandomSalt, Spread
 from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.key import HashedKey, RowKey
+from webtable.rowkey.numbers import Digits
 from webtable.rowkey.ranges import KeyRange
 from webtable.rowkey.salt import Salt, registered_domain
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
 from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
+from webtable.rowkey.wrapped import Reversed
 
 Question = Callable[[Any], list[KeyRange]]
 
@@ -33,14 +35,15 @@ class Design:
 
     `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what will be asked of the table,
     each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. `owner` tells what a
-    hot region is to be named by. `splits` are the split points for a number of regions and a sample of keys,
-    `remedy` is what helps where one owner makes a region hot, and `note` what else should be known.
+    hot region is to be named by, one of the `owners` ("host"). `splits` are the split points for a number of regions
+    and a sample of keys, `remedy` is what helps where one owner makes a region hot, `note` what else should be known.
     """
 
     name: str
     declaration: str
     encode: Callable[[Any], bytes]
     questions: Mapping[str, Question]
+    owners: str
     owner: Callable[[Any], str]
     splits: Splits
     remedy: str
@@ -79,7 +82,8 @@ def web_design(name: str, *, digits: int = 2) -> Design:
             "directory": directory,
             "latest": lambda url: key.ranges(**values(url)),
         },
-        _host_of,
+        "domain" if name == "domain" else "host",
+        (lambda url: registered_domain(_host_of(url))) if name == "domain" else _host_of,
         _natural_splits(key),
         remedy,
         note,
@@ -106,7 +110,7 @@ def _web_choice(name: str, digits: int) -> _WebChoice:
         "host": (Salt.host(digits), "Salt.url() spreads the pages of one host over all salts", ""),
         "domain": (
             Salt.domain(digits),
-            "Salt.host() parts the hosts of a domain, Salt.url() the pages of one host as well",
+            "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
             "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
         ),
         "url": (Salt.url(digits), "more digits make more salts", ""),
@@ -144,9 +148,10 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
         key.declaration,
         lambda values: key.encode(**known(values)),
         questions,
+        owner,
         lambda values: f"{owner}={values[owner]!r}",
         _natural_splits(key),
-        f"a salt or a hash of more than {owner} spreads them",
+        f"a salt or a hash of {'more than ' if len(item) > 1 else ''}{owner} spreads them",
         gets=frozenset({"point"}),
     )
 
@@ -189,6 +194,9 @@ def _natural_splits(key: RowKey) -> Splits:
     if isinstance(first, Hash):
         last = ("f" if first.case == "lower" else "F") * min(first.width, 8)
         return Splits(lambda regions, _: hex_split_points("0" * len(last), last, min(regions, 16 ** len(last))))
+    if isinstance(first, Reversed) and isinstance(first.field, Digits):
+        # The last digit comes first, and of ids that count up all last digits are equally often.
+        return Splits(lambda regions, _: [b"%03d" % (at * 1000 // regions) for at in range(1, min(regions, 1000))])
     if isinstance(first, Spread):
         salts = first.salts
         return Splits(lambda regions, _: _salt_splits(salts, regions))

@@ -63,7 +63,7 @@ def _measured(advice: Advice) -> str:
     facts = [("keys", f"{advice.keys:,}")]
     if advice.margin:
         facts += [("measured, evenly through time", f"{advice.measured:,}"),
-                  ("shares are right to within", f"±{advice.margin:.1%}")]
+                  ("shares in the end, to within", f"±{advice.margin:.1%}")]
     facts += [("regions", f"{advice.regions:,}"), ("servers", f"{advice.servers:,}"),
               ("a moment", f"{advice.window:,} keys"),
               ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes")]
@@ -104,10 +104,8 @@ def _left(heading: str) -> str:
 
 def _share_bar(design: Judgement) -> str:
     """Return the share of the hottest region, with a bar from 0 to 100 % and a mark at what chance would make it."""
-    from webtable.rowkey.advice.judge import HOT
-
     share, fair = design.writes.hottest_at_once, design.writes.fair
-    over = design.heat >= HOT
+    over = design.writes.is_hot
     number = f'<span class="hot">{share_text(share)}</span>' if over else share_text(share)
     return (f'{number}<span class="bar{" over" if over else ""}" title="by chance: {share_text(fair)}">'
             f'<i style="width:{share:.1%}"></i><b style="left:{fair:.1%}"></b></span>')

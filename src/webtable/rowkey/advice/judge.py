@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from webtable.rowkey.advice.measure import (
+    HOT,
     Cell,
     Lengths,
     QuestionCost,
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
     from webtable.rowkey.advice.design import Design
 
-HOT = 1.5
-"""From how many times its fair share a region counts as hot."""
-UNANSWERED = 20.0
-"""What a question counts that has no ranges: as much as one with half a million."""
+UNANSWERED = 12.0
+"""What a question counts that has no ranges: as much as one with two thousand."""
+UNSPLIT = 0.25
+"""How much of the heat of a key that is split by the keys themselves is that of a table of one region."""
 
 
 class Table(NamedTuple):
@@ -42,8 +43,9 @@ class Judgement(msgspec.Struct, frozen=True):
     """A design, measured. Lower scores are better.
 
     `score` is `heat` times `reading`. `heat` says how many times over its fair share the hottest region is at any
-    moment, 1 at least. `reading` is the mean over the questions of 1 + log2(ranges): a question of one range counts 1,
-    each doubling of the ranges 1 more, and one that cannot be answered 20.
+    moment, 1 at least; a quarter of it is that of a table of one region, where only the keys themselves say how to
+    split it, which a new table cannot know. `reading` is the mean over the questions of 1 + log2(ranges): a question of
+    one range counts 1, each doubling of the ranges 1 more, and one that cannot be answered 12.
     """
 
     name: str
@@ -64,9 +66,10 @@ def judged(design: Design, items: Sequence[Any], table: Table, asked: Sequence[s
     lengths = measure_lengths(keys, table.cell)
     costs = measure_questions(design, items)
     counted = [cost for cost in costs if asked is None or cost.question in asked]
-    heat = max(1.0, writes.hottest_at_once / writes.fair)
+    hindsight = max(1.0, writes.hottest_at_once / writes.fair)
+    heat = (1 - UNSPLIT) * hindsight + UNSPLIT / writes.fair if design.splits.by_sample else hindsight
     reading = sum(_weight(cost) for cost in counted) / len(counted)
-    why = [*_of_writes(writes, heat, table.regions, design), *_of_questions(costs), *filter(None, [design.note])]
+    why = [*_of_writes(writes, table.regions, design), *_of_questions(costs), *filter(None, [design.note])]
     why.append(_of_lengths(lengths, table.cell))
     return Judgement(design.name, design.declaration, heat * reading, heat, reading, tuple(why), writes, lengths, costs)
 
@@ -75,26 +78,30 @@ def _weight(cost: QuestionCost) -> float:
     return UNANSWERED if cost.ranges is None else min(UNANSWERED, 1 + math.log2(max(1.0, cost.ranges)))
 
 
-def _of_writes(writes: Writes, heat: float, regions: int, design: Design) -> list[str]:
-    share = f"{writes.hottest_at_once:.0%}"
-    if heat < HOT:
-        reasons = [f"writes are spread: at any moment the hottest region takes {share} of them, where chance alone "
-                   f"would make it {writes.fair:.0%}"]
+def _of_writes(writes: Writes, regions: int, design: Design) -> list[str]:
+    share, chance = f"{writes.hottest_at_once:.0%}", f"where chance alone would make it {writes.fair:.0%}"
+    count, hot = len(writes.heat), writes.hottest
+    is_one_owners = hot.share > HOT * writes.fair_in_the_end and hot.owner_share > 0.5 and count > 1
+    reasons = []
+    if not writes.is_hot:
+        reasons.append(f"writes are spread: at any moment the hottest region takes {share} of them, {chance}")
     else:
-        reasons = [f"hot: at any moment one region takes {share} of the writes, where chance alone would make it "
-                   f"{writes.fair:.0%}"]
-        if writes.hottest_at_once > max(0.5, 3 * writes.hottest.share):
-            reasons.append("it looks even in the end, but the hot region only moves: keys come in the order in which "
-                           "they sort, and a salt or a hash in front of them would part them")
-    count = len(writes.heat)
-    if design.splits.by_sample:
-        reasons.append("split by these keys themselves, with hindsight: without it a new table is one region")
-    elif count < regions:
-        reasons.append(f"only {count} of {regions} regions can be split off before there is data")
-    hot = writes.hottest
-    if hot.share > 2 / regions and hot.owner_share > 0.5 and count > 1:
+        reasons.append(f"hot: at any moment one region takes {share} of the writes, {chance}")
+        if writes.ascending > 0.9:
+            reasons.append("the keys come in the order in which they sort, so the hot region only moves, even if all "
+                           "are even in the end: a salt or a hash in front would part them")
+        elif not is_one_owners and writes.owner_at_once > writes.hottest_at_once / 2:
+            reasons.append(f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: "
+                           f"{design.remedy}")
+    if is_one_owners:
         reasons.append(f"the region from {key_text(hot.start) or 'the beginning'} takes {hot.share:.0%} of all writes, "
                        f"{hot.owner_share:.0%} of them for {hot.owner}: {design.remedy}")
+    if design.splits.by_sample:
+        reasons.append("split by these keys themselves, with hindsight: without it a new table is one region")
+        if count < regions:
+            reasons.append(f"only {count} of {regions} regions: there are too few different keys")
+    elif count < regions:
+        reasons.append(f"only {count} of {regions} regions can be split off before there is data")
     return reasons
 
 

@@ -20,6 +20,10 @@ RANGES_A_CALL = 1_000
 """How many ranges the Thrift2 gateway is asked for in one call (`webtable.store.hbase`)."""
 CALLS_A_SCANNER = 3
 """A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
+HOT = 1.5
+"""From how many times its fair share a region counts as hot."""
+MOST_COLUMNS = 192
+"""The most columns of a heat map: a picture has no room for more, and memory not for a million."""
 _ASKED = 24
 _SIZE_OF_A_CELL = 20
 """Bytes of a cell besides row, family, qualifier and value: lengths, timestamp and type (reference guide, KeyValue)."""
@@ -52,9 +56,13 @@ class Hot(msgspec.Struct, frozen=True):
 class Writes(msgspec.Struct, frozen=True):
     """Where the writes go. All shares are from 0 to 1.
 
-    `heat[region][window]` counts them in the order of arrival. `hottest_at_once` is the share of the hottest region in
-    a window, on average over the windows, `hottest_server` that of the hottest server; `hottest` is the share of the
-    hottest region in the end. `fair` is what `hottest_at_once` would be, were every key put into a region at random.
+    `heat[region][column]` counts them in the order of arrival; a column is a window, or several where there are more
+    than 192. `hottest_at_once` is the share of the hottest region in a window, on average over all writes,
+    `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be, were every key put
+    into a region at random. `hottest` is the hottest region in the end, where `fair_in_the_end` is its fair share.
+    `owner_at_once` is the share of a window's writes that are for one owner, on average; `ascending` is the share of
+    keys that sort behind the key a window before. Gini and max over mean are over all regions that were wanted: those that
+    cannot be split off have no rows.
     """
 
     splits: tuple[bytes, ...]
@@ -64,8 +72,16 @@ class Writes(msgspec.Struct, frozen=True):
     hottest: Hot
     fair: float
     fair_server: float
+    fair_in_the_end: float
+    owner_at_once: float
+    ascending: float
     gini: float
     max_over_mean: float
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether the hottest region has much more than its fair share at a moment."""
+        return self.hottest_at_once >= HOT * self.fair
 
 
 class Lengths(msgspec.Struct, frozen=True):
@@ -90,20 +106,37 @@ def measure_writes(design: Design, items: Sequence[Any], keys: Sequence[bytes], 
     """Return where *keys*, those of *items* in the order of arrival, go, *window* of them at a time."""
     splits = design.splits.points(regions, keys)
     places = [bisect_right(splits, key) for key in keys]
-    count = len(splits) + 1
-    windows = [Counter(places[at:at + window]) for at in range(0, len(places), window)]
-    totals = [sum(one[region] for one in windows) for region in range(count)]
-    size = min(window, len(places))
+    owners = [design.owner(item) for item in items]
+    count, size = len(splits) + 1, min(window, len(places))
+    windows = -(-len(places) // window)
+    columns = min(windows, MOST_COLUMNS)
+    heat = [[0] * columns for _ in range(count)]
+    busiest = busiest_server = one_owner = 0
+    for number in range(windows):
+        part = slice(number * window, (number + 1) * window)
+        writes = Counter(places[part])
+        on_servers: Counter[int] = Counter()
+        for region, written in writes.items():
+            heat[region][number * columns // windows] += written
+            on_servers[region % servers] += written
+        busiest += max(writes.values())
+        busiest_server += max(on_servers.values())
+        one_owner += max(Counter(owners[part]).values())
+    totals = [*map(sum, heat), *[0] * (regions - count)]
     return Writes(
         splits=tuple(splits),
-        heat=tuple(tuple(one[region] for one in windows) for region in range(count)),
-        hottest_at_once=_at_once(windows, lambda region: region),
-        hottest_server=_at_once(windows, lambda region: region % servers),
-        hottest=_hot(design, items, places, totals, splits),
-        fair=_fair(regions, size),
-        fair_server=_fair(min(servers, regions), size),
+        heat=tuple(map(tuple, heat)),
+        hottest_at_once=busiest / len(places),
+        hottest_server=busiest_server / len(places),
+        hottest=_hot(owners, places, totals, splits),
+        fair=fair_share(regions, size),
+        # Where the regions do not come out even, one server has more of them.
+        fair_server=max(fair_share(min(servers, regions), size), -(-regions // servers) / regions),
+        fair_in_the_end=fair_share(regions, len(places)),
+        owner_at_once=one_owner / len(places),
+        ascending=_ascending(keys, window),
         gini=gini(totals),
-        max_over_mean=max(totals) * count / sum(totals),
+        max_over_mean=max(totals) * regions / len(places),
     )
 
 
@@ -148,33 +181,37 @@ def gini(counts: Sequence[int]) -> float:
     return 2 * weighted / (number * total) - (number + 1) / number if total else 0.0
 
 
-def _at_once(windows: Sequence[Counter[int]], place: Any) -> float:
-    """Return the share of the busiest place in a window, the mean over all writes."""
-    busiest = total = 0
-    for one in windows:
-        sums: Counter[int] = Counter()
-        for region, count in one.items():
-            sums[place(region)] += count
-        busiest += max(sums.values())
-        total += one.total()
-    return busiest / total
+def fair_share(places: int, size: int) -> float:
+    """Return the share that the busiest of *places* has on average, where *size* writes go to each with equal chance.
 
+    The mean of the greatest of so many counts, taken as independent Poisson variables: right to some hundredths of
+    itself, also for few writes.
 
-def _hot(design: Design, items: Sequence[Any], places: Sequence[int], totals: Sequence[int],
-         splits: Sequence[bytes]) -> Hot:
-    region = max(range(len(totals)), key=totals.__getitem__)
-    owners = Counter(design.owner(item) for item, place in zip(items, places, strict=True) if place == region)
-    (owner, count), *_ = owners.most_common(1)
-    start = splits[region - 1] if region else b""
-    return Hot(region, start, totals[region] / len(places), owner, count / totals[region])
-
-
-def _fair(places: int, size: int) -> float:
-    """Return the share of the busiest of *places* where *size* writes go to each with equal chance.
-
-    The mean of the greatest of so many counts, by the normal approximation; exact where there is one place.
+    >>> round(fair_share(16, 1_000_000), 3), round(fair_share(16, 100), 2), fair_share(16, 1)
+    (0.063, 0.11, 1.0)
     """
     if places == 1:
         return 1.0
-    even = 1 / places
-    return min(1.0, even + math.sqrt(2 * math.log(places) * even * (1 - even) / size))
+    even = size / places
+    spread = math.sqrt(even)
+    # The mean of a count is the sum over k of the chance that it is over k; below `least` that is certain.
+    least = max(0, math.floor(even - 10 * spread - 10))
+    mean, at_most = float(least), 0.0
+    for count in range(least, math.ceil(even + 12 * spread + 30)):
+        at_most += math.exp(count * math.log(even) - even - math.lgamma(count + 1))
+        mean += 1 - min(1.0, at_most) ** places
+    return min(1.0, max(mean, 1.0) / size)
+
+
+def _ascending(keys: Sequence[bytes], window: int) -> float:
+    # Neighbours would not do: the pages of one host may come in order, and the hosts in none.
+    pairs = list(zip(keys, keys[window:], strict=False))
+    return sum(one < other for one, other in pairs) / len(pairs) if pairs else 0.0
+
+
+def _hot(owners: Sequence[str], places: Sequence[int], totals: Sequence[int], splits: Sequence[bytes]) -> Hot:
+    region = max(range(len(totals)), key=totals.__getitem__)
+    counts = Counter(owner for owner, place in zip(owners, places, strict=True) if place == region)
+    (owner, count), *_ = counts.most_common(1)
+    start = splits[region - 1] if region else b""
+    return Hot(region, start, totals[region] / len(places), owner, count / totals[region])
