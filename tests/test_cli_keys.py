@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -16,6 +17,7 @@ from webtable import Salt
 from webtable.cli import app
 from webtable.repository import regions
 from webtable.rowkey import KeyRange, WebKey, key_text, parse_key, split_points
+from webtable.rowkey.examples import LONG_KEY
 from webtable.store import Region
 
 
@@ -266,7 +268,7 @@ BAD_INPUT = {
     "too many digits for a salt": (2, ["ranges", "--host", "a.com", "--digits", "5"], "digits=5"),
     "no regions": (2, ["splits"], "--regions"),
     "too many regions": (2, ["splits", "--regions", "257"], "regions=257 must be from 1 to 256"),
-    "regions without a salt": (2, ["splits", "--regions", "2", "--salt", "none"], "regions=2"),
+    "regions without a salt": (2, ["splits", "--regions", "2", "--salt", "none"], "--urls or --sample"),
     "regions beyond count": (2, ["splits", "--regions", "99999999", "--digits", "32"], "regions=99999999"),
     "too many digits": (2, ["splits", "--regions", "2", "--digits", "33"], "digits=33"),
     "more digits than a salt has": (2, ["splits", "--regions", "2", "--digits", "5", "--salt", "url"], "digits=5"),
@@ -276,9 +278,9 @@ BAD_INPUT = {
     "two kinds": (2, ["splits", "--regions", "2", "--first", "0", "--last", "f", "--sample", "-"], "--sample"),
     "digits of a sample": (2, ["splits", "--regions", "2", "--sample", "-", "--digits", "2"], "--digits"),
     "no such sample": (2, ["splits", "--regions", "2", "--sample", "none.txt"], "none.txt"),
-    "a directory for a sample": (2, ["splits", "--regions", "2", "--sample", "."], "no such file"),
+    "a directory for a sample": (2, ["splits", "--regions", "2", "--sample", "."], "a directory"),
     "a sample of no keys": (2, ["splits", "--regions", "2", "--sample", "bad.txt"], "bad.txt, line 2"),
-    "a sample of no URLs": (2, ["splits", "--regions", "2", "--urls", "bad.txt"], "bad.txt, line 1"),
+    "a sample of no URLs": (2, ["splits", "--regions", "2", "--urls", "bad.txt"], "bad.txt, URL 1"),
     "an unknown form": (2, ["splits", "--regions", "2", "--format", "json"], "json"),
     "no table": (3, ["show"], "webtable.db"),
     "no such table": (3, ["show", "none.db"], "none.db"),
@@ -297,3 +299,23 @@ def test_bad_input_is_one_line_and_writes_nothing(run: Run, case: str) -> None:
     assert len(result.err.splitlines()) == 1, result.err
     assert named in result.err
     assert [path.name for path in Path().iterdir()] == ["bad.txt"]
+
+
+def test_a_table_of_records_is_shown_with_the_declaration_of_its_key(run: Run) -> None:
+    with webtable.Table.open("records.db", LONG_KEY, create=True) as table:
+        table.put({"id": 7}, {"d:v": b"1"})
+
+    result = run("show", "records.db")
+
+    assert ("keys.key", LONG_KEY.declaration) in [tuple(line.split("\t")) for line in result.lines]
+    assert "key\t\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07" in result.lines
+    assert [line.split("\t")[0] for line in result.lines].count("region") == 1
+
+
+def test_split_points_come_from_a_list_of_urls_however_it_is_written(run: Run) -> None:
+    urls = "\ufeff# of last week\r\n\r\n" + "\r\n".join(f"https://example.com/{letter}" for letter in "abcd")
+    Path("urls.txt.gz").write_bytes(gzip.compress(urls.encode()))
+
+    result = run("splits", "--regions", "2", "--urls", "urls.txt.gz", "--salt", "none")
+
+    assert result.lines == ["com.example/c"]

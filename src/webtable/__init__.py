@@ -15,10 +15,8 @@ from webtable.repository import (
     regions_of,
 )
 from webtable.rowkey import CompositeKey, KeyRange, Salt, WebKey, between, canonical_url, split_points
-from webtable.rowkey.advice import Advice, advise
 
 __all__ = [
-    "Advice",
     "Batch",
     "CompositeKey",
     "InvalidURL",
@@ -36,7 +34,6 @@ __all__ = [
     "WebTableError",
     "WriteFailed",
     "Writer",
-    "advise",
     "between",
     "canonical_url",
     "create",

@@ -554,3 +554,19 @@ def test_a_moment_that_a_day_stands_for_in_front_is_still_asked_to_the_second(ta
     assert [record.values["time"] for record in days.scan(time=asked)] == hours[1:4]
     assert [record.values["time"] for record in days.scan(time=asked, limit=2, reverse=True)] == hours[3:1:-1]
     assert [record.values["time"] for record in days.scan(time=hours[2])] == [hours[2]]
+
+
+def test_of_two_puts_in_one_millisecond_the_later_one_is_found_below_whichever_salt_it_is(table):
+    spread = table(CompositeKey(RandomSalt(4), UInt("id")))
+    for number in range(40):
+        spread.put({"id": number}, {"d:v": b"old"})
+        spread.put({"id": number}, {"d:v": b"new"})
+
+    assert {spread.get(id=number).cells["d:v"] for number in range(40)} == {b"new"}
+
+
+def test_what_is_no_pair_of_values_and_cells_is_refused(table):
+    spread = table(CompositeKey(UInt("id")))
+
+    with pytest.raises(InvalidArgument, match="pair of values and cells"):
+        spread.put_many([({"id": 1},)])

@@ -12,7 +12,7 @@ import pytest
 
 import webtable
 from webtable.errors import InvalidArgument, LayoutMismatch, SchemaDrift, TableNotFound
-from webtable.repository import keyed
+from webtable.repository import keyed, regions_of
 from webtable.repository.keyed import Table
 from webtable.rowkey import (
     CompositeKey,
@@ -218,3 +218,24 @@ def test_what_is_no_key_is_refused(tmp_path, key):
         Table.open(tmp_path / "x.db", key, create=True)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_is_there_with_other_families_is_drift(new_url):
+    url = new_url()
+    Table.open(url, USER_APP, create=True).close()
+
+    with pytest.raises(SchemaDrift, match="add family 'q'"):
+        Table.open(url, USER_APP, families=["q"], create=True)
+    Table.open(url, USER_APP, families=["q"]).close()
+
+
+def test_split_keys_that_are_text_are_refused_before_anything_is_there(new_url):
+    with pytest.raises(InvalidArgument, match="must be bytes"):
+        Table.open(new_url(), USER_APP, create=True, split_keys=["a"])
+
+
+def test_the_regions_of_a_table_of_records_are_compared_with_what_the_caller_wanted(new_url):
+    with Table.open(new_url(), USER_APP, create=True) as apps:
+        assert regions_of(apps, wanted=[]).as_wanted
+        with pytest.raises(InvalidArgument, match="must be given"):
+            regions_of(apps)

@@ -116,7 +116,7 @@ def _names(text: str) -> list[str]:
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
     from webtable.cli.progress import shown_progress, size_of
-    from webtable.cli.urlfiles import UrlFiles
+    from webtable.cli.urlfiles import UrlFiles, file_name
 
     check_files(files)
     urls = UrlFiles(files)
@@ -125,7 +125,7 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
             found = measured(urls)
     except InvalidArgument as exc:
         if urls.is_read and not urls.count:
-            raise InvalidArgument(f"{', '.join(map(_file_name, files))}: there is no URL in it") from exc
+            raise InvalidArgument(f"{', '.join(map(file_name, files))}: there is no URL in it") from exc
         raise
     if found.skipped:
         are = "is no URL" if found.skipped == 1 else "are no URLs"
@@ -133,10 +133,6 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
     if damaged := urls.report.damaged_count:
         note(f"{plural(damaged, 'damaged record')}; the first: {urls.report.damaged[0]}")
     return found
-
-
-def _file_name(file: str) -> str:
-    return "standard input" if file == "-" else file
 
 
 def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:

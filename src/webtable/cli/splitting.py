@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from webtable.cli.failing import note
+from webtable.cli.ingesting import check_files
 from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
 from webtable.cli.output import console, new_table, on_terminal, write_lines
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, harmless, plural
+from webtable.cli.urlfiles import UrlFiles, file_name
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.repository.regions import RegionComparison
 from webtable.rowkey.shown import key_text, parse_key
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
 from webtable.rowkey.urls import split_url
 from webtable.schema.shell import splits_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from webtable.repository import WebTable
-    from webtable.repository.regions import RegionComparison
-
-T = TypeVar("T")
+    from webtable.rowkey import WebKey
 
 commands = typer.Typer()
 
@@ -93,9 +94,9 @@ def splits(
     if kinds and kinds != ["--urls"] and (digits is not None or salt is not None):
         raise InvalidArgument(f"--digits and --salt have no meaning with {kinds[0]}")
     if sample is not None:
-        points = sample_split_points(_lines(sample, parse_key), regions)
+        points = sample_split_points(_listed_keys(sample), regions)
     elif urls is not None:
-        points = sample_split_points(_lines(urls, web_key(ctx, salt, digits).encode), regions)
+        points = sample_split_points(_keys_of(urls, web_key(ctx, salt, digits)), regions)
     elif kinds:
         if first is None or last is None:
             raise InvalidArgument("--first and --last belong together: one of them is missing")
@@ -103,6 +104,8 @@ def splits(
     else:
         if digits is None or salt is not None:
             digits = web_key(ctx, salt, digits).salt.digits
+            if not digits and regions > 1:
+                raise InvalidArgument("keys without a salt begin with the host: give --urls or --sample to split them")
         points = split_points(regions, digits)
     if text := splits_text(points, format.value):
         typer.echo(text)
@@ -127,42 +130,97 @@ def show(
 
     The regions are compared with those of a new table with as many of them: wanted is a region that begins where it
     would begin there, extra another one (HBase splits regions as they grow), missing one that is not there.
+
+    Of a table that is no web table the declaration of its key is shown, some keys as they are, and its regions.
     """
+    from webtable.errors import LayoutMismatch
+
+    chosen = session(ctx) if table is None else Session(table)
+    try:
+        sketch = _web_sketch(chosen)
+    except LayoutMismatch:
+        found = _keyed_sketch(chosen)
+        if found is None:
+            raise
+        sketch = found
+    if on_terminal():
+        _show(sketch)
+        return
+    write_lines([("table", sketch.name), *((f"keys.{field}", value) for field, value in sketch.layout)])
+    write_lines([("key", *parts) for parts in sketch.keys])
+    write_lines([("region", *region) for region in sketch.shown_regions()])
+    write_lines([("missing", key_text(point)) for point in sketch.regions.missing])
+
+
+@dataclass(frozen=True)
+class _Sketch:
+    """What is shown of a table: how its keys are made, some of them with their parts, and its regions."""
+
+    name: str
+    layout: Sequence[tuple[str, str]]
+    headings: Sequence[str]
+    keys: Sequence[tuple[str, ...]]
+    regions: RegionComparison
+    are_compared: bool
+
+    def shown_regions(self) -> list[tuple[str, ...]]:
+        extra = set(self.regions.extra)
+        return [(key_text(region.keys.start), key_text(region.keys.stop), region.server,
+                 *(["extra" if region.keys.start in extra else "wanted"] if self.are_compared else []))
+                for region in self.regions.regions]
+
+
+def _web_sketch(chosen: Session) -> _Sketch:
     from webtable.repository.regions import regions_of
     from webtable.repository.sampling import sample_urls
 
-    with (session(ctx) if table is None else Session(table)).open() as opened:
-        name = opened.name
-        layout = [("format", opened.layout.key), ("salt", opened.layout.salt), ("digits", str(opened.layout.digits)),
-                  ("suffix_list", opened.layout.suffix_list or "none")]
-        keys = sorted(_taken_apart(opened, url) for url in sample_urls(opened, most=_SHOWN_KEYS))
-        found = regions_of(opened)
-    extra = set(found.extra)
-    regions = [(key_text(region.keys.start), key_text(region.keys.stop), region.server,
-                "extra" if region.keys.start in extra else "wanted") for region in found.regions]
-    if on_terminal():
-        _show(name, layout, keys, found, regions)
-        return
-    write_lines([("table", name), *((f"keys.{field}", value) for field, value in layout)])
-    write_lines([("key", *parts) for parts in keys])
-    write_lines([("region", *region) for region in regions])
-    write_lines([("missing", key_text(point)) for point in found.missing])
+    with chosen.open() as table:
+        layout = [("format", table.layout.key), ("salt", table.layout.salt), ("digits", str(table.layout.digits)),
+                  ("suffix_list", table.layout.suffix_list or "none")]
+        keys = sorted(_taken_apart(table, url) for url in sample_urls(table, most=_SHOWN_KEYS))
+        return _Sketch(table.name, layout, _KEY_PARTS, keys, regions_of(table), are_compared=True)
 
 
-def _lines(file: str, made: Callable[[str], T]) -> Iterator[T]:
-    """Yield what *made* makes of each line of *file* that is not blank; an error names the line."""
-    if file != "-" and (not Path(file).exists() or Path(file).is_dir()):
-        raise InvalidArgument(f"{file}: no such file")
+def _keyed_sketch(chosen: Session) -> _Sketch | None:
+    """Return what there is to show of a table of records, None for another kind."""
+    from webtable.repository.creating import stored_layout
+    from webtable.repository.regions import RegionComparison
+    from webtable.repository.sampling import first_keys
+    from webtable.schema import KeyLayout
+    from webtable.store import open_store
+
+    store, table = open_store(chosen.store)
+    with store:
+        stored = stored_layout(store, table)
+        layout = KeyLayout.from_json(stored) if stored else None
+        if layout is None:
+            return None
+        keys = [(key_text(key),) for key in first_keys(store, table, _SHOWN_KEYS)]
+        regions = RegionComparison(tuple(store.regions(table)), ())
+        return _Sketch(f"{store.name}/{table}", [("key", layout.key)], ("key",), keys, regions, are_compared=False)
+
+
+def _listed_keys(file: str) -> Iterator[bytes]:
+    check_files([file])
     with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            # A byte that is no UTF-8 becomes half of a surrogate pair, which neither a key nor a URL may have.
+            # A byte that is no UTF-8 becomes half of a surrogate pair, which no key has as text.
             text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
             if not text.strip():
                 continue
             try:
-                yield made(text)
-            except (InvalidURL, KeyFormatError) as exc:
-                raise type(exc)(f"{'standard input' if file == '-' else file}, line {number:,}: {exc}") from exc
+                yield parse_key(text)
+            except KeyFormatError as exc:
+                raise KeyFormatError(f"{file_name(file)}, line {number:,}: {exc}") from exc
+
+
+def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
+    check_files([file])
+    for number, url in enumerate(UrlFiles([file]), 1):
+        try:
+            yield key.encode(url)
+        except InvalidURL as exc:
+            raise InvalidURL(f"{file_name(file)}, URL {number:,}: {exc}") from exc
 
 
 def _taken_apart(table: WebTable, url: str) -> tuple[str, ...]:
@@ -172,34 +230,29 @@ def _taken_apart(table: WebTable, url: str) -> tuple[str, ...]:
     return key_text(key), salt, parts.host, parts.path + parts.query, scheme, url
 
 
-def _show(
-    name: str,
-    layout: Sequence[tuple[str, str]],
-    keys: Sequence[tuple[str, ...]],
-    found: RegionComparison,
-    regions: Sequence[tuple[str, ...]],
-) -> None:
+def _show(sketch: _Sketch) -> None:
     from rich.text import Text
 
     target = console()
-    target.print(Text(harmless(name), style="bold"))
+    target.print(Text(harmless(sketch.name), style="bold"))
     shown = new_table("Keys")
     shown.show_header = False
     shown.add_column(style="bold")
-    shown.add_column()
-    for field, value in layout:
+    shown.add_column(overflow="fold")
+    for field, value in sketch.layout:
         shown.add_row(field, Text(harmless(value)))
     target.print(shown)
-    shown = new_table("Some of them")
-    for heading in _KEY_PARTS:
-        shown.add_column(heading, overflow="fold")
-    for parts in keys:
-        shown.add_row(*(Text(harmless(part) or "–") for part in parts))
-    if keys:
+    if sketch.keys:
+        shown = new_table("Some of them")
+        for heading in sketch.headings:
+            shown.add_column(heading, overflow="fold")
+        for parts in sketch.keys:
+            shown.add_row(*(Text(harmless(part) or "–") for part in parts))
         target.print(shown)
-    first, *_ = str(found).splitlines()
+    found, regions = sketch.regions, sketch.shown_regions()
+    first, *_ = str(found).splitlines() if sketch.are_compared else [plural(len(regions), "region")]
     shown = new_table(first)
-    for heading in ("first key", "up to", "server", ""):
+    for heading in ("first key", "up to", "server", *([""] if sketch.are_compared else [])):
         shown.add_column(heading)
     for region in regions[:_SHOWN_REGIONS]:
         shown.add_row(*(Text(part or "–") for part in region))

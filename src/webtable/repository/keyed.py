@@ -10,8 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creating import created, stored_layout
+from webtable.repository.creating import bring, created, stored_layout
 from webtable.repository.records import (
+    Clock,
     Record,
     RecordOutcome,
     named,
@@ -25,7 +26,7 @@ from webtable.repository.records import (
 )
 from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
-from webtable.rowkey.conditions import Between, StartingWith
+from webtable.rowkey.conditions import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, StoreURL, open_store
 
@@ -40,6 +41,7 @@ BATCH_ROWS = 500
 BATCH_BYTES = 8 * 2**20
 """How many bytes of values are written at once, but one row at least."""
 
+_REMEDY = "Change it in the HBase shell"
 _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
 
 
@@ -56,6 +58,7 @@ class Table:
         self.store = store
         self.table = table
         self.key = key
+        self._clock = Clock()
         self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
 
     @classmethod
@@ -73,7 +76,8 @@ class Table:
         With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
         *key* is stored beside it. Raises `LayoutMismatch`, showing both, where it was created with another key or is a
         web table, and `InvalidArgument` for a key with a lambda or a local function, which could not be checked.
-        Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; `SchemaDrift` where other families are there already.
+        Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for a table that is there
+        with other families.
         """
         _check_key(key)
         layout = KeyLayout.of(key)
@@ -83,11 +87,13 @@ class Table:
             opened = cls(store, table, key)
             stored = stored_layout(store, table)
             if stored is None and create:
-                created(store, wanted, layout.to_json(), apply=False, remedy="Change it in the HBase shell")
+                created(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
                 raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
             layout.check(opened.name, stored)
+            if create:
+                bring(store, wanted, apply=False, remedy=_REMEDY)
         except BaseException:
             store.close()
             raise
@@ -105,9 +111,10 @@ class Table:
         """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is done.
 
         A cell that is there is replaced, unless its timestamp is a later one; *timestamp* is now where it is not given.
-        With a random salt the row may be there twice afterwards, and `get` finds the newer one. Raises, before anything
-        is written, `InvalidArgument` for what the key or a cell cannot hold (`FieldError`, `UnknownField`,
-        `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`; `WriteFailed` for a row that could not be stored.
+        With a random salt the row may be there twice afterwards, and `get` finds the newer one (of two processes that
+        put it in the same millisecond, either). Raises, before anything is written, `InvalidArgument` for what the key
+        or a cell cannot hold (`FieldError`, `UnknownField`, `UnknownColumn`), `CellTooLarge`, `ExpiredCapture`;
+        `WriteFailed` for a row that could not be stored.
         """
         self.put_many([(values, cells)], timestamp=timestamp)
 
@@ -124,11 +131,14 @@ class Table:
         batch: list[tuple[Mapping[str, Any], Put]] = []
         size = count = 0
         try:
-            for values, cells in rows:
+            for one in rows:
+                if not isinstance(one, tuple | list) or len(one) != 2:
+                    raise InvalidArgument(f"rows: {shown(one)} must be a pair of values and cells")
+                values, cells = one
                 if not isinstance(values, Mapping):
                     raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
                 row = self.key.encode(**values)
-                put = Put(row, new_cells(row, cells, now() if at is None else at, self._families))
+                put = Put(row, new_cells(row, cells, self._now(row) if at is None else at, self._families))
                 batch.append((values, put))
                 size += sum(len(cell.value) for cell in put.cells)
                 if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
@@ -190,7 +200,7 @@ class Table:
         `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`; on the way `KeyFormatError` for a row that
         does not have such a key.
         """
-        if limit is not None and (not isinstance(limit, int) or limit < 0):
+        if limit is not None and (type(limit) is not int or limit < 0):
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None and (not isinstance(after, bytes) or not after):
             raise InvalidArgument(f"after={after!r} must be the key of a record")
@@ -248,6 +258,10 @@ class Table:
         outcomes = [RecordOutcome(values, error) for (values, _), error in zip(batch, errors, strict=True)]
         if failures := [outcome for outcome in outcomes if outcome.error is not None]:
             raise not_stored(self.name, failures)
+
+    def _now(self, row: bytes) -> int:
+        # Below one salt the store itself tells which of two puts in a millisecond is the later one.
+        return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now()
 
     def _candidates(self, fields: Mapping[str, Any]) -> list[Row]:
         rows = self.store.read(self.table, self.key.candidates(**fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,23 @@ def record_of(row: Row, values: dict[str, Any]) -> Record:
 def newest(row: Row) -> int:
     """Return the timestamp of the newest cell of *row*."""
     return max(versions[0].timestamp for versions in row.cells.values())
+
+
+class Clock:
+    """Gives timestamps that grow with every put of a row, however many there are in a millisecond."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._given: dict[bytes, int] = {}
+
+    def now(self, row: bytes) -> int:
+        """Return this moment in epoch milliseconds, or one more than what *row* was given before."""
+        with self._lock:
+            moment = now()
+            if row not in self._given:
+                self._given = {other: given for other, given in self._given.items() if given >= moment}
+            self._given[row] = max(moment, self._given.get(row, -1) + 1)
+            return self._given[row]
 
 
 def now() -> int:

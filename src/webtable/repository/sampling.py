@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.table import WebTable
-    from webtable.store import Row
+    from webtable.store import Row, Store
 
 T = TypeVar("T")
 
@@ -26,6 +26,14 @@ _PARTS = 8
 # Hex digits and hosts have these bytes, and nearly none between `9` and `a`: between them a place would be wasted.
 _ALPHABET = b"-./0123456789:abcdefghijklmnopqrstuvwxyz~"
 _RANKS = [min(bisect_left(_ALPHABET, byte), len(_ALPHABET) - 1) for byte in range(256)]
+
+
+def first_keys(store: Store, table: str, most: int) -> list[bytes]:
+    """Return at most *most* row keys of any table: the first of each region, of as many regions as that takes."""
+    regions = _spread(store.regions(table), most)
+    each = -(-most // len(regions))
+    found = store.first_rows(table, [region.keys for region in regions], each, keys_only=True)
+    return [row.key for rows in found for row in rows][:most]
 
 
 def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:

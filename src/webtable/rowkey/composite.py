@@ -69,6 +69,11 @@ class CompositeKey(RowKey):
     def __reduce__(self) -> tuple[Any, ...]:
         return _declared, (self.declared, self.separator)
 
+    @property
+    def is_random(self) -> bool:
+        """Whether a row can have several keys, one a bucket of a random salt."""
+        return self._is_random
+
     def encoder(self, then: Callable[[bytes], bytes] | None = None) -> Callable[..., bytes]:
         """Return a function like `encode`; with *then*, what that makes of the key is returned."""
         return compiled(self.parts, MAX_KEY, self._complain, then)

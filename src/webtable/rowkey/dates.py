@@ -158,7 +158,7 @@ class Date(_Dated):
     The value is a `date`, or a timezone-aware `datetime` whose date in UTC is taken; with a `Time` of the same name
     right behind it, it is a `datetime`, down to what the two keep. What the format leaves out comes back as that of the
     first of January 1972. Width: the digits of the format. Order: by date, where the format goes from the year on.
-    Errors: `FieldError` for anything else, a naive `datetime` included.
+    Errors: `FieldError` for anything else, a naive `datetime` included. Source: ISO 8601, basic format.
     """
 
     format: str = "%Y%m%d"
@@ -183,7 +183,7 @@ class Time(_Formatted):
     The value is a `time`, or a timezone-aware `datetime` whose time in UTC is taken; with a `Date` of the same name
     right in front of it, it is a `datetime`. Width: the digits of the format. Order: by time of day, where the format
     goes from the hour on; `between` takes times of day. Errors: `FieldError` for anything else, a naive `datetime`
-    included.
+    included. Source: ISO 8601, basic format.
     """
 
     format: str = "%H%M%S"
@@ -216,7 +216,8 @@ class DateTime(_Dated):
     """A moment in a format of `strftime`: the directives of `Date` and of `Time`.
 
     The value is a timezone-aware `datetime`, and comes back in UTC. Width: the digits of the format. Order: by time,
-    where the format goes from the year on. Errors: `FieldError` for anything else, a naive `datetime` included.
+    where the format goes from the year on. Errors: `FieldError` for anything else, a naive `datetime` included. Source:
+    ISO 8601, basic format.
     """
 
     format: str = "%Y%m%d%H%M%S"

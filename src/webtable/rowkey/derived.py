@@ -296,7 +296,10 @@ class RandomSalt(Spread):
 
 @dataclass(frozen=True)
 class RoundRobinSalt(RandomSalt):
-    """A salt that goes round the buckets, from one key of this process to the next; else as `RandomSalt`."""
+    """A salt that goes round the buckets, from one key of this process to the next; else as `RandomSalt`.
+
+    Width, order, ranges and source are those of `RandomSalt`.
+    """
 
     _numbers: itertools.count[int] = field(default_factory=itertools.count, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)

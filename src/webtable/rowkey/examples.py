@@ -73,20 +73,21 @@ Buys: "the latest of X" is a scan of one row. Costs: as many rows as there are m
 LONG_KEY = CompositeKey(UInt("id"))
 """A long, packed into 8 bytes instead of its 20 digits; for ids that are random already.
 
-Buys: the shortest key there is, and ranges of ids. Costs: ids that count up make one region hot at any time. Source:
+Buys: a short key, and ranges of ids. Costs: ids that count up make one region hot at any time. Source:
 HBase reference guide, "Schema design: Byte patterns".
 """
 
 TAIL_SALTED_KEY = CompositeKey(Hash(of="id", algorithm="md5", last=4), Text("id"))
 """An id behind the last four hex digits of its MD5: `ffe5` and `1364248490`.
 
-Buys: ids that count up are spread over 65,536 salts, and each is still found by one get. Costs: no range of ids.
+Buys: ids that count up are spread over 65,536 salts, and each is still found by one get. Costs: a range of ids is one
+a salt.
 """
 
 REVERSED_KEY = CompositeKey(Reversed(Digits("id", 10)))
 """A number with its ten digits reversed: 1364248490 is `0948424631`.
 
-Buys: ids that count up are spread over ten regions, without another byte. Costs: no range of ids. Source: HBase
+Buys: ids that count up are spread by their last digits, without another byte. Costs: no range of ids. Source: HBase
 reference guide, "Schema design: Reversing the key".
 """
 

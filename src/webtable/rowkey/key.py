@@ -60,6 +60,11 @@ class RowKey(abc.ABC):
     def latest(self, /, **values: Any) -> Latest:
         """Return where the newest row with these values is; raises `NoRange`."""
 
+    @property
+    def is_random(self) -> bool:
+        """Whether a row can have several keys, so that `candidates` are many."""
+        return False
+
     def are_wide(self, conditions: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for keys that can have such
         """Whether the ranges for *conditions* can hold rows that `meets` leaves out."""
         return False
@@ -78,6 +83,7 @@ class HashedKey(RowKey):
 
     Width: the digest's bytes (md5 16, sha1 20, sha256 32), twice as many as hex digits. Two keys share a row where
     their digests are the same, so murmur3 and crc32 (4 bytes) are refused. There are no ranges, and `decode` raises.
+    Source: HBase reference guide, "Schema design: Hashing".
 
     >>> from webtable.rowkey import CompositeKey, Text
     >>> HashedKey(CompositeKey(Text("url")), algorithm="md5").encode(url="https://example.com/")
@@ -97,6 +103,11 @@ class HashedKey(RowKey):
         self.form = form
         self._of = (lambda made: digest(made).hex().encode()) if form == "hex" else digest
         self.encode = key.encoder(self._of)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the hashed key has a random salt."""
+        return self.key.is_random
 
     def encoder(self, then: Callable[[bytes], bytes]) -> Callable[..., bytes]:
         """Return a function like `encode` that returns what *then* makes of the key."""
@@ -139,9 +150,9 @@ class HashedKey(RowKey):
             )
         return sorted(KeyRange(key, key + b"\x00") for key in self.candidates(**conditions))
 
-    def latest(self, /, **values: Any) -> Latest:
+    def latest(self, /, **values: Any) -> Latest:  # noqa: ARG002 - as others are asked
         """Raise `NoRange`: hashes have no order."""
-        raise NoRange(f"the keys are hashes, so {', '.join(values) or 'nothing'} has no latest row among them",
+        raise NoRange("the keys are hashes, which sort by no time, so none of them is the latest",
                       "put a ReverseTimestamp behind the hash of the other fields")
 
     def unsalted(self, key: bytes) -> bytes:

@@ -159,7 +159,7 @@ class Digits(Number):
     """A whole number from 0 in decimal, with zeros in front: readable in the HBase shell.
 
     Width: *size* bytes, a digit each, from 1 to 40. Range: 0 to 10**size - 1. Order: by value. Errors: `FieldError` for
-    anything else.
+    anything else. Source: HBase reference guide, "Schema design: Byte patterns", on what digits cost.
     """
 
     size: int
@@ -197,7 +197,7 @@ class Hex(Number):
     """A whole number from 0 in hexadecimal, with zeros in front.
 
     Width: *size* bytes, a digit each, from 1 to 64. Range: 0 to 16**size - 1. Order: by value. Errors: `FieldError` for
-    anything else.
+    anything else. Source: HBase's `RegionSplitter`, whose `HexStringSplit` is made for such keys.
     """
 
     size: int

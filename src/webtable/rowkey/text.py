@@ -39,12 +39,12 @@ class Constant(Part):
 
 @dataclass(frozen=True)
 class Bytes(Field):
-    r"""Bytes as they are: exactly *width* of them; or any number, up to the end of the key or to a *terminator*.
+    r"""Bytes as they are: exactly *size* of them; or any number, up to the end of the key or to a *terminator*.
 
-    Width: *width* bytes; else those of the value, its escapes (see `webtable.rowkey.escaping`) and the terminator,
-    which is the key's separator unless one is given here. Order: that of the bytes, with a width, at the end of the key
-    and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or not *width*
-    of them.
+    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.escaping`) and the terminator,
+    which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end of the key
+    and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or not *size*
+    of them. Source: HBase reference guide, "Data model": row keys are bytes, and sort by them.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Text(Bytes):
     Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
     Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
     the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
-    what is no text, or has half of a surrogate pair.
+    what is no text, or has half of a surrogate pair. Source: that of the escapes is in `webtable.rowkey.escaping`.
     """
 
     def encoder(self) -> Callable[..., bytes]:
@@ -180,7 +180,8 @@ class FixedText(Field):
     r"""Text in exactly *size* bytes of UTF-8; shorter ones are filled up with *pad*.
 
     Width: *size* bytes. Order: by code point. Errors: `FieldError` for a longer text, and for one that ends with the
-    pad or has a character that sorts before it (the pad would be lost, or the order).
+    pad or has a character that sorts before it (the pad would be lost, or the order). Source: Apache Phoenix, "Data
+    types", CHAR.
     """
 
     name: str

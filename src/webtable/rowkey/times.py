@@ -34,6 +34,7 @@ class Timestamp(Field):
     The value is a timezone-aware `datetime` and comes back in UTC. Times are rounded down to the unit and to multiples
     of *step* of it (3600 with "s" is OpenTSDB's hour). Width: *size* bytes, 4 or 8. Range: 1970 to 2106 in 4 bytes of
     seconds, to the year 9999 in 8. Order: by time. Errors: `FieldError` for anything else, a naive `datetime` included.
+    Source: OpenTSDB user guide, "HBase schema".
     """
 
     name: str

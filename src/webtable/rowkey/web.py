@@ -56,7 +56,7 @@ class WebKey:
     _host_prefix: Callable[[str], bytes] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        salt, host = self.salt.parts(_url), ReversedDomain("host", terminator=b"/")
+        salt, host = self.salt.parts(url_of), ReversedDomain("host", terminator=b"/")
         set_ = object.__setattr__
         set_(self, "parts", CompositeKey(*salt, host, Text("rest")))
         by_url = self.salt.source == "url"
@@ -97,7 +97,7 @@ class WebKey:
             raise KeyFormatError(f"{key[:200]!r} is no web key: it is not ASCII") from exc
         if not slash:
             raise KeyFormatError(f"{key[:200]!r} is no web key")
-        return _url(host_of(reversed_name), rest)
+        return url_of(host_of(reversed_name), rest)
 
     def unsalted(self, key: bytes) -> bytes:
         """Return *key* without its salt: what results are ordered by. Raises `KeyFormatError` where it has none."""
@@ -149,7 +149,7 @@ def host_and_rest(url: str) -> tuple[str, str]:
     return host, f"{path[1:]}{query}{'' if scheme == 'https' and port is None else _suffix(scheme, port)}"
 
 
-def _url(host: str, rest: str) -> str:
+def url_of(host: str, rest: str) -> str:
     """Return the canonical URL of a host and of what is behind the first `/` of its path."""
     body, mark, _ = rest.partition("#")
     suffix = _SUFFIX.fullmatch(rest, len(body)) if mark else None

@@ -134,6 +134,14 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """Return the layout as it is stored."""
         return msgspec.json.encode(self)
 
+    @classmethod
+    def from_json(cls, stored: bytes) -> KeyLayout | None:
+        """Return the layout that was stored, None where it is one of another kind of table, or of a later version."""
+        try:
+            return msgspec.json.decode(stored, type=cls)
+        except msgspec.DecodeError:
+            return None
+
     def check(self, table: str, stored: bytes) -> None:
         """Raise `LayoutMismatch`, showing both, where what is *stored* with *table* is another layout than this."""
         found = _Header.of(table, stored)

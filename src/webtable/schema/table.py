@@ -76,6 +76,8 @@ class TableSchema:
             raise InvalidArgument(f"name={self.name!r} must be a table name, or namespace:table")
         if not names or len(set(names)) != len(names):
             raise InvalidArgument(f"table {self.name!r}: families={names} must be one or more, each with its own name")
+        if not all(isinstance(key, bytes) for key in self.split_keys):
+            raise InvalidArgument(f"table {self.name!r}: split_keys={self.split_keys!r} must be bytes, as in b'80'")
         if list(self.split_keys) != sorted(set(self.split_keys)) or b"" in self.split_keys:
             raise InvalidArgument(f"table {self.name!r}: split_keys must be distinct, not empty and in byte order")
 

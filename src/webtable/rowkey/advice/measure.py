@@ -61,8 +61,8 @@ class Writes(msgspec.Struct, frozen=True):
     `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be, were every key put
     into a region at random. `hottest` is the hottest region in the end, where `fair_in_the_end` is its fair share.
     `owner_at_once` is the share of a window's writes that are for one owner, on average; `ascending` is the share of
-    keys that sort behind the key a window before. Gini and max over mean are over all regions that were wanted: those that
-    cannot be split off have no rows.
+    keys that sort behind the key a window before. Gini and max over mean are over all regions that were wanted: those
+    that cannot be split off have no rows.
     """
 
     splits: tuple[bytes, ...]
