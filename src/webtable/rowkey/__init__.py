@@ -3,9 +3,9 @@
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import Condition, below, between, starting_with
 from webtable.rowkey.dates import Date, DateTime, Time
-from webtable.rowkey.derived import Hash, HashSalt, RandomSalt, RoundRobinSalt
 from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.field import Field, Part
+from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
 from webtable.rowkey.numbers import Digits, Hex, Int, UInt
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
@@ -18,6 +18,7 @@ from webtable.rowkey.splits import (
     split_points,
     uniform_split_points,
 )
+from webtable.rowkey.spread import HashSalt, RandomSalt, RoundRobinSalt
 from webtable.rowkey.text import Bytes, Constant, FixedText, Text
 from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.urls import canonical_host, canonical_url, join_url

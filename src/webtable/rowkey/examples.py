@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.dates import Date, Time
-from webtable.rowkey.derived import Hash, HashSalt, RandomSalt
+from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import HashedKey
 from webtable.rowkey.numbers import Digits, UInt
+from webtable.rowkey.spread import HashSalt, RandomSalt
 from webtable.rowkey.text import Bytes, Text
 from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.web import WebKey

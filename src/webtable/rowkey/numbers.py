@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.conditions import shown
 from webtable.rowkey.field import Field, Packing, check_name, is_count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable.rowkey.conditions import Between
 
 Case = Literal["lower", "upper"]
@@ -155,81 +156,96 @@ class Int(UInt):
 
 
 @dataclass(frozen=True)
-class Digits(Number):
+class _InDigits(Number):
+    """What numbers written in digits have in common: a byte for each digit, in a base."""
+
+    size: int
+    base: ClassVar[int]
+    most_digits: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not is_count(self.size, 1, self.most_digits):
+            limit = f"a number of digits from 1 to {self.most_digits}"
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be {limit}")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int:
+        """A byte for each digit."""
+        return self.size
+
+    @cached_property
+    def greatest(self) -> int:
+        """The greatest value."""
+        return int(self.base**self.size) - 1
+
+    @property
+    def digits(self) -> tuple[bytes, bytes]:
+        """The format of a number, and the digits that it can have."""
+        raise NotImplementedError
+
+    def encode(self, value: Any) -> bytes:
+        """Return the digits."""
+        return self.digits[0] % (self.size, self.checked(value))
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return the same in one step."""
+        form, size, greatest = self.digits[0], self.size, self.greatest
+
+        def encode(value: Any) -> bytes:
+            number = index(value)
+            if 0 <= number <= greatest:
+                return form % (size, number)
+            raise ValueError(value)
+
+        return encode
+
+    def decode(self, key: bytes, at: int) -> tuple[int, int]:
+        """Return the number at *at*."""
+        found = self.fixed(key, at, self.size)
+        if found.strip(self.digits[1]):
+            self.no_value(key, at)
+        return int(found, self.base), at + self.size
+
+
+@dataclass(frozen=True)
+class Digits(_InDigits):
     """A whole number from 0 in decimal, with zeros in front: readable in the HBase shell.
 
     Width: *size* bytes, a digit each, from 1 to 40. Range: 0 to 10**size - 1. Order: by value. Errors: `FieldError` for
     anything else. Source: HBase reference guide, "Schema design: Byte patterns", on what digits cost.
     """
 
-    size: int
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if not is_count(self.size, 1, 40):
-            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of digits from 1 to 40")
-        object.__setattr__(self, "takes", (self.name,))
+    base: ClassVar[int] = 10
+    most_digits: ClassVar[int] = 40
 
     @property
-    def width(self) -> int:
-        """A byte for each digit."""
-        return self.size
-
-    @cached_property
-    def greatest(self) -> int:
-        """The greatest value."""
-        return int(10**self.size) - 1
-
-    def encode(self, value: Any) -> bytes:
-        """Return the digits."""
-        return b"%0*d" % (self.size, self.checked(value))
-
-    def decode(self, key: bytes, at: int) -> tuple[int, int]:
-        """Return the number at *at*."""
-        digits = self.fixed(key, at, self.size)
-        if not digits.isdigit():
-            self.no_value(key, at)
-        return int(digits), at + self.size
+    def digits(self) -> tuple[bytes, bytes]:
+        """Decimal digits."""
+        return b"%0*d", b"0123456789"
 
 
 @dataclass(frozen=True)
-class Hex(Number):
+class Hex(_InDigits):
     """A whole number from 0 in hexadecimal, with zeros in front.
 
     Width: *size* bytes, a digit each, from 1 to 64. Range: 0 to 16**size - 1. Order: by value. Errors: `FieldError` for
     anything else. Source: HBase's `RegionSplitter`, whose `HexStringSplit` is made for such keys.
     """
 
-    size: int
     case: Case = "lower"
+    base: ClassVar[int] = 16
+    most_digits: ClassVar[int] = 64
 
     def __post_init__(self) -> None:
-        check_name(self.name)
+        super().__post_init__()
         check_case(self.case)
-        if not is_count(self.size, 1, 64):
-            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of digits from 1 to 64")
-        object.__setattr__(self, "takes", (self.name,))
 
     @property
-    def width(self) -> int:
-        """A byte for each digit."""
-        return self.size
-
-    @cached_property
-    def greatest(self) -> int:
-        """The greatest value."""
-        return int(16**self.size) - 1
-
-    def encode(self, value: Any) -> bytes:
-        """Return the digits."""
-        return (b"%0*X" if self.case == "upper" else b"%0*x") % (self.size, self.checked(value))
-
-    def decode(self, key: bytes, at: int) -> tuple[int, int]:
-        """Return the number at *at*."""
-        digits = self.fixed(key, at, self.size)
-        if not re.fullmatch(rb"[0-9A-F]+" if self.case == "upper" else rb"[0-9a-f]+", digits):
-            self.no_value(key, at)
-        return int(digits, 16), at + self.size
+    def digits(self) -> tuple[bytes, bytes]:
+        """Hex digits in the case of the field."""
+        return (b"%0*X", b"0123456789ABCDEF") if self.case == "upper" else (b"%0*x", b"0123456789abcdef")
 
 
 def check_case(case: object) -> None:

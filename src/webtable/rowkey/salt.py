@@ -12,7 +12,7 @@ from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.rowkey.conditions import Below
-from webtable.rowkey.derived import Hash
+from webtable.rowkey.hashes import Hash
 from webtable.rowkey.text import Constant
 from webtable.rowkey.urls import canonical_host, is_ip_address
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from webtable.errors import NoRange
 from webtable.rowkey.conditions import Condition
 from webtable.rowkey.declaring import declaration_of
-from webtable.rowkey.derived import MOST_ALTERNATIVES, Hash
 from webtable.rowkey.field import NOT_GIVEN, Field, Part
+from webtable.rowkey.hashes import MOST_ALTERNATIVES, Hash
 from webtable.rowkey.key import Latest
 from webtable.rowkey.ranges import KeyRange, prefix_range
 

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, starting_with
-from webtable.rowkey.derived import Hash
 from webtable.rowkey.domain import ReversedDomain, host_of
+from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY
 from webtable.rowkey.salt import Salt
 from webtable.rowkey.text import Text

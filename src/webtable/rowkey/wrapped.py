@@ -14,6 +14,8 @@ from webtable.rowkey.ranges import KeyRange, prefix_stop
 from webtable.rowkey.times import in_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webtable.rowkey.conditions import Condition
 
 _INVERTED = bytes(255 - byte for byte in range(256))
@@ -110,6 +112,11 @@ class Reversed(Field):
     def encode(self, value: Any) -> bytes:
         """Return the bytes of the field backwards."""
         return self.field.encode(value)[::-1]
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return the same, by the encoder of the field."""
+        encode = self.field.encoder()
+        return lambda value: encode(value)[::-1]
 
     def decode(self, key: bytes, at: int) -> tuple[Any, int]:
         """Return the value at *at*."""

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from webtable.errors import InvalidArgument
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, between, starting_with
-from webtable.rowkey.derived import Hash, RandomSalt, Spread
 from webtable.rowkey.domain import ReversedDomain
+from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.numbers import Digits
 from webtable.rowkey.ranges import KeyRange
 from webtable.rowkey.salt import Salt, registered_domain
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
+from webtable.rowkey.spread import RandomSalt, Spread
 from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
 from webtable.rowkey.wrapped import Reversed
