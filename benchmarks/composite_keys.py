@@ -60,7 +60,7 @@ def run(setting: Setting) -> list[Result]:
         rows = [case.row(number) for number in range(count)]
         results.append(
             compare(
-                f"encode, {name}: {case.key!r}",
+                f"encode {name!r} of webtable.rowkey.examples",
                 "the same written out by hand",
                 target=0.5,
                 ours=_side(case.ours, rows, is_random=case.is_random),
@@ -93,7 +93,7 @@ def _decoding(name: str, case: Case, rows: Sequence[Any], times: int) -> Result:
         seconds.append(watch.seconds)
         assert decoded[-1] == dict(zip(case.names, rows[-1], strict=True)), decoded[-1]
     rate = len(keys) / median(seconds)
-    return Result(f"decode, {name}", "–", f"{rate:,.0f} keys/s", "–", rate, None, unit=" keys/s")
+    return Result(f"decode {name!r}, and prove it", "–", f"{rate:,.0f} keys/s", "–", rate, None, unit=" keys/s")
 
 
 def _moment(number: int) -> datetime:
