@@ -121,7 +121,7 @@ def test_nothing_is_loaded_from_anywhere(advice, made):
     assert not {"script", "link", "img", "iframe", "object"} & set(tags.names)
     assert not {"src", "srcset"} & {name for name, _ in tags.attributes}
     assert all(value.startswith("#design-") for name, value in tags.attributes if name == "href")
-    assert "url(" not in markup
+    assert not re.search(r"url\((?!\))", markup)  # Salt.url() is a remedy, and no address
     assert "@import" not in markup
 
 
