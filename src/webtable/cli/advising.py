@@ -13,9 +13,8 @@ from webtable.cli.failing import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.output import console, new_table, on_terminal, write_bytes, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, harmless_json, plural
+from webtable.cli.text import examples, file_name, harmless, harmless_json, plural
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice import WEB_DESIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,8 +54,10 @@ def advise(
                        show_default=False),
     ] = None,
     compare: Annotated[
-        str, typer.Option("--compare", metavar="A,B,C", help="The designs to compare.")
-    ] = ",".join(WEB_DESIGNS),
+        str | None,
+        typer.Option("--compare", metavar="A,B,C", help="The designs to compare: host, domain, url, none, hash, "
+                                                        "random. Default: all.", show_default=False),
+    ] = None,
     regions: Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the table.")] = 16,
     servers: Annotated[int, typer.Option("--servers", metavar="N", help="Servers that have them.")] = 4,
     window: Annotated[
@@ -97,7 +98,7 @@ def advise(
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
     if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
         raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")
-    designs = _names(compare)
+    designs = advice.WEB_DESIGNS if compare is None else _names(compare)
     questions = None if ask is None else _names(ask)
 
     def measured(urls: Iterable[str]) -> Advice:
@@ -116,7 +117,7 @@ def _names(text: str) -> list[str]:
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
     from webtable.cli.progress import shown_progress, size_of
-    from webtable.cli.urlfiles import UrlFiles, file_name
+    from webtable.cli.urlfiles import UrlFiles
 
     check_files(files)
     urls = UrlFiles(files)

@@ -18,8 +18,7 @@ from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
 from webtable.cli.output import console, new_table, on_terminal, write_lines
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, harmless, plural
-from webtable.cli.urlfiles import UrlFiles, file_name
+from webtable.cli.text import examples, file_name, harmless, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.shown import key_text, parse_key
@@ -184,7 +183,6 @@ def _web_sketch(chosen: Session) -> _Sketch:
 def _keyed_sketch(chosen: Session) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
     from webtable.repository.creating import stored_layout
-    from webtable.repository.regions import RegionComparison
     from webtable.repository.sampling import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store
@@ -215,6 +213,8 @@ def _listed_keys(file: str) -> Iterator[bytes]:
 
 
 def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
+    from webtable.cli.urlfiles import UrlFiles
+
     check_files([file])
     for number, url in enumerate(UrlFiles([file]), 1):
         try:

@@ -128,3 +128,8 @@ def plural(count: int, noun: str) -> str:
     ('1 page', '1,200 pages')
     """
     return f"{count:,} {noun}{'s'[: count != 1]}"
+
+
+def file_name(file: str) -> str:
+    """Return what a message calls *file*."""
+    return "standard input" if file == "-" else file

@@ -77,11 +77,6 @@ class UrlFiles:
             yield block
 
 
-def file_name(file: str) -> str:
-    """Return what a message calls *file*."""
-    return "standard input" if file == "-" else file
-
-
 def _holds_pages(file: str) -> bool:
     """Whether *file* is WARC or JSON Lines: by its name, or by its first bytes."""
     name = file.lower()

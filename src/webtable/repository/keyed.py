@@ -86,13 +86,14 @@ class Table:
         try:
             opened = cls(store, table, key)
             stored = stored_layout(store, table)
-            if stored is None and create:
+            was_there = stored is not None
+            if create and not was_there:
                 created(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
                 raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
             layout.check(opened.name, stored)
-            if create:
+            if create and was_there:
                 bring(store, wanted, apply=False, remedy=_REMEDY)
         except BaseException:
             store.close()
