@@ -52,8 +52,6 @@ class Hash(Part):
     _inputs: tuple[Callable[[Any], bytes], ...] = field(init=False, repr=False, compare=False)
     takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _width: int = field(init=False, repr=False, compare=False)
-    digest: Callable[..., bytes] = field(init=False, repr=False, compare=False)
-    """Returns the whole digest of the values of `of`, as bytes."""
     _hash: Digest = field(init=False, repr=False, compare=False)
     _shown: Digest = field(init=False, repr=False, compare=False)
 
@@ -83,7 +81,6 @@ class Hash(Part):
         set_(self, "_width", self.first or self.last or whole)
         set_(self, "_inputs", tuple(_input_of(name, self._fields, self.through) for name in takes))
         set_(self, "_hash", digest)
-        set_(self, "digest", self._digesting(digest))
         set_(self, "_shown", self._showing(slice(-self.last, None) if self.last else slice(self.first)))
 
     @property
@@ -134,33 +131,25 @@ class Hash(Part):
         digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
         return len(found) == self.width and not found.strip(digits)
 
-    # Functions that are made once for all keys: choosing the form for every key takes as long as the hash.
+    def digest(self, *values: Any) -> bytes:
+        """Return the whole digest of the values of `of`, as bytes."""
+        taken = [of(value) for of, value in zip(self._inputs, values, strict=True)]
+        if self.through is None:
+            return self._hash(b"\x00".join(taken))
+        try:
+            made = self.through(*taken)
+        except Exception as exc:
+            given = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
+            raise FieldError(f"{given} must be what {self.through!r} takes: {exc}") from exc
+        return self._hash(hash_input(self.takes[0], made))
 
-    def _digesting(self, digest: Digest) -> Callable[..., bytes]:
-        inputs = self._inputs
-        if self.through is not None:
-            through = self.through
-            return lambda *values: digest(self._made(through, values))
-        if len(inputs) == 1:
-            (only,) = inputs
-            return lambda value: digest(only(value))
-        return lambda *values: digest(b"\x00".join([of(value) for of, value in zip(inputs, values, strict=True)]))
-
+    # A function that is made once for all keys: choosing the form for every key takes as long as the hash.
     def _showing(self, kept: slice) -> Digest:
         if self.form == "bytes":
             return lambda digest: digest[kept]
         if self.case == "lower":
             return lambda digest: digest.hex()[kept].encode()
         return lambda digest: digest.hex()[kept].upper().encode()
-
-    def _made(self, through: Callable[..., Any], values: tuple[Any, ...]) -> bytes:
-        kept = [of(value) for of, value in zip(self._inputs, values, strict=True)]
-        try:
-            made = through(*kept)
-        except Exception as exc:
-            given = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
-            raise FieldError(f"{given} must be what {through!r} takes: {exc}") from exc
-        return hash_input(self.takes[0], made)
 
     def _all(self) -> Sequence[bytes] | None:
         base = 16 if self.form == "hex" else 256

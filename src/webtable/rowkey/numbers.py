@@ -23,22 +23,38 @@ _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 @dataclass(frozen=True)
 class Number(Field):
-    """What the fields of whole numbers have in common: a least and a greatest value.
+    """What the fields of whole numbers have in common: places in a base, and so a least and a greatest value.
 
     The value is an `int`, or what stands for one (`__index__`), as NumPy's whole numbers do.
     """
 
     name: str
+    size: int
+    base: ClassVar[int]
+    most_places: ClassVar[int]
+    places: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not is_count(self.size, 1, self.most_places):
+            limit = f"a number of {self.places} from 1 to {self.most_places}"
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be {limit}")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int:
+        """A byte for each place."""
+        return self.size
 
     @property
     def least(self) -> int:
         """The least value."""
         return 0
 
-    @property
+    @cached_property
     def greatest(self) -> int:
         """The greatest value."""
-        raise NotImplementedError
+        return int(self.base**self.size) - 1
 
     def hash_input(self, value: Any) -> bytes:
         """Return the number in decimal."""
@@ -85,22 +101,9 @@ class UInt(Number):
     """
 
     size: int = 8
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if not is_count(self.size, 1, 8):
-            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1 to 8")
-        object.__setattr__(self, "takes", (self.name,))
-
-    @property
-    def width(self) -> int:
-        """The given size."""
-        return self.size
-
-    @cached_property
-    def greatest(self) -> int:
-        """The greatest value."""
-        return int(256**self.size) - 1
+    base: ClassVar[int] = 256
+    most_places: ClassVar[int] = 8
+    places: ClassVar[str] = "bytes"
 
     def packing(self) -> Packing | None:
         """Return the format of an unsigned number of that size, if there is one."""
@@ -157,28 +160,9 @@ class Int(UInt):
 
 @dataclass(frozen=True)
 class _InDigits(Number):
-    """What numbers written in digits have in common: a byte for each digit, in a base."""
+    """What numbers written in digits have in common."""
 
-    size: int
-    base: ClassVar[int]
-    most_digits: ClassVar[int]
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
-        if not is_count(self.size, 1, self.most_digits):
-            limit = f"a number of digits from 1 to {self.most_digits}"
-            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be {limit}")
-        object.__setattr__(self, "takes", (self.name,))
-
-    @property
-    def width(self) -> int:
-        """A byte for each digit."""
-        return self.size
-
-    @cached_property
-    def greatest(self) -> int:
-        """The greatest value."""
-        return int(self.base**self.size) - 1
+    places: ClassVar[str] = "digits"
 
     @property
     def digits(self) -> tuple[bytes, bytes]:
@@ -218,7 +202,7 @@ class Digits(_InDigits):
     """
 
     base: ClassVar[int] = 10
-    most_digits: ClassVar[int] = 40
+    most_places: ClassVar[int] = 40
 
     @property
     def digits(self) -> tuple[bytes, bytes]:
@@ -236,7 +220,7 @@ class Hex(_InDigits):
 
     case: Case = "lower"
     base: ClassVar[int] = 16
-    most_digits: ClassVar[int] = 64
+    most_places: ClassVar[int] = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
