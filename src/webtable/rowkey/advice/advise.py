@@ -12,7 +12,8 @@ from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.judge import Judgement, Table, judged
 from webtable.rowkey.advice.measure import Cell
-from webtable.rowkey.advice.sample import arrival_sample
+from webtable.rowkey.advice.sample import Sample, arrival_sample
+from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.shown import key_text
 
@@ -115,16 +116,9 @@ def advise(
     stream = iter(keys)
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
-    known = dict.fromkeys(question for design in chosen for question in design.questions)
-    if wrong := [question for question in questions or () if question not in known]:
-        raise InvalidArgument(f"questions={wrong[0]!r} must be one of {', '.join(known)}")
-    if questions is not None and not questions:
-        raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
-    for name, value, least in [("regions", regions, 1), ("servers", servers, 1),
-                               ("window", 1 if window is None else window, 1),
-                               ("value_bytes", value_bytes, 0), ("most", most, 2)]:
-        if type(value) is not int or not least <= value <= MOST:
-            raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
+    _check_questions(questions, chosen)
+    _check_numbers(regions=(regions, 1), servers=(servers, 1), window=(1 if window is None else window, 1),
+                   value_bytes=(value_bytes, 0), most=(most, 2))
     if regions > MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
     refused = _Refused()
@@ -132,14 +126,7 @@ def advise(
     if not sample.items:
         reason = f": {refused.first}" if refused.count else ""
         raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-    if window is None:
-        at_once = max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
-    else:
-        at_once = window // sample.stride
-        if not sample.is_whole and at_once < LEAST_WINDOW:
-            least = LEAST_WINDOW * sample.stride
-            raise InvalidArgument(f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
-                                  f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment")
+    at_once = _at_once(sample, window)
     table = Table(regions, servers, at_once, Cell(column, value_bytes))
     items = sample.items
     try:
@@ -164,6 +151,33 @@ def advise(
         skipped=refused.count,
         first_skipped=refused.first,
     )
+
+
+def _check_questions(questions: Sequence[str] | None, designs: Sequence[Design]) -> None:
+    known = dict.fromkeys(question for design in designs for question in design.questions)
+    if wrong := [question for question in questions or () if question not in known]:
+        raise InvalidArgument(f"questions={wrong[0]!r} must be one of {', '.join(known)}")
+    if questions is not None and not questions:
+        raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
+
+
+def _check_numbers(**numbers: tuple[int, int]) -> None:
+    """Raise `InvalidArgument` for a number that is none, or below its least value."""
+    for name, (value, least) in numbers.items():
+        if not is_count(value, least, MOST):
+            raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
+
+
+def _at_once(sample: Sample[Any], window: int | None) -> int:
+    """Return how many sampled keys are written at a moment."""
+    if window is None:
+        return max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)
+    at_once = window // sample.stride
+    if not sample.is_whole and at_once < LEAST_WINDOW:
+        least = LEAST_WINDOW * sample.stride
+        raise InvalidArgument(f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
+                              f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment")
+    return at_once
 
 
 class _Refused:
