@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable.extract import MAX_ANCHOR, MAX_TITLE, extract, is_html, looks_like_html
+from webtable.extract import MAX_ANCHOR, MAX_TITLE, extract, is_html, looks_like_html, plain_text
 from webtable.page import Link
 
 URL = "https://example.com/docs/intro?page=1"
@@ -202,3 +202,87 @@ def test_html_and_xhtml_are_html(media, answer):
 )
 def test_html_is_known_by_how_it_begins(body, answer):
     assert looks_like_html(body) is answer
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<h1>A  <b>bo</b>ld\n word</h1><p>one<p>two<br>three", "A bold word\none\ntwo\nthree"),
+        ("<nav><a href=/x>Menu</a></nav><main>Body</main><footer>Foot</footer>", "Menu\nBody\nFoot"),
+        ("<ul><li>a<li>b</ul><ol><li>c</ol>", "a\nb\nc"),
+        ("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1 2\n3 4"),
+        ("<pre>\n  a\n\n    b </pre>", "a\nb"),
+        ("a&nbsp;&lt;b&gt; &amp;&#x63;", "a <b> &c"),
+        ("hy&shy;phen zero&#8203;width", "hyphen zerowidth"),
+        ("<img alt='a logo'><p>x", "a logo\nx"),
+        ("<title>t</title><script>s()</script><style>p{}</style><!-- c --><template>t</template>x", "x"),
+        ("<title>only</title>", ""),
+        ("", ""),
+    ],
+)
+def test_the_text_of_html_is_what_can_be_read_one_line_a_block(html, text):
+    assert plain_text(html.encode(), "utf-8", "text/html") == text
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [
+        ("<meta charset=windows-1251><p>мир".encode("cp1251"), None),
+        ("<p>мир".encode("koi8-r"), "KOI8-R"),
+        ("\ufeff<p>мир".encode("utf-16-le"), "utf-8"),
+        ("\ufeff<p>мир".encode(), None),
+    ],
+)
+def test_text_is_read_in_the_charset_that_a_browser_finds(body, charset):
+    assert plain_text(body, charset, "text/html") == "мир"
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "Text/CSV; header=present", "application/json", "application/ld+json", "application/atom+xml"],
+)
+def test_text_of_another_type_comes_as_it_is(content_type):
+    assert plain_text("<a>\r\n  é ".encode(), None, content_type) == "<a>\r\n  é "
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "content_type"),
+    [
+        (b"%PDF-1.7", None, "application/pdf"),
+        (b"GIF89a", None, "image/gif"),
+        (b"<p>x", None, "application/octet-stream"),
+        (b"\x89PNG\r\n\x1a\n\0\0", None, None),
+        (b"\x7fELF\x02\x01\x01\0", "utf-8", "text/plain"),
+    ],
+)
+def test_what_is_no_text_has_none(body, charset, content_type):
+    assert plain_text(body, charset, content_type) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "text"),
+    [
+        (b"<article>a  b</article>", None, "a b"),
+        (b"<html>\0<p>a\x01b", None, "a\x01b"),
+        (b"plain", None, "plain"),
+        ("\ufeff<p>né".encode("utf-16-be"), None, "né"),
+        ("<p>né".encode("utf-16-le"), "utf-16", "né"),
+        (b"", None, ""),
+    ],
+)
+def test_a_body_without_a_type_is_html_unless_it_is_binary(body, charset, text):
+    assert plain_text(body, charset) == text
+    assert plain_text(body, charset, "") == text
+
+
+@settings(deadline=None)
+@given(
+    st.binary()
+    | st.text(alphabet="<pre li=/'\">! -&#;x\0\n\u2028\xa0\xadé").map(lambda text: text.encode("utf-8", "ignore")),
+    st.sampled_from([None, "utf-8", "shift_jis", "utf-16le", "iso-2022-jp", "bogus"]),
+)
+def test_every_line_of_the_text_of_html_has_words_parted_by_single_spaces(body, charset):
+    text = plain_text(body, charset, "text/html")
+
+    assert text is not None
+    assert all(line and line == " ".join(line.split()) for line in text.split("\n") if text)

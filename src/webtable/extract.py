@@ -1,4 +1,4 @@
-"""What an HTML page says about itself: its title, its links and its charset. Pure: no I/O."""
+"""What an HTML page says: its title, its links, its charset and its text. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from resiliparse.parse.html import HTMLTree
 
@@ -29,6 +30,11 @@ _HTML_START = re.compile(
     rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+_TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmascript)$|[^/]+/[^/]+\+(?:json|xml)$")
+# The "binary data bytes" of the MIME Sniffing standard (section 3).
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 _BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DECLARED_CHARSET = re.compile(
@@ -62,6 +68,36 @@ def extract(body: bytes, url: str, charset: str | None = None) -> Extract:
     encoding = _encoding(body, charset)
     tree = HTMLTree.parse(body.decode(encoding, "replace").removeprefix("\ufeff"))
     return Extract(_shortened(tree.title, MAX_TITLE) or None, _outlinks(tree, url), encoding)
+
+
+def plain_text(body: bytes, charset: str | None = None, content_type: str | None = None) -> str | None:
+    r"""Return the text of *body* that can be read, None where it is neither HTML nor text.
+
+    `charset` is the one that the response announced, `content_type` its media type. Of HTML, and of what came without
+    a type, that is one line for each block, white space collapsed, with the text in place of images but without
+    scripts, styles and form fields; what only a script would show is in. Other text (also JSON and XML) comes as it is.
+
+    >>> plain_text(b"<style>p {}</style><p>A <b>b</b>old\n word<ul><li>one<li>two", "utf-8", "text/html")
+    'A bold word\none\ntwo'
+    >>> plain_text(b"a < b\n", "utf-8", "text/plain"), plain_text(b"%PDF-1.7", None, "application/pdf")
+    ('a < b\n', None)
+    """
+    if not _is_text(body, charset, content_type):
+        return None
+    text = body.decode(_encoding(body, charset), "replace").removeprefix("\ufeff")
+    if content_type and not is_html(content_type):
+        return text
+    lines = _INVISIBLE.sub("", extract_plain_text(text, list_bullets=False)).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
+
+
+def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    if is_html(content_type) or (not content_type and looks_like_html(body)):
+        return True
+    if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
+        return False
+    start = body[:2_048]
+    return not _BINARY.search(start) or _encoding(start, charset).startswith("utf-16")
 
 
 def is_html(content_type: str | None) -> bool:
