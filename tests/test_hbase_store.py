@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import threading
@@ -25,13 +26,15 @@ from thriftpy2.transport import TBufferedTransport
 from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_range, split_points
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import MAX_CELL, Cell, Delete, NewCell, Put, Row
+from webtable.store.base import MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row
 from webtable.store.hbase import HBaseStore, filters, scanning
 from webtable.store.hbase.fanout import FirstRows, groups_of
+from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces, rows_of
-from webtable.store.hbase.selection import Selection
+from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.wire import Connector, Deadline, WrongReply, thrift1, thrift2
+from webtable.store.hbase.words import expression
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import stages
 
@@ -374,11 +377,58 @@ def test_first_rows_are_the_first_of_each_range_whatever_the_regions(stored, wan
     if fanout.overlap(apart):
         return
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items])
-    first = FirstRows(ModelClient(list(stored)), inline, "t", Selection(), limit, Deadline(10))
+    first = FirstRows(ModelClient(list(stored)), inline, "t", limit)
 
-    found = first.of(apart, bounds, groups)
+    found = first.of(apart, Selection(), Deadline(10), bounds, groups)
 
     assert [[row.key for row in rows] for rows in found] == [sorted(k for k in stored if k in r)[:limit] for r in apart]
+
+
+class BusyClient(ModelClient):
+    """One that does not find in time what it has to search for."""
+
+    def rows(self, table: str, ranges: list[KeyRange], wanted: Selection, limit: int, deadline: Deadline) -> list[Row]:
+        if wanted.search:
+            raise StoreUnavailable("no answer in time")
+        return super().rows(table, ranges, wanted, limit, deadline)
+
+
+def test_a_search_that_takes_too_long_lets_the_rows_through():
+    stored = [b"%03d" % number for number in range(100)]
+    wanted = selection([b"f:q"], containing=Containing(b"f:title", ("word",)))
+    inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items], is_worker=lambda: True)
+    pieces = StatelessPieces(BusyClient(stored), "t", [KeyRange()], wanted, None, lambda: Deadline(10))
+    first = FirstRows(BusyClient(stored), inline, "t", 3)
+
+    scanned = [row.key for row in rows_of(pieces, inline)]
+    [found] = first.of([KeyRange(b"05")], wanted, Deadline(10), [], 1)
+
+    assert scanned == stored
+    assert [row.key for row in found] == stored[50:53]
+
+
+cased = st.sampled_from("aAiİıkK\u212a\u0307sSßẞſσςΣåÅ\u212bǆǅᾀᾈéÉ'\\QE.*[]{}^$ \n\0日😀")
+texts = st.text(cased | st.characters(codec="utf-8"), max_size=8)
+
+
+@given(texts, texts, texts)
+def test_an_expression_finds_a_word_wherever_the_lower_case_does(before, word, behind):
+    for value in (before + word + behind, (before + word + behind).upper(), (before + word + behind).swapcase()):
+        for part in (word, word.lower(), word.upper(), value.lower()[1:4], value[2:]):
+            found = expression(part)
+            if found is not None and part.lower() in value.lower():
+                assert re.search(re.sub(r"\\x\{(\w+)\}", lambda m: rf"\U{int(m[1], 16):08x}", found), value)
+
+
+def test_an_expression_has_nothing_to_quote():
+    found = expression("".join(map(chr, range(1, 300))))
+
+    assert re.fullmatch(r"(\[?([a-zA-Z0-9]|\\x\{[0-9a-f]+\})+\]?\??)+", found)
+
+
+def test_a_word_that_is_sure_to_be_nowhere_or_everywhere_is_not_searched_for():
+    for words in ((), ("",), ("a\ufffd",), ("", "\ufffd")):
+        assert selection(None, containing=Containing(b"f:title", words)) == selection(None)
 
 
 @given(ranges, st.lists(keys, unique=True).map(sorted), st.integers(1, 5))
@@ -447,7 +497,7 @@ class Proxy(Server):
             target.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def gateways(hbase_url: str) -> tuple[int, int]:
     url = urlsplit(hbase_url)
     return url.port or 9090, int(parse_qs(url.query)["thrift2"][0])
@@ -597,6 +647,135 @@ def test_a_reversed_scan_of_many_ranges_crosses_regions(hbase, pages):
     found = [row.key for row in hbase.scan(pages, salts, reverse=True)]
 
     assert found == [key for key in reversed(page_keys()) if any(key in keys for keys in salts)]
+
+
+@pytest.mark.hbase
+def test_the_last_rows_of_many_ranges_cross_regions(hbase, pages):
+    ranges = [prefix_range(b"%02x:" % salt) for salt in range(0, 256, 9)] + [KeyRange(b"2", b"b3"), KeyRange()]
+
+    found = hbase.first_rows(pages, ranges, 40, reverse=True)
+
+    expected = [[key for key in reversed(page_keys()) if key in keys][:40] for keys in ranges]
+    assert [[row.key for row in rows] for rows in found] == expected
+
+
+@pytest.mark.hbase
+def test_the_last_rows_over_a_failing_network_are_complete(through_proxies, proxies, pages):
+    salts = [prefix_range(b"%02x:" % salt) for salt in range(0, 256, 5)]
+    cut_every_connection(proxies, [0, 100, 3_000, 20_000] * 3)
+
+    found = through_proxies.first_rows(pages, salts, 3, reverse=True)
+
+    assert [[row.key for row in rows] for rows in found] == [
+        [key for key in reversed(page_keys()) if key in keys][:3] for keys in salts]
+
+
+@pytest.fixture
+def cells_brought(hbase: HBaseStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many cells each answer of a gateway has."""
+    counts: list[int] = []
+    call_once = Gateway.call_once
+
+    def counted(*args: Any, **options: Any) -> Any:
+        answer = call_once(*args, **options)
+        if isinstance(answer, list):
+            counts.append(sum(len(getattr(row, "columnValues", None) or getattr(row, "columns", ())) for row in answer))
+        return answer
+
+    monkeypatch.setattr(Gateway, "call_once", counted)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def wide(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table with rows of no, 50,000 and one column in the family f, between single cells of f, g and m."""
+    name = f"hbase_{uuid.uuid4().hex[:12]}"
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        store.create_table(TableSchema(name, tuple(FamilySchema(family) for family in "fgm"), (b"5",)))
+        columns = [b"f:%05d" % number for number in range(50_000)]
+        store.write(name, [Put(b"4", [NewCell(column, 1, b"v") for column in columns]),
+                           *(put(b"%d" % n, column=b"m:title", value=b"Page %d" % n) for n in range(1, 9)),
+                           put(b"7", column=b"g:x"), put(b"8", column=b"f:x")])
+        yield name
+        store.drop_table(name)
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("keys_only", [False, True])
+def test_a_row_of_50_000_columns_is_read_in_bounded_pieces(hbase, wide, cells_brought, keys_only):
+    found, left = [], KeyRange()
+    while piece := hbase.read_cells(wide, [b"4"], b"f", left, limit=7_000, keys_only=keys_only)[0]:
+        found += [column for column, _ in piece]
+        left = left.after(piece[-1][0].removeprefix(b"f:"))
+
+    assert found == [b"f:%05d" % number for number in range(50_000)]
+    assert cells_brought == [7_000] * 7 + [1_000, 0]
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("columns", "expected"), [
+    (None, "12345678"), ([b"f:"], "48"), ([b"f:", b"g:"], "478"), ([b"f:", b"f:x", b"m:title"], "12345678"),
+    ([b"f:00000", b"f:49999", b"g:x"], "47")])
+def test_a_key_is_one_cell_of_a_row_however_many_it_has(hbase, wide, cells_brought, columns, expected, reverse):
+    scanned = list(hbase.scan(wide, [KeyRange()], columns=columns, keys_only=True, reverse=reverse))
+    [first] = hbase.first_rows(wide, [KeyRange()], 9, columns=columns, keys_only=True, reverse=reverse)
+
+    keys = expected[::-1] if reverse else expected
+    assert [row.key.decode() for row in scanned] == [row.key.decode() for row in first] == list(keys)
+    assert sum(cells_brought) == 2 * len(expected)
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("columns", "expected"), [
+    (None, "12345678"), ([b"f:"], "48"), ([b"f:", b"g:"], "478"), ([b"f:", b"m:title"], "12345678"),
+    ([b"f:00000", b"f:49999", b"g:x"], "47")])
+def test_a_key_that_is_searched_for_is_two_cells_of_a_row(hbase, wide, cells_brought, columns, expected, reverse):
+    asked = {"columns": columns, "keys_only": True, "reverse": reverse, "containing": Containing(b"m:title", ("PAGE",))}
+    scanned = list(hbase.scan(wide, [KeyRange()], **asked))
+    [first] = hbase.first_rows(wide, [KeyRange()], 9, **asked)
+
+    keys = expected[::-1] if reverse else expected
+    assert [row.key.decode() for row in scanned] == [row.key.decode() for row in first] == list(keys)
+    assert sum(cells_brought) <= 2 * 2 * len(expected)
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_search_over_many_ranges_crosses_regions_and_brings_only_what_is_found(
+    gateways, hbase, pages, cells_brought, reverse
+):
+    marked = page_keys()[::7]
+    hbase.write(pages, [put(key, timestamp=2, column=b"f:title", value=b"No. %b" % key[-2:]) for key in marked])
+    salts = [prefix_range(b"%02x:" % salt) for salt in range(0, 256, 3)]
+    asked = {"columns": [b"f:q"], "reverse": reverse, "containing": Containing(b"f:title", ("1", "NO"))}
+    cells_brought.clear()
+
+    scanned = [row.key for row in hbase.scan(pages, salts, **asked)]
+    first = hbase.first_rows(pages, salts, 1, **asked)
+
+    expected = [key for key in marked if b"1" in key[-2:] and any(key in keys for keys in salts)]
+    assert scanned == sorted(expected, reverse=reverse)
+    ends = [[key for key in scanned if key in keys][:1] for keys in salts]
+    assert [[row.key for row in rows] for rows in first] == ends
+    assert sum(cells_brought) <= 2 * len(expected)
+
+
+@pytest.mark.hbase
+def test_a_search_brings_the_large_cells_of_other_families_whole(hbase, wide):
+    body = bytes(400_000)
+    bodies = [NewCell(b"g:1", 1, body), NewCell(b"g:2", 1, body)]
+    prefix = b"x" + uuid.uuid4().hex.encode()
+    rows = [Put(prefix + b"%02d" % n, [NewCell(b"m:title", 1, b"large %d" % n), *bodies]) for n in range(12)]
+    hbase.write(wide, rows)
+    asked = {"columns": [b"g:"], "containing": Containing(b"m:title", ("LARGE 1",))}
+
+    found = list(hbase.scan(wide, [prefix_range(prefix)], **asked))
+
+    hbase.write(wide, [Delete(row.row, 1) for row in rows])
+    assert [row.key for row in found] == [prefix + b"01", prefix + b"10", prefix + b"11"]
+    assert all(row.cells == {b"g:1": (Cell(1, body),), b"g:2": (Cell(1, body),)} for row in found)
 
 
 @pytest.mark.hbase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sqlite3
@@ -18,7 +19,7 @@ import pytest
 from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Delete, NewCell, Put, TimeRange
+from webtable.store.base import Cell, Containing, Delete, NewCell, Put, TimeRange
 from webtable.store.sqlite import SQLiteStore
 
 HOUR = 3_600_000
@@ -309,6 +310,35 @@ def test_a_scan_holds_a_bounded_piece_in_memory(store):
     assert max(held) < 5_000_000
 
 
+def test_a_row_in_pieces_holds_a_piece_in_memory(store):
+    for start in range(0, 400, 50):
+        columns = [b"three:%04d" % i for i in range(start, start + 50)]
+        store.write("t", [Put(b"wide", [NewCell(column, 1000, bytes(200_000)) for column in columns])])
+    tracemalloc.start()
+
+    found, left = 0, KeyRange()
+    while cells := store.read_cells("t", [b"wide"], b"three", left, limit=10)[0]:
+        found += len(cells)
+        left = left.after(cells[-1][0].removeprefix(b"three:"))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert found == 400
+    assert most < 10_000_000
+
+
+def test_columns_of_a_family_whose_options_were_changed_come_once_with_their_newest_cell(store):
+    old = time.time_ns() // 1_000_000 - 600_000
+    cells = [NewCell(column, old + i, b"%d" % i) for column in (b"three:a", b"three:b", b"hour:a") for i in range(3)]
+    store.write("t", [Put(b"row", cells)])
+    store.set_family("t", FamilySchema("three"))
+    store.set_family("t", FamilySchema("hour", versions=3, min_versions=1, ttl=60))
+
+    newest = Cell(old + 2, b"2")
+    assert store.read_cells("t", [b"row"], b"three", limit=2) == [[(b"three:a", newest), (b"three:b", newest)]]
+    assert store.read_cells("t", [b"row"], b"hour", limit=2) == [[(b"hour:a", newest)]]
+
+
 # ---- what goes away ------------------------------------------------------------------------------------------------
 
 
@@ -461,7 +491,12 @@ def test_no_statement_sorts_or_walks_more_than_its_range(store, path):
             for versions, times in ((1, None), (3, None), (1, TimeRange(0, 5000))):
                 list(store.scan("t", part, columns=columns, reverse=reverse, versions=versions, time_range=times))
             list(store.scan("t", part, columns=columns, reverse=reverse, keys_only=True))
+            for times in (None, TimeRange(0, 5000)):
+                list(store.scan("t", part, columns=columns, reverse=reverse, time_range=times,
+                                containing=Containing(b"three:a", ("V",))))
         store.read("t", [b"001"], columns=columns)
+    for family, qualifiers in itertools.product((b"f", b"three", b"hour"), (KeyRange(), KeyRange(b"a", b"b"))):
+        store.read_cells("t", [b"001"], family, qualifiers, limit=5)
     store.write("t", [put(b"a"), put(b"b", column=b"hour:a"), Delete(b"c", 1, [b"f:a"]), Delete(b"c", 1, [b"f:"])])
 
     with closing(sqlite3.connect(path)) as connection:

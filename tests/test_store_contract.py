@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Cell, Delete, NewCell, Put, TimeRange
+from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Cell, Containing, Delete, NewCell, Put, TimeRange
 
 HOUR = 3_600_000
 
@@ -68,12 +68,13 @@ def test_a_row_comes_back_as_it_was_written(store, table, space):
     assert row.value(b"one:missing") is None
 
 
-def test_the_first_rows_are_as_many_as_asked_for_however_wide_they_are(store, table, space):
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_rows_are_as_many_as_asked_for_however_wide_they_are(store, table, space, reverse):
     wide = b"x" * 300_000
     for name in (b"a", b"b"):
         store.write(table, [put(space(b"%b%d" % (name, number)), value=wide) for number in range(6)])
 
-    found = store.first_rows(table, [space.range(b"a", b"b"), space.range(b"b", b"c")], 6)
+    found = store.first_rows(table, [space.range(b"a", b"b"), space.range(b"b", b"c")], 6, reverse=reverse)
 
     assert [len(rows) for rows in found] == [6, 6]
 
@@ -312,11 +313,39 @@ def test_only_keys_come_without_cells(store, table, space, reverse):
     fill(store, table, space, [b"b", b"c"], b"three:a")
 
     rows = list(store.scan(table, [space.range()], keys_only=True, reverse=reverse))
-    [first] = store.first_rows(table, [space.range()], 9, keys_only=True)
+    [first] = store.first_rows(table, [space.range()], 9, keys_only=True, reverse=reverse)
 
     assert names_of(space, rows) == ([b"c", b"b", b"a"] if reverse else [b"a", b"b", b"c"])
-    assert names_of(space, first) == [b"a", b"b", b"c"]
+    assert names_of(space, first) == names_of(space, rows)
     assert [dict(row.cells) for row in [*rows, *first]] == [{}] * 6
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("columns", [[b"one:", b"three:"], [b"one:b", b"three:a"], [b"one:", b"three:a", b"hour:"]])
+def test_the_keys_of_some_columns_come_whichever_of_them_has_a_cell(store, table, space, columns, reverse):
+    fill(store, table, space, [b"a", b"d"], b"one:b")
+    fill(store, table, space, [b"b", b"d"], b"three:a")
+    fill(store, table, space, [b"c", b"gone"], b"one:b")
+    fill(store, table, space, [b"c"], b"three:a")
+    store.write(table, [Delete(space(b"c"), 5000, [b"one:"]), Delete(space(b"gone"), 5000, [b"one:b"])])
+    fill(store, table, space, [b"other"], b"three:b" if b"three:" not in columns else b"hour:a")
+
+    scanned = names_of(space, store.scan(table, [space.range()], columns=columns, keys_only=True, reverse=reverse))
+    [first] = store.first_rows(table, [space.range()], 9, columns=columns, keys_only=True, reverse=reverse)
+
+    assert scanned == ([b"d", b"c", b"b", b"a"] if reverse else [b"a", b"b", b"c", b"d"])
+    assert names_of(space, first) == scanned
+
+
+def test_the_keys_of_a_time_range_are_those_with_any_cell_in_it(store, table, space):
+    for name, times in ((b"a", (1000, 5000)), (b"b", (5000, 1000)), (b"c", (1000, 9000)), (b"d", (3000, 3000))):
+        cells = [NewCell(column, time, b"x") for column, time in zip((b"one:a", b"three:a"), times, strict=True)]
+        store.write(table, [Put(space(name), cells)])
+
+    rows = store.scan(table, [space.range()], time_range=TimeRange(4000, 6000), keys_only=True,
+                      columns=[b"one:a", b"three:"])
+
+    assert names_of(space, rows) == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -382,16 +411,18 @@ def test_a_row_of_many_columns_comes_whole(store, table, space):
 # ---- the first rows of many ranges -------------------------------------------------------------------------------
 
 
-def test_the_first_rows_of_256_ranges_come_in_the_order_of_the_ranges(store, table, space):
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_rows_of_256_ranges_come_in_the_order_of_the_ranges(store, table, space, reverse):
     fill(store, table, space, [b"%02x:%d" % (salt, i) for salt in range(0, 256, 3) for i in range(5)])
     ranges = [space.range(b"%02x:" % salt, b"%02x;" % salt) for salt in range(256)][::-1]
 
-    found = store.first_rows(table, ranges, 2)
+    found = store.first_rows(table, ranges, 2, reverse=reverse)
 
     assert len(found) == 256
-    expected = [[b"%02x:0" % salt, b"%02x:1" % salt] if salt % 3 == 0 else [] for salt in range(256)][::-1]
+    chosen = (4, 3) if reverse else (0, 1)
+    expected = [[b"%02x:%d" % (salt, i) for i in chosen] if salt % 3 == 0 else [] for salt in range(256)][::-1]
     assert [names_of(space, rows) for rows in found] == expected
-    assert found[0][0].value(b"one:a") == b"ff:0"
+    assert found[0][0].value(b"one:a") == b"ff:%d" % chosen[0]
 
 
 def test_first_rows_answer_each_range_by_itself(store, table, space):
@@ -399,18 +430,298 @@ def test_first_rows_answer_each_range_by_itself(store, table, space):
     ranges = [space.range(), space.range(b"b"), space.range(b"b"), space.range(b"b", b"b"), space.range(b"x")]
 
     found = store.first_rows(table, ranges, 2)
+    last = store.first_rows(table, [*ranges, space.range(b"a", b"b")], 2, reverse=True)
 
     assert [names_of(space, rows) for rows in found] == [[b"a", b"b"], [b"b", b"c"], [b"b", b"c"], [], []]
+    assert [names_of(space, rows) for rows in last] == [[b"c", b"b"], [b"c", b"b"], [b"c", b"b"], [], [], [b"a"]]
 
 
-def test_first_rows_give_fewer_than_the_limit_only_at_the_end_of_a_range(store, table, space):
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_rows_of_an_open_range_begin_at_the_end_of_the_table(store, new_table, reverse):
+    table = new_table(FamilySchema("one"))
+    keys = [b"\x00", b"a", b"b", b"\xff\xff\xff"]
+    store.write(table, [put(key) for key in keys])
+    ranges = [KeyRange(), KeyRange(b"a"), KeyRange(b"", b"b")]
+
+    found = [[row.key for row in rows] for rows in store.first_rows(table, ranges, 2, reverse=reverse)]
+
+    first, last = [keys[:2], keys[1:3], keys[:2]], [keys[:1:-1], keys[:1:-1], keys[1::-1]]
+    assert found == (last if reverse else first)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_first_rows_give_fewer_than_the_limit_only_at_the_end_of_a_range(store, table, space, reverse):
     fill(store, table, space, [b"%d/%03d" % (i, j) for i in range(4) for j in range(120)])
     ranges = [space.range(b"%d/" % i, b"%d0" % i) for i in range(4)]
 
-    found = store.first_rows(table, ranges, 100)
+    found = store.first_rows(table, ranges, 100, reverse=reverse)
 
     assert [len(rows) for rows in found] == [100] * 4
-    assert [len(rows) for rows in store.first_rows(table, ranges, 200)] == [120] * 4
+    assert [len(rows) for rows in store.first_rows(table, ranges, 200, reverse=reverse)] == [120] * 4
+
+
+# ---- a row in pieces ---------------------------------------------------------------------------------------------
+
+
+def columns_of(store, table, row, family, *qualifiers, **options):
+    [cells] = store.read_cells(table, [row], family, *qualifiers, **options)
+    return cells
+
+
+def qualifiers_of(cells, family=b"three:"):
+    return [column.removeprefix(family) for column, _ in cells]
+
+
+def fill_row(store, table, row, qualifiers, family=b"three:", timestamp=1000):
+    cells = [NewCell(family + qualifier, timestamp, qualifier) for qualifier in qualifiers]
+    assert store.write(table, [Put(row, cells)]) == [None]
+
+
+def test_the_first_columns_of_a_family_come_in_byte_order_with_their_newest_cells(store, table, space):
+    names = [b"b", b"a", b"\xff", b"B", b"a\x00", b"\x00", b"a:c", b"last\xff"]
+    fill_row(store, table, space(b"k"), names)
+    fill_row(store, table, space(b"k"), [b"a"], timestamp=2000)
+    fill_row(store, table, space(b"k"), [b"0"], b"one:")
+    fill_row(store, table, space(b"k\x00"), [b"0"])
+
+    cells = columns_of(store, table, space(b"k"), b"three", limit=5)
+
+    assert cells == [(b"three:" + name, Cell(2000 if name == b"a" else 1000, name)) for name in sorted(names)[:5]]
+    assert isinstance(cells[0][1], Cell)
+    assert qualifiers_of(columns_of(store, table, space(b"k"), b"three", limit=99)) == sorted(names)
+
+
+def test_a_range_of_columns_includes_its_start_and_leaves_out_its_stop(store, table, space):
+    fill_row(store, table, space(b"k"), [b"a", b"a\x00", b"b", b"c", b"c\x00"])
+
+    def found(*keys, limit=9):
+        return qualifiers_of(columns_of(store, table, space(b"k"), b"three", KeyRange(*keys), limit=limit))
+
+    assert found(b"a\x00", b"c") == [b"a\x00", b"b"]
+    assert found(b"b") == [b"b", b"c", b"c\x00"]
+    assert found(b"", b"b") == [b"a", b"a\x00"]
+    assert found(b"a", b"", limit=2) == [b"a", b"a\x00"]
+    assert found(b"c", b"c") == found(b"d", b"b") == found(b"x") == found(limit=0) == []
+
+
+def test_qualifiers_of_any_bytes_bound_a_range_of_columns(store, table, space):
+    parts = [b"'", b"''", b"(", b")", b",", b" ", b"AND", b"\\", b"\x00", b"\xff", b":", b"\n", b"=", "é".encode()]
+    names = sorted({b"".join(some) for length in (1, 2) for some in itertools.product(parts, repeat=length)})
+    fill_row(store, table, space(b"k"), names)
+
+    for start, stop in zip(names[::7], names[20::7], strict=False):
+        cells = columns_of(store, table, space(b"k"), b"three", KeyRange(start, stop), limit=15, keys_only=True)
+        assert qualifiers_of(cells) == [name for name in names if start <= name < stop][:15]
+
+
+def test_a_wide_row_is_read_in_pieces(store, table, space):
+    names = [b"%05d" % i for i in range(2500)]
+    fill_row(store, table, space(b"k"), names)
+
+    found, left = [], KeyRange()
+    while piece := columns_of(store, table, space(b"k"), b"three", left, limit=400):
+        found += piece
+        left = left.after(piece[-1][0].removeprefix(b"three:"))
+
+    assert found == [(b"three:" + name, Cell(1000, name)) for name in names]
+
+
+def test_columns_without_their_values_have_their_timestamps(store, table, space):
+    fill_row(store, table, space(b"k"), [b"a", b"b", b"c"])
+
+    cells = columns_of(store, table, space(b"k"), b"three", KeyRange(b"b"), limit=9, keys_only=True)
+
+    assert cells == [(b"three:b", Cell(1000, b"")), (b"three:c", Cell(1000, b""))]
+
+
+def test_fewer_columns_than_the_limit_are_the_last_however_large_they_are(store, table, space):
+    cells = [NewCell(b"three:%02d" % i, 1000, bytes(200_000)) for i in range(40)]
+    store.write(table, [Put(space(b"k"), cells)])
+
+    found = columns_of(store, table, space(b"k"), b"three", limit=30)
+    rest = columns_of(store, table, space(b"k"), b"three", KeyRange(b"30"), limit=30)
+
+    assert [column for column, _ in found + rest] == [cell.column for cell in cells]
+    assert {len(cell.value) for _, cell in found + rest} == {200_000}
+
+
+def test_columns_that_are_deleted_or_expired_do_not_come(store, table, space):
+    now = int(time.time() * 1000)
+    fill_row(store, table, space(b"k"), [b"a", b"b", b"c"], b"hour:", now - 2 * HOUR)
+    fill_row(store, table, space(b"k"), [b"b", b"d", b"e", b"f"], b"hour:", now - 1000)
+    store.write(table, [Delete(space(b"k"), now, [b"hour:d"])])
+
+    cells = columns_of(store, table, space(b"k"), b"hour", limit=2)
+
+    assert cells == [(b"hour:b", Cell(now - 1000, b"b")), (b"hour:e", Cell(now - 1000, b"e"))]
+
+
+def test_a_row_without_the_family_has_no_columns_in_it(store, table, space):
+    fill_row(store, table, space(b"k"), [b"a"])
+
+    assert columns_of(store, table, space(b"k"), b"one", limit=5) == []
+    assert columns_of(store, table, space(b"none"), b"three", limit=5) == []
+    assert columns_of(store, table, b"", b"three", limit=5) == []
+    assert columns_of(store, table, b"k" * (MAX_ROW_KEY + 1), b"three", limit=5) == []
+
+
+def test_many_rows_are_read_in_pieces_at_once(store, table, space):
+    names = [b"%03d" % i for i in range(250)]
+    columns = [NewCell(column, 1000, b"v") for column in (b"three:a", b"three:b", b"three:c")]
+    store.write(table, [Put(space(name), columns[: int(name) % 4]) for name in names])
+
+    found = store.read_cells(table, [space(name) for name in [*names[::-1], b"none", b"003"]], b"three", limit=2)
+
+    expected = [[(cell.column, cell[1:]) for cell in columns[: int(name) % 4][:2]] for name in names]
+    assert found == [*expected[::-1], [], expected[3]]
+    assert store.read_cells(table, [], b"three", limit=2) == []
+
+
+def test_the_longest_row_key_is_read_in_pieces_too(store, table, space):
+    key = space(b"k" * 16_000)
+    fill_row(store, table, key, [b"a", b"b"])
+
+    assert qualifiers_of(columns_of(store, table, key, b"three", KeyRange(b"b"), limit=5)) == [b"b"]
+
+
+# ---- rows that contain words -------------------------------------------------------------------------------------
+
+WORDS_IN_VALUES = [
+    ("HBase row keys", ["hbase", "ROW", "w k", "HBase row keys", ""]),
+    ("Straße", ["STRAßE", "straße", "aß"]),
+    ("STRAẞE", ["straße", "ße"]),
+    ("İSTANBUL", ["stanbul", "i̇s", "i", "i̇", "̇s"]),
+    ("TAKSİ", ["taksi", "taksi̇", "TAKSİ"]),
+    ("300 \u212a und 5 \u212b", ["k", "300 K", "å"]),
+    ("ΟΔΟΣ", ["οδος", "ΟΔΟΣ", "οδο", "ς"]),
+    ("ΟΔΟΣ ΟΔΟΣ", ["ς ο", "οδος"]),
+    ("ᾈδης ǅep Ꭰ", ["ᾀΔ", "ǆ", "Ǆ", "ꭰ"]),
+    ("Привет МИР 日本語 😀", ["привет мир", "本", "😀", "МИР 日"]),
+    (r"C:\Temp\Edge \Q.*\E [a-z]+ (x|y)$", [r"\Edge", r"\q.*\e", "[A-Z]+", "(X|Y)$", "\\"]),
+    ("it's 'quoted', AND \"more\"", ["'", "IT'S", "', and", "''"[:1], '"more"']),
+    ("two\nlines\x00zero\ttab", ["lines", "O\nL", "\x00z", "\t"]),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), WORDS_IN_VALUES)
+def test_a_row_that_contains_the_words_is_never_left_out(store, table, space, value, words):
+    store.write(table, [put(space(b"k"), b"one:t", value.encode())])
+
+    for some in [*((word,) for word in words), tuple(words)]:
+        asked = Containing(b"one:t", some)
+        assert asked.holds(value.encode())
+        assert names_of(space, store.scan(table, [space.range()], containing=asked)) == [b"k"], some
+        [first] = store.first_rows(table, [space.range()], 5, keys_only=True, containing=asked)
+        assert names_of(space, first) == [b"k"], some
+
+
+def test_of_any_texts_none_that_contains_the_words_is_left_out(store, table, adapter):
+    letters = st.text(st.sampled_from("aAiIİıkKK\u0307sSßẞſσςΣåÅÅǆǅé'\\E") | st.characters(), max_size=6)
+
+    @settings(max_examples=60 if adapter == "sqlite" else 12, deadline=None)
+    @given(values=st.lists(letters, min_size=1, max_size=30), words=st.lists(letters, max_size=2), data=st.data())
+    def holds(values, words, data):
+        prefix = uuid.uuid4().hex.encode() + b"/"
+        encoded = [value.encode(errors="replace") for value in values]
+        assert store.write(table, [put(prefix + b"%02d" % i, b"one:t", value) for i, value in enumerate(encoded)])
+        text = data.draw(st.sampled_from(encoded)).decode()
+        at = data.draw(st.integers(0, len(text)))
+        for some in ((text[at:at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
+            asked = Containing(b"one:t", some)
+            found = {row.key for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], containing=asked)}
+            assert {prefix + b"%02d" % i for i, value in enumerate(encoded) if asked.holds(value)} <= found
+
+    holds()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("columns", [None, [b"one:t"], [b"one:"], [b"three:a"], [b"three:"], [b"three:", b"one:b"]])
+def test_rows_that_do_not_contain_the_words_are_left_out(store, table, space, columns, reverse):
+    values = {b"a": b"Alpha beta", b"b": b"beta", b"c": b"BETA alpha", b"d": b"alpha", b"f": b"alphabeta"}
+    fill(store, table, space, [*values, b"e"], b"three:a")
+    store.write(table, [put(space(name), b"one:t", value) for name, value in values.items()])
+    asked = Containing(b"one:t", ("alpha", "Beta"))
+
+    rows = list(store.scan(table, [space.range()], columns=columns, containing=asked, reverse=reverse))
+    keys = list(store.scan(table, [space.range()], columns=columns, containing=asked, reverse=reverse, keys_only=True))
+    [first] = store.first_rows(table, [space.range()], 9, columns=columns, containing=asked, reverse=reverse)
+
+    assert names_of(space, rows) == ([b"f", b"c", b"a"] if reverse else [b"a", b"c", b"f"])
+    assert rows == first == store.read(table, [row.key for row in rows], columns=columns)
+    assert keys == [row._replace(cells={}) for row in rows]
+
+
+@pytest.mark.parametrize("keys_only", [False, True])
+@pytest.mark.parametrize("columns", [[b"three:a"], [b"three:"], [b"three:a", b"hour:"]])
+def test_a_row_with_the_words_but_none_of_the_columns_does_not_come(store, table, space, columns, keys_only):
+    fill(store, table, space, [b"a", b"b", b"c"], b"one:t")
+    fill(store, table, space, [b"b", b"c"], b"one:0")
+    fill(store, table, space, [b"c"], b"three:a")
+    asked = {"columns": columns, "keys_only": keys_only}
+
+    rows = store.scan(table, [space.range()], containing=Containing(b"one:t", ("a",)), **asked)
+    found = [names_of(space, store.scan(table, [space.range()], containing=Containing(b"one:t", (name,)), **asked))
+             for name in "bc"]
+
+    assert names_of(space, rows) == []
+    assert found == [[], [b"c"]]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_limits_count_the_rows_that_contain_the_words(store, table, space, reverse):
+    names = [b"%03d" % i for i in range(300)]
+    store.write(table, [put(space(name), b"one:t", b"even" if int(name) % 2 else b"odd") for name in names])
+    ranges = [space.range(b"%03d" % start, b"%03d" % (start + 50)) for start in range(0, 300, 50)]
+    asked = Containing(b"one:t", ("EVEN",))
+
+    rows = store.scan(table, ranges, limit=60, containing=asked, reverse=reverse)
+    found = store.first_rows(table, ranges, 20, containing=asked, reverse=reverse)
+
+    even = [name for name in names if int(name) % 2]
+    assert names_of(space, rows) == (even[::-1] if reverse else even)[:60]
+    pieces = [even[start:start + 25] for start in range(0, 150, 25)]
+    assert [names_of(space, rows) for rows in found] == [
+        (piece[::-1] if reverse else piece)[:20] for piece in pieces]
+
+
+def test_a_long_scan_for_words_gives_each_row_once_and_in_order(store, table, space):
+    names = [b"%05d" % i for i in range(3000)]
+    store.write(table, [put(space(name), b"one:t", name) for name in names])
+
+    rows = store.scan(table, [space.range()], containing=Containing(b"one:t", ("7",)))
+
+    assert names_of(space, rows) == [name for name in names if b"7" in name]
+
+
+def test_the_newest_value_is_what_contains_the_words(store, table, space):
+    for name, values in ((b"now", (b"old", b"word")), (b"once", (b"word", b"new")), (b"gone", (b"old", b"word"))):
+        store.write(table, [put(space(name), b"three:t", value, 1000 + i) for i, value in enumerate(values)])
+    store.write(table, [Delete(space(b"gone"), 1000, [b"three:t"]), Delete(space(b"gone"), 1001, [b"three:t"])])
+    asked = Containing(b"three:t", ("word",))
+
+    rows = list(store.scan(table, [space.range()], versions=3, containing=asked))
+
+    assert names_of(space, rows) == [b"now"]
+    assert cells_of(rows[0]) == {b"three:t": [(1001, b"word"), (1000, b"old")]}
+
+
+def test_in_a_time_range_its_newest_value_is_what_contains_the_words(store, table, space):
+    for name, values in ((b"in", (b"word", b"new")), (b"out", (b"old", b"word"))):
+        store.write(table, [put(space(name), b"three:t", value, 1000 + i) for i, value in enumerate(values)])
+    asked = Containing(b"three:t", ("word",))
+
+    for time_range in (TimeRange(0, 1001), TimeRange(500, 1001)):
+        for keys_only in (False, True):
+            rows = store.scan(table, [space.range()], time_range=time_range, containing=asked, keys_only=keys_only)
+            assert names_of(space, rows) == [b"in"]
+
+
+def test_no_words_leave_out_no_row_with_a_value(store, table, space):
+    fill(store, table, space, [b"a", b"b"], b"one:t")
+
+    for words in ((), ("",)):
+        rows = store.scan(table, [space.range()], containing=Containing(b"one:t", words))
+        assert names_of(space, rows) == [b"a", b"b"]
 
 
 # ---- versions, time ranges, TTL ----------------------------------------------------------------------------------
@@ -652,6 +963,19 @@ def test_to_read_an_unknown_family_is_refused(store, table, space, columns):
         list(store.scan(table, [space.range()], columns=columns))
     with pytest.raises(StoreRefused, match="nix"):
         store.first_rows(table, [space.range()], 1, columns=columns)
+    with pytest.raises(StoreRefused, match="nix"):
+        columns_of(store, table, space(b"a"), b"nix", limit=1)
+
+
+@pytest.mark.parametrize("columns", [None, [b"one:"]])
+def test_to_look_for_words_in_an_unknown_family_is_refused(store, table, space, columns):
+    asked = Containing(b"nix:a", ("word",))
+
+    for keys_only in (False, True):
+        with pytest.raises(StoreRefused, match="nix"):
+            list(store.scan(table, [space.range()], columns=columns, containing=asked, keys_only=keys_only))
+        with pytest.raises(StoreRefused, match="nix"):
+            store.first_rows(table, [space.range()], 1, columns=columns, containing=asked, keys_only=keys_only)
 
 
 def test_a_missing_table_is_said_to_be_missing(store, adapter):
@@ -661,6 +985,10 @@ def test_a_missing_table_is_said_to_be_missing(store, adapter):
         lambda: list(store.scan("no_such_table", [KeyRange()])),
         lambda: list(store.scan("no_such_table", [KeyRange()], reverse=True, keys_only=True)),
         lambda: store.first_rows("no_such_table", [KeyRange()], 1),
+        lambda: store.first_rows("no_such_table", [KeyRange()], 1, reverse=True),
+        lambda: store.first_rows("no_such_table", [KeyRange()], 1, containing=Containing(b"f:t", ("word",))),
+        lambda: list(store.scan("no_such_table", [KeyRange()], containing=Containing(b"f:t", ("word",)))),
+        lambda: columns_of(store, "no_such_table", b"a", b"f", limit=1),
         lambda: store.describe("no_such_table"),
         lambda: store.drop_table("no_such_table"),
         lambda: store.regions("no_such_table"),
@@ -682,6 +1010,13 @@ def test_wrong_arguments_are_refused(store, table):
         list(store.scan(table, [KeyRange()], limit=-1))
     with pytest.raises(InvalidArgument, match="limit"):
         store.first_rows(table, [KeyRange()], -1)
+    with pytest.raises(InvalidArgument, match="limit"):
+        columns_of(store, table, b"a", b"one", limit=-1)
+    for column in (b"one", b"one:"):
+        with pytest.raises(InvalidArgument, match="containing"):
+            list(store.scan(table, [KeyRange()], containing=Containing(column, ("word",))))
+        with pytest.raises(InvalidArgument, match="containing"):
+            store.first_rows(table, [KeyRange()], 1, containing=Containing(column, ("word",)))
 
 
 def test_a_closed_store_says_so(open_store, table):
@@ -691,6 +1026,7 @@ def test_a_closed_store_says_so(open_store, table):
 
     for call in (
         lambda: store.read(table, [b"a"]),
+        lambda: columns_of(store, table, b"a", b"one", limit=1),
         lambda: store.write(table, [put(b"a")]),
         lambda: list(scan),
         store.tables,
@@ -755,19 +1091,20 @@ def test_a_put_is_seen_whole_or_not_at_all(store, table, space):
     assert torn == []
 
 
-def test_the_calls_are_counted_and_foretold(store, table, space):
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_calls_are_counted_and_foretold(store, table, space, reverse):
     fill(store, table, space, [b"%03d" % i for i in range(20)])
     ranges = [space.range(b"%03d" % i, b"%03d" % (i + 1)) for i in range(0, 20, 2)]
     list(store.scan(table, ranges, limit=1))  # what is asked only once, such as where the regions are
 
     before = store.calls.total()
-    next(store.scan(table, ranges))
+    next(store.scan(table, ranges, reverse=reverse))
     scanned = store.calls.total() - before
-    store.first_rows(table, ranges, 1)
+    store.first_rows(table, ranges, 1, reverse=reverse)
     first = store.calls.total() - before - scanned
 
-    assert 0 < scanned <= len(store.describe_calls(table, ranges))
-    assert 0 < first <= len(store.describe_calls(table, ranges, each=True))
+    assert 0 < scanned <= len(store.describe_calls(table, ranges, reverse=reverse))
+    assert 0 < first <= len(store.describe_calls(table, ranges, each=True, reverse=reverse))
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------
@@ -930,6 +1267,15 @@ def test_a_store_shows_what_the_model_shows(store, table, adapter):
         assert shown() == sorted(newest.items())
         assert shown(versions=9, reverse=True) == sorted(expected.items(), reverse=True)
         assert [key for key, _ in shown(keys_only=True)] == sorted(expected)
+        for columns in ([b"three:"], [b"one:", b"three:b"], [b"three:a", b"three:b"]):
+            asked = {row for row, cells in expected.items() if any(c in columns or c[:-1] in columns for c in cells)}
+            assert [key for key, _ in shown(keys_only=True, columns=columns)] == sorted(asked)
+        containing = Containing(b"three:a", ("a",))
+        found = {row for row, cells in newest.items() if containing.holds(cells.get(b"three:a", [(0, None)])[0][1])}
+        assert found <= {key for key, _ in shown(containing=containing)} <= set(newest)
+        pieces = [columns_of(store, table, prefix + row, b"three", limit=1) for row in ROWS]
+        firsts = [[c for c in sorted(newest.get(row, {}).items()) if c[0].startswith(b"three")][:1] for row in ROWS]
+        assert [[(column, [tuple(cell)]) for column, cell in cells] for cells in pieces] == firsts
         read = store.read(table, [prefix + row for row in ROWS], versions=9)
         assert [cells_of(row) for row in read] == [expected.get(row, {}) for row in ROWS]
 

@@ -86,16 +86,20 @@ class SpyStore(Store):
         self._listener("read", table, columns)
         return self._store.read(table, rows, columns=columns, versions=versions, time_range=time_range)
 
+    def read_cells(self, table, rows, family, *qualifiers, **options):
+        self._listener("read_cells", table, [family + b":"])
+        return self._store.read_cells(table, rows, family, *qualifiers, **options)
+
     def scan(self, table, ranges, *, columns=None, **options):
         self._listener("scan", table, columns)
         return self._store.scan(table, ranges, columns=columns, **options)
 
-    def first_rows(self, table, ranges, limit, *, columns=None, keys_only=False):
+    def first_rows(self, table, ranges, limit, *, columns=None, **options):
         self._listener("first_rows", table, columns)
-        return self._store.first_rows(table, ranges, limit, columns=columns, keys_only=keys_only)
+        return self._store.first_rows(table, ranges, limit, columns=columns, **options)
 
-    def describe_calls(self, table, ranges, *, each=False):
-        return self._store.describe_calls(table, ranges, each=each)
+    def describe_calls(self, table, ranges, **options):
+        return self._store.describe_calls(table, ranges, **options)
 
     def tables(self):
         return self._store.tables()

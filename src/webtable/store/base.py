@@ -15,6 +15,10 @@ What every adapter promises and every caller relies on:
   an empty list none.
 - A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
   (HBase itself may still show it until it flushes).
+- A row may be wider than memory: `read_cells` gives a family of it in pieces. Calls that want keys only bring no
+  values, and without a time range no more than two cells a row, however many columns it has.
+- Words that rows have to contain (`Containing`) spare the way of other rows and promise nothing: a store leaves out
+  none that contains them, but may let any row through, also because the search would take too long.
 - `limit` counts rows and is exact. A scan holds nothing open on the server between rows that a slow consumer, a
   dropped connection or a restart could cost it: it goes on behind the last row that it gave.
 - A store may be used by many threads at once. Every call ends within the store's deadline, in an answer or in one of
@@ -26,7 +30,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
@@ -69,6 +73,28 @@ class TimeRange(NamedTuple):
     until: int = 2**63 - 1
 
 
+class Containing(NamedTuple):
+    """Rows whose newest value of `column` (in the time range, where there is one) has every one of `words` in it.
+
+    A word is found anywhere in the value, which is taken for UTF-8, and case is ignored: see `holds`, by which callers
+    check the rows that a store lets through.
+    """
+
+    column: bytes
+    words: tuple[str, ...]
+
+    def holds(self, value: bytes | None) -> bool:
+        """Whether *value* has every word in it, both in Python's lower case; None, no value, has not.
+
+        >>> Containing(b"metadata:title", ("hbase", "Row")).holds(b"Row keys in HBase")
+        True
+        """
+        if value is None:
+            return False
+        text = value.decode(errors="replace").lower()
+        return all(word.lower() in text for word in self.words)
+
+
 class NewCell(NamedTuple):
     """A cell to be written."""
 
@@ -95,6 +121,9 @@ class Delete:
 
 
 Mutation = Put | Delete
+
+ALL_QUALIFIERS: Final = KeyRange()
+"""The qualifiers of a whole family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +171,24 @@ class Store(abc.ABC):
         """Return one entry for each of *rows*, in their order; None where nothing is visible."""
 
     @abc.abstractmethod
+    def read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange = ALL_QUALIFIERS,
+        *,
+        limit: int,
+        keys_only: bool = False,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the first *limit* columns of a *family* (`b"inlinks"`) that are in *qualifiers*.
+
+        They come in byte order, by their whole name, each with its newest visible cell; with *keys_only* the values
+        are empty. Nowhere is more of a row in memory, so this reads a row of a million columns in pieces: the next
+        one is in `qualifiers.after(last qualifier)`. Fewer than *limit* are the last; a missing row has none.
+        """
+
+    @abc.abstractmethod
     def scan(
         self,
         table: str,
@@ -153,10 +200,12 @@ class Store(abc.ABC):
         versions: int = 1,
         time_range: TimeRange | None = None,
         keys_only: bool = False,
+        containing: Containing | None = None,
     ) -> Iterator[Row]:
         """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily.
 
-        With *keys_only* the rows that have a cell in *columns* come without their cells.
+        With *keys_only* the rows that have a cell in *columns* come without their cells. With *containing* the rows
+        that do not hold its words may be left out; its column need not be one of *columns*.
         """
 
     @abc.abstractmethod
@@ -167,12 +216,19 @@ class Store(abc.ABC):
         limit: int,
         *,
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         keys_only: bool = False,
+        containing: Containing | None = None,
     ) -> list[list[Row]]:
-        """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges."""
+        """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
+
+        With *reverse* they are its last ones, backwards. *containing* is as in `scan`.
+        """
 
     @abc.abstractmethod
-    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False) -> list[str]:
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
         """Return a line for each call that the first piece of `scan` (with *each*: `first_rows`) takes at most."""
 
     @abc.abstractmethod

@@ -6,15 +6,15 @@ from bisect import bisect_right
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.scanning import RANGES_A_CALL, ScannerPieces, rows_of
+from webtable.store.hbase.scanning import RANGES_A_CALL, Pieces, half_of, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.store.base import Row
     from webtable.store.hbase.selection import Selection
-    from webtable.store.hbase.thrift1 import Thrift1
     from webtable.store.hbase.thrift2 import Thrift2
     from webtable.store.hbase.wire import Deadline
     from webtable.store.hbase.workers import Workers
@@ -66,25 +66,32 @@ def overlap(ranges: Sequence[KeyRange]) -> bool:
 class FirstRows:
     """One call of `first_rows` on a Thrift2 gateway."""
 
-    def __init__(self, client: Thrift2, workers: Workers, table: str, wanted: Selection, limit: int,
-                 deadline: Deadline) -> None:
+    def __init__(self, client: Thrift2, workers: Workers, table: str, limit: int) -> None:
         self._client = client
         self._workers = workers
         self._table = table
-        self._wanted = wanted
         self._limit = limit
-        self._deadline = deadline
 
-    def of(self, ranges: Sequence[KeyRange], bounds: Sequence[bytes], groups: int) -> list[list[Row]]:
+    def of(self, ranges: Sequence[KeyRange], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes],
+           groups: int) -> list[list[Row]]:
         """Return the first rows of each of *ranges*, which do not overlap."""
         found: list[list[Row]] = [[] for _ in ranges]
         parts = groups_of(ranges, bounds, groups)
-        for group, rows in zip(parts, self._workers.map(self._group, parts), strict=True):
+        results = self._workers.map(lambda group: self._searched(group, wanted, deadline), parts)
+        for group, rows in zip(parts, results, strict=True):
             for part, some in zip(group, rows, strict=True):
                 found[part.owner] += some
         return [rows[:self._limit] for rows in found]
 
-    def _group(self, parts: list[Part]) -> list[list[Row]]:
+    def _searched(self, parts: list[Part], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+        if wanted.plain is None:
+            return self._group(parts, wanted, deadline)
+        try:
+            return self._group(parts, wanted, half_of(deadline))
+        except StoreUnavailable:
+            return self._group(parts, wanted.plain, deadline)
+
+    def _group(self, parts: list[Part], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         """Return the first rows of each of *parts*, which are in key order."""
         found: list[list[Row]] = [[] for _ in parts]
         place = 0  # of the first part that is neither complete nor full
@@ -93,7 +100,7 @@ class FirstRows:
         while place < len(parts):
             window = parts[place:place + RANGES_A_CALL]
             ranges = [KeyRange(start, window[0].keys.stop), *(part.keys for part in window[1:])]
-            rows = self._client.rows(self._table, ranges, self._wanted, ask, self._deadline)
+            rows = self._client.rows(self._table, ranges, wanted, ask, deadline)
             last = self._hand_out(rows, parts, place, found)
             if len(rows) < ask:
                 place += len(window)
@@ -117,12 +124,10 @@ class FirstRows:
         return place
 
 
-def first_rows_by_scanners(client: Thrift1, workers: Workers, table: str, ranges: Sequence[KeyRange],
-                           wanted: Selection, limit: int, deadline: Deadline) -> list[list[Row]]:
-    """Return the first rows of each of *ranges* by a scanner each, side by side."""
+def rows_of_each(pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange],
+                 workers: Workers) -> list[list[Row]]:
+    """Return the rows of *pieces* for each of *ranges*, side by side."""
     def rows(keys: KeyRange) -> list[Row]:
-        if keys.is_empty():
-            return []
-        return list(rows_of(ScannerPieces(client, table, [keys], wanted, limit, lambda: deadline), workers))
+        return [] if keys.is_empty() else list(rows_of(pieces(keys), workers))
 
     return workers.map(rows, ranges)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
 
 _PACKAGE = b"org.apache.hadoop.hbase.filter."
+_ALL, _ANY = b"\x08\x01", b"\x08\x02"  # of a list: MUST_PASS_ALL, MUST_PASS_ONE
+_EQUAL = 2
 
 
 def _varint(number: int) -> bytes:
@@ -38,6 +40,10 @@ def _bool_field(number: int, value: bool) -> bytes:
     return _varint(number << 3) + (b"\x01" if value else b"\x00")
 
 
+def _number_field(number: int, value: int) -> bytes:
+    return _varint(number << 3) + _varint(value)
+
+
 def _filter(name: bytes, body: bytes = b"") -> bytes:
     return _bytes_field(1, _PACKAGE + name) + _bytes_field(2, body)
 
@@ -59,9 +65,38 @@ def first_key_only() -> bytes:
     return _filter(b"FirstKeyOnlyFilter")
 
 
+def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) -> bytes:
+    """Return the filter that lets the rows pass whose newest value of a column matches; *hidden*: without that column.
+
+    A row without the column does not pass.
+    """
+    dot_all = 32
+    comparator = _bytes_field(1, expression.encode()) + _number_field(2, dot_all) + _bytes_field(3, b"UTF-8")
+    body = (_bytes_field(1, family) + _bytes_field(2, qualifier) + _number_field(3, _EQUAL)
+            + _bytes_field(4, _filter(b"RegexStringComparator", comparator)) + _bool_field(5, True)
+            + _bool_field(6, True))
+    if hidden:
+        return _filter(b"SingleColumnValueExcludeFilter", _bytes_field(1, body))
+    return _filter(b"SingleColumnValueFilter", body)
+
+
+def qualifiers(keys: KeyRange) -> bytes:
+    """Return the filter that lets the columns pass whose qualifier is in *keys*, and seeks to the first one."""
+    stop = _bytes_field(3, keys.stop) + _bool_field(4, False) if keys.stop else b""
+    return _filter(b"ColumnRangeFilter", _bytes_field(1, keys.start) + _bool_field(2, True) + stop)
+
+
+def first_columns_or(qualifier: bytes, count: int) -> bytes:
+    """Return the filter that lets the first *count* columns of a row pass, and each column named *qualifier*."""
+    first = _filter(b"ColumnPaginationFilter", _number_field(1, count) + _number_field(2, 0))
+    comparator = _filter(b"BinaryComparator", _bytes_field(1, _bytes_field(1, qualifier)))
+    # No FamilyFilter: what it does not let pass ends the row, also for the families behind.
+    named = _filter(b"QualifierFilter", _bytes_field(1, _number_field(1, _EQUAL) + _bytes_field(2, comparator)))
+    return _filter(b"FilterList", _ANY + _bytes_field(2, first) + _bytes_field(2, named))
+
+
 def all_of(filters: Sequence[bytes]) -> bytes | None:
     """Return the filter that lets pass what each of *filters* does, in their order; None where there are none."""
     if len(filters) < 2:
         return filters[0] if filters else None
-    must_pass_all = b"\x08\x01"
-    return _filter(b"FilterList", must_pass_all + b"".join(_bytes_field(2, one) for one in filters))
+    return _filter(b"FilterList", _ALL + b"".join(_bytes_field(2, one) for one in filters))

@@ -13,6 +13,8 @@ struct TGet {
   2: optional list<TColumn> columns,
   4: optional TTimeRange timeRange,
   5: optional i32 maxVersions,
+  12: optional i32 storeLimit,
+  15: optional binary filterBytes,
 }
 
 struct TPut { 1: binary row, 2: list<TColumnValue> columnValues }

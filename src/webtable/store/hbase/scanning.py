@@ -69,7 +69,7 @@ class Pieces(ABC):
         """Return the next rows; they may be none although more are to come."""
         ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
         # Backwards the first row may be the one at the stop key, which is not in the range.
-        rows = self._fetch(ask + self._wanted.reverse)
+        rows = self._found(ask + self._wanted.reverse)
         if self._limit is not None:
             rows = rows[:self._limit]
             self._limit -= len(rows)
@@ -80,8 +80,19 @@ class Pieces(ABC):
     def close(self) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
         """Leave nothing open."""
 
+    def _found(self, count: int) -> list[Row]:
+        deadline = self._deadline()
+        if self._wanted.plain is None:
+            return self._fetch(count, deadline)
+        try:
+            return self._fetch(count, half_of(deadline))
+        except StoreUnavailable:
+            # The server may have found too little in all that time; who calls looks for the words anyway.
+            self._wanted = self._wanted.plain
+            return self._fetch(count, deadline)
+
     @abstractmethod
-    def _fetch(self, count: int) -> list[Row]:
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
         """Return up to *count* rows and take them off what is left."""
 
     def _drop_until(self, key: bytes) -> None:
@@ -103,9 +114,9 @@ class StatelessPieces(Pieces):
         super().__init__(*args)
         self._client = client
 
-    def _fetch(self, count: int) -> list[Row]:
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
         ranges = self._left[:1 if self._wanted.reverse else RANGES_A_CALL]
-        rows = self._client.rows(self._table, ranges, self._wanted, count, self._deadline())
+        rows = self._client.rows(self._table, ranges, self._wanted, count, deadline)
         if len(rows) < count:
             del self._left[:len(ranges)]
         else:
@@ -130,8 +141,7 @@ class ScannerPieces(Pieces):
             with suppress(StoreError):  # it is gone, or the gateway is, which forgets it
                 self._client.close(self._table, scanner, self._deadline().within(2.0))
 
-    def _fetch(self, count: int) -> list[Row]:
-        deadline = self._deadline()
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
         if self._pieces == 1 or time.monotonic() - self._used > _IDLE_SECONDS:
             self.close()  # the first scanner asks the region server for no more than the first piece
         keys = self._left[0]
@@ -159,6 +169,11 @@ class ScannerPieces(Pieces):
             if isinstance(error, StoreRefused) and not fresh:
                 raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
             raise
+
+
+def half_of(deadline: Deadline) -> Deadline:
+    """Return what a search may take of the time: so much is left to read without it."""
+    return deadline.within(deadline.left() / 2)
 
 
 def inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.store.base import TimeRange
+from webtable.store.base import Containing, TimeRange
+from webtable.store.hbase.words import expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+FEW_COLUMNS: Final = 2
+"""So many columns of a row have another one among them than the one that is searched."""
+
+
+class Search(NamedTuple):
+    """Regular expressions that the newest value of a column must match; `added`: the column is wanted for this only."""
+
+    family: bytes
+    qualifier: bytes
+    expressions: tuple[str, ...]
+    added: bool
 
 
 class Selection(NamedTuple):
@@ -19,6 +32,20 @@ class Selection(NamedTuple):
     time_range: TimeRange | None = None
     keys_only: bool = False
     reverse: bool = False
+    search: Search | None = None
+    plain: Selection | None = None
+    """The same without the search, where there is one."""
+
+    @property
+    def one_cell(self) -> bool:
+        """Whether any one cell of a row tells that it is wanted."""
+        return self.keys_only and self.search is None
+
+    @property
+    def few_cells(self) -> bool:
+        """Whether the searched column and any other cell of a row tell that it is wanted, of whole families."""
+        return (self.keys_only and self.search is not None and self.search.added
+                and any(column.endswith(b":") for column in self.columns or ()))
 
     def is_empty(self) -> bool:
         """Whether no cell can be in it."""
@@ -27,7 +54,7 @@ class Selection(NamedTuple):
 
 
 def selection(columns: Sequence[bytes] | None, versions: int = 1, time_range: TimeRange | None = None,
-              *, keys_only: bool = False, reverse: bool = False) -> Selection:
+              *, keys_only: bool = False, reverse: bool = False, containing: Containing | None = None) -> Selection:
     """Return the checked selection; raises `InvalidArgument`."""
     if versions < 1:
         raise InvalidArgument(f"versions={versions} must be at least 1")
@@ -35,7 +62,25 @@ def selection(columns: Sequence[bytes] | None, versions: int = 1, time_range: Ti
         since, until = max(time_range.since, 0), min(max(time_range.until, 0), 2**63 - 1)
         time_range = None if (since, until) == TimeRange() else TimeRange(since, until)
     wanted = None if columns is None else distinct_columns(columns)
-    return Selection(wanted, versions, time_range, keys_only, reverse)
+    plain = Selection(wanted, versions, time_range, keys_only, reverse)
+    search = None if containing is None else _search(containing, wanted)
+    if search is None:
+        return plain
+    column = search.family + b":" + search.qualifier
+    if search.added:
+        wanted = (*(wanted or ()), column)
+    elif keys_only:
+        wanted = (column,)  # a row that is found has a cell here
+    return plain._replace(columns=wanted, search=search, plain=plain)
+
+
+def _search(containing: Containing, columns: tuple[bytes, ...] | None) -> Search | None:
+    family, _, qualifier = containing.column.partition(b":")
+    if not qualifier:
+        raise InvalidArgument(f"containing={containing!r} must name a column, family:qualifier")
+    found = tuple(one for word in containing.words if (one := expression(word)) is not None)
+    added = columns is not None and containing.column not in columns and family + b":" not in columns
+    return Search(family, qualifier, found, added) if found and columns != () else None
 
 
 def distinct_columns(columns: Iterable[bytes]) -> tuple[bytes, ...]:

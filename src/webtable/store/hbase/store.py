@@ -7,15 +7,27 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, StoreError, StoreUnavailable
+from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import MAX_ROW_KEY, Mutation, Region, Row, Store, TableDescription, TimeRange
-from webtable.store.hbase.fanout import FirstRows, first_rows_by_scanners, groups_of, overlap
+from webtable.store.base import (
+    ALL_QUALIFIERS,
+    MAX_ROW_KEY,
+    Cell,
+    Containing,
+    Mutation,
+    Region,
+    Row,
+    Store,
+    TableDescription,
+    TimeRange,
+)
+from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
+from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.probe import check_gateway
-from webtable.store.hbase.scanning import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces, rows_of
-from webtable.store.hbase.selection import selection
+from webtable.store.hbase.scanning import Pieces, ScannerPieces, StatelessPieces, rows_of
+from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
@@ -24,13 +36,14 @@ from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import Write
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from webtable.schema import FamilySchema, TableSchema
 
 DDL_FACTOR: Final = 4
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
 _READ_ROWS: Final = 100
+_MOST_CELLS: Final = 2**31 - 1  # of one call: Thrift's i32
 _REGIONS_SECONDS: Final = 60.0
 
 
@@ -85,14 +98,9 @@ class HBaseStore(Store):
         if not mutations:
             return []
 
-        def families(anew: bool) -> Collection[bytes]:
-            if anew or table not in self._families:
-                self._families[table] = self._tables.families(table, deadline)
-            return self._families[table]
-
         try:
-            write = Write(self._thrift2 or self._thrift1, self._workers, self.name, table, deadline, families,
-                          self._frame)
+            write = Write(self._thrift2 or self._thrift1, self._workers, self.name, table, deadline,
+                          lambda anew: self._family_names(table, deadline, anew), self._frame)
         except StoreUnavailable as error:
             return [error] * len(mutations)
         return write.outcomes(mutations)
@@ -116,54 +124,74 @@ class HBaseStore(Store):
         self._workers.map(some, [possible[at:at + _READ_ROWS] for at in range(0, len(possible), _READ_ROWS)])
         return found
 
+    def read_cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange = ALL_QUALIFIERS, *,
+                   limit: int, keys_only: bool = False) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*.
+
+        That takes a call for a hundred rows; with Thrift1 three calls for each row.
+        """
+        deadline = self._deadline()
+        _check(limit >= 0, f"limit={limit} must be at least 0")
+        _check(b":" not in family, f"family={family!r} must be the name without a colon")
+        found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
+        if not limit or qualifiers.is_empty():
+            return found
+        client, most = self._thrift2 or self._thrift1, min(limit, _MOST_CELLS)
+
+        def some(places: list[int]) -> None:
+            chosen = [rows[place] for place in places]
+            answers = client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
+            for place, cells in zip(places, answers, strict=True):
+                found[place] = cells
+
+        possible = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
+        size = _READ_ROWS if self._thrift2 is not None else 1
+        self._workers.map(some, [possible[at:at + size] for at in range(0, len(possible), size)])
+        return found
+
     def scan(self, table: str, ranges: Sequence[KeyRange], *, columns: Sequence[bytes] | None = None,
              limit: int | None = None, reverse: bool = False, versions: int = 1, time_range: TimeRange | None = None,
-             keys_only: bool = False) -> Iterator[Row]:
+             keys_only: bool = False, containing: Containing | None = None) -> Iterator[Row]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         self._deadline()
         _check(limit is None or limit >= 0, f"limit={limit} must be at least 0, or None")
-        wanted = selection(columns, versions, time_range, keys_only=keys_only, reverse=reverse)
+        wanted = selection(columns, versions, time_range, keys_only=keys_only, reverse=reverse, containing=containing)
         left = [] if wanted.is_empty() else merged(ranges)
         if not left or limit == 0:
             return iter(())
-        pieces: Pieces
-        if self._thrift2 is not None:
-            pieces = StatelessPieces(self._thrift2, table, left, wanted, limit, self._deadline)
-        else:
-            pieces = ScannerPieces(self._thrift1, table, left, wanted, limit, self._deadline)
-        return rows_of(pieces, self._workers)
+        self._check_searched(table, wanted, self._deadline())
+        return rows_of(self._pieces(table, left, wanted, limit, self._deadline), self._workers)
 
-    def first_rows(self, table: str, ranges: Sequence[KeyRange], limit: int, *,
-                   columns: Sequence[bytes] | None = None, keys_only: bool = False) -> list[list[Row]]:
-        """Return the first *limit* rows of each of *ranges*: a call for each group of regions, or a scanner each."""
+    def first_rows(self, table: str, ranges: Sequence[KeyRange], limit: int, *, columns: Sequence[bytes] | None = None,
+                   reverse: bool = False, keys_only: bool = False,
+                   containing: Containing | None = None) -> list[list[Row]]:
+        """Return the first *limit* rows of each of *ranges*.
+
+        That takes a call for each group of regions; backwards, and with Thrift1, one for each range.
+        """
         deadline = self._deadline()
         _check(limit >= 0, f"limit={limit} must be at least 0")
-        wanted = selection(columns, keys_only=keys_only)
+        wanted = selection(columns, keys_only=keys_only, reverse=reverse, containing=containing)
         if limit == 0 or wanted.is_empty():
             return [[] for _ in ranges]
-        if self._thrift2 is None:
-            return first_rows_by_scanners(self._thrift1, self._workers, table, ranges, wanted, limit, deadline)
-        first = FirstRows(self._thrift2, self._workers, table, wanted, limit, deadline)
+        self._check_searched(table, wanted, deadline)
+        if self._thrift2 is None or reverse:
+            return rows_of_each(lambda keys: self._pieces(table, [keys], wanted, limit, lambda: deadline), ranges,
+                                self._workers)
+        first = FirstRows(self._thrift2, self._workers, table, limit)
         if overlap(ranges):
-            return self._workers.map(lambda keys: first.of([keys], [], 1)[0], ranges)
-        return first.of(ranges, self._region_bounds(table, deadline), self._groups)
+            return self._workers.map(lambda keys: first.of([keys], wanted, deadline, [], 1)[0], ranges)
+        return first.of(ranges, wanted, deadline, self._region_bounds(table, deadline), self._groups)
 
-    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False) -> list[str]:
+    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False,
+                       reverse: bool = False) -> list[str]:
         """Return a line for each gateway call."""
         deadline = self._deadline()
         if self._thrift2 is None:
-            count = "limit" if each else FIRST_ROWS
-            chosen = [keys for keys in ranges if not keys.is_empty()] if each else merged(ranges)[:1]
-            return [line for keys in chosen for line in (
-                f"Thrift1 scannerOpenWithScan({table!r}, {_shown(keys)})", f"Thrift1 scannerGetList({count} rows)",
-                "Thrift1 scannerClose()")]
-        if not each:
-            left = merged(ranges)
-            return [_scan_line(table, left, f"the first {FIRST_ROWS} rows")] if left else []
-        if overlap(ranges):
-            return [_scan_line(table, [keys], "the first rows") for keys in ranges if not keys.is_empty()]
-        groups = groups_of(ranges, self._region_bounds(table, deadline), self._groups)
-        return [_scan_line(table, [part.keys for part in group], "the first rows of each") for group in groups]
+            return scanner_calls(table, ranges, each=each, reverse=reverse)
+        if not each or reverse or overlap(ranges):
+            return stateless_calls(table, ranges, each=each, reverse=reverse)
+        return grouped_calls(table, groups_of(ranges, self._region_bounds(table, deadline), self._groups))
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""
@@ -211,6 +239,25 @@ class HBaseStore(Store):
             raise StoreError(f"{self.name}: the store is closed")
         return Deadline(self._timeout * factor)
 
+    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
+                deadline: Callable[[], Deadline]) -> Pieces:
+        if self._thrift2 is not None:
+            return StatelessPieces(self._thrift2, table, ranges, wanted, limit, deadline)
+        return ScannerPieces(self._thrift1, table, ranges, wanted, limit, deadline)
+
+    def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
+        """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
+        if wanted.search is None or wanted.columns is not None:
+            return
+        family = wanted.search.family
+        if not any(family in self._family_names(table, deadline, anew) for anew in (False, True)):
+            raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
+
+    def _family_names(self, table: str, deadline: Deadline, anew: bool) -> Collection[bytes]:
+        if anew or table not in self._families:
+            self._families[table] = self._tables.families(table, deadline)
+        return self._families[table]
+
     def _region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
         """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
         read, bounds = self._bounds.get(table, (0.0, []))
@@ -230,12 +277,3 @@ _service2 = thrift2.THBaseService
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidArgument(message)
-
-
-def _shown(keys: KeyRange) -> str:
-    return f"{keys.start!r} to {keys.stop!r}" if keys.stop else f"{keys.start!r} to the end"
-
-
-def _scan_line(table: str, ranges: Sequence[KeyRange], rows: str) -> str:
-    what = _shown(ranges[0]) if len(ranges) == 1 else f"{len(ranges)} ranges in one MultiRowRangeFilter"
-    return f"Thrift2 getScannerResults({table!r}, {what}, {rows})"

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable.store.base import Cell, Delete, Put, Row
-from webtable.store.hbase.selection import Selection, distinct_columns, key_before
+from webtable.errors import StoreError
+from webtable.rowkey import KeyRange
+from webtable.store.base import MAX_ROW_KEY, Cell, Delete, Put, Row
+from webtable.store.hbase import filterstrings
+from webtable.store.hbase.gateway import repeated
+from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
 from webtable.store.hbase.wire import Deadline, thrift1
 
 if TYPE_CHECKING:
-    from webtable.rowkey import KeyRange
     from webtable.store.hbase.gateway import Gateway
 
 Each = Callable[[Iterable[Callable[[], None]]], None]
 """Runs jobs, some of them at once, and raises the first error of any."""
 
 _Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
+_column_of = itemgetter(0)
 _FOREVER: Final = 2**63 - 1
 
 
@@ -73,6 +79,37 @@ class Thrift1:
         scanner: int = self._gateway.call_once("scannerOpenWithScan", table.encode(), scan, {},
                                                deadline=deadline, table=table)
         return scanner
+
+    def cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int,
+              deadline: Deadline, *, keys_only: bool) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
+
+        Each row is a scanner of its own.
+        """
+        parts = [filterstrings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
+        if keys_only:
+            parts.append(filterstrings.KEYS_ONLY)
+        found = []
+        for row in rows:
+            # A scan has no stop key that is longer than the longest row.
+            stop = row + b"\x00" if len(row) < MAX_ROW_KEY else None
+            scan = thrift1.TScan(startRow=row, stopRow=stop, columns=[family], caching=1, batchSize=limit,
+                                 filterString=filterstrings.all_of(parts))
+            results = self._first_result(table, scan, deadline)
+            cells = [cell for result in results if result.row == row for cell in result.columns.items()]
+            found.append([(column, Cell(cell.timestamp, cell.value)) for column, cell in sorted(cells, key=_column_of)])
+        return found
+
+    def _first_result(self, table: str, scan: Any, deadline: Deadline) -> list[Any]:
+        def attempt() -> list[Any]:
+            scanner: int = self._gateway.call_once("scannerOpenWithScan", table.encode(), scan, {},
+                                                   deadline=deadline, table=table)
+            found = self.next(table, scanner, 1, deadline)
+            with suppress(StoreError):
+                self.close(table, scanner, deadline.within(2.0))
+            return found
+
+        return repeated(attempt, deadline)
 
     def next(self, table: str, scanner: int, count: int, deadline: Deadline) -> list[Any]:
         """Return the next rows as they come; fewer than *count* are the last. Never repeated: the scanner moves on."""
@@ -132,8 +169,19 @@ def _until(wanted: Selection) -> int:
 
 
 def _filter(wanted: Selection) -> bytes | None:
-    if not wanted.keys_only:
-        return None
-    # The first cell alone does not tell whether another one is in the wanted times.
-    one = wanted.columns is None and not (wanted.time_range and wanted.time_range.since)
-    return b"FirstKeyOnlyFilter() AND KeyOnlyFilter()" if one else b"KeyOnlyFilter()"
+    parts = []
+    # The first cells alone do not tell whether another one is in the wanted times.
+    any_cell = not (wanted.time_range and wanted.time_range.since)
+    if wanted.search is not None:
+        family, qualifier, expressions, added = wanted.search
+        parts += [filterstrings.matching(family, qualifier, one, hidden=added) for one in expressions]
+        if wanted.few_cells and any_cell:
+            parts.append(filterstrings.first_columns_or(qualifier, FEW_COLUMNS))
+        if wanted.reverse:
+            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            parts.append(filterstrings.qualifiers(KeyRange()))
+    if wanted.one_cell and any_cell:
+        parts.append(filterstrings.FIRST_KEY_ONLY)
+    if wanted.keys_only:
+        parts.append(filterstrings.KEYS_ONLY)
+    return filterstrings.all_of(parts)

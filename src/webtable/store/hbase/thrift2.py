@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Delete, Put, Row
 from webtable.store.hbase import filters
-from webtable.store.hbase.selection import Selection, distinct_columns, key_before
+from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
 from webtable.store.hbase.wire import Deadline, thrift2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.rowkey import KeyRange
     from webtable.store.hbase.gateway import Gateway
 
 _TDelete, _TColumn = thrift2.TDelete, thrift2.TColumn
@@ -52,6 +52,18 @@ class Thrift2:
         results = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline, table=table)
         one = wanted.versions == 1
         return [_row(result, one) if result.columnValues else None for result in results]
+
+    def cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int,
+              deadline: Deadline, *, keys_only: bool) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*."""
+        parts = [filters.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
+        if keys_only:
+            parts.append(filters.keys_only())
+        gets = [thrift2.TGet(row=row, columns=[_TColumn(family=family)], storeLimit=limit,
+                             filterBytes=filters.all_of(parts)) for row in rows]
+        results = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline, table=table)
+        return [[(c.family + b":" + c.qualifier, Cell(c.timestamp, c.value)) for c in result.columnValues]
+                for result in results]
 
     def rows(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int,
              deadline: Deadline) -> list[Row]:
@@ -112,10 +124,18 @@ def _filter(ranges: Sequence[KeyRange], wanted: Selection) -> bytes | None:
     parts = []
     if len(ranges) > 1:
         parts.append(filters.row_ranges(sorted(ranges)))
+    if wanted.search is not None:
+        family, qualifier, expressions, added = wanted.search
+        parts += [filters.matching(family, qualifier, one, hidden=added) for one in expressions]
+        if wanted.few_cells:
+            parts.append(filters.first_columns_or(qualifier, FEW_COLUMNS))
+        if wanted.reverse:
+            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            parts.append(filters.qualifiers(KeyRange()))
     if wanted.keys_only:
         parts.append(filters.keys_only())
-        if wanted.columns is None:
-            parts.append(filters.first_key_only())
+    if wanted.one_cell:
+        parts.append(filters.first_key_only())
     return filters.all_of(parts)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.store.base import Cell, Row, TimeRange
+from webtable.store.base import Cell, Containing, Row, TimeRange
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
@@ -29,7 +29,6 @@ Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
 """A key, its cells, and how many bytes of values they are."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """What a call wants of each row."""
@@ -38,15 +37,22 @@ class Question:
     versions: int = 1
     time_range: TimeRange | None = None
     keys_only: bool = False
+    containing: Containing | None = None
 
     def __post_init__(self) -> None:
         if self.versions < 1:
             raise InvalidArgument(f"versions={self.versions} must be at least 1")
+        if self.containing and not self.containing.column.partition(b":")[2]:
+            raise InvalidArgument(f"containing={self.containing!r} must name a column, family:qualifier")
 
     def reader(self, connection: sqlite3.Connection, table: Table, now: int) -> Reader:
         """Return what answers the question from the table as the connection sees it."""
-        return Reader(connection, [_Source(family, qualifiers, self, now) for family, qualifiers in self._of(table)],
-                      only_keys=self.keys_only, plain=self.time_range is None)
+        sources = [_Source(family, qualifiers, self, now) for family, qualifiers in self._of(table)]
+        search = None
+        if self.containing:
+            values = Question([self.containing.column], time_range=self.time_range).reader(connection, table, now)
+            search = _Search(values, self.containing)
+        return Reader(connection, sources, only_keys=self.keys_only, plain=self.time_range is None, search=search)
 
     def _of(self, table: Table) -> list[tuple[Family, list[bytes] | None]]:
         if self.columns is None:
@@ -120,6 +126,7 @@ class Reader:
     sources: list[_Source]
     only_keys: bool
     plain: bool
+    search: _Search | None
     parameters: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +141,14 @@ class Reader:
 
     def rows(self, keys: KeyRange, *, reverse: bool = False) -> Generator[tuple[Row, int], None, None]:
         """Yield the rows of a range, each with its size; close the generator where it is not read to its end."""
+        if self.search is None:
+            yield from self._in_range(keys, reverse)
+            return
+        with closing(self.search.keys(keys, reverse)) as found:
+            for key in found:
+                yield from self._in_range(KeyRange(key, key + b"\x00"), False)
+
+    def _in_range(self, keys: KeyRange, reverse: bool) -> Generator[tuple[Row, int], None, None]:
         where = "row >= :start AND row < :stop" if keys.stop else "row >= :start"
         if self.only_keys and self.plain:
             with closing(self._keys(where, keys, "row DESC" if reverse else "row")) as found_keys:
@@ -169,6 +184,21 @@ class Reader:
         finally:
             for cursor in cursors:
                 cursor.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The rows that hold some words, by a reader of the column that has to hold them."""
+
+    values: Reader
+    containing: Containing
+
+    def keys(self, keys: KeyRange, reverse: bool) -> Generator[bytes, None, None]:
+        """Yield the keys of the rows in a range."""
+        with closing(self.values.rows(keys, reverse=reverse)) as rows:
+            for row, _ in rows:
+                if self.containing.holds(row.value(self.containing.column)):
+                    yield row.key
 
 
 def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import Mutation, Region, Row, Store, TableDescription, TimeRange
+from webtable.store.base import (
+    ALL_QUALIFIERS,
+    Cell,
+    Containing,
+    Mutation,
+    Region,
+    Row,
+    Store,
+    TableDescription,
+    TimeRange,
+)
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.file import PAGE_SIZE, StoreFile
+from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reading import Question, Reader
+from webtable.store.sqlite.wide import cells_of
 from webtable.store.sqlite.writing import SLICE, Batch, forget_deletes, sweep
 
 if TYPE_CHECKING:
@@ -23,11 +34,6 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.sqlite.catalogue import Table
-
-FIRST_PIECE: Final = 64
-LARGEST_PIECE: Final = 512
-PIECE_BYTES: Final = 1024 * 1024
-"""A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
 
 
 class SQLiteStore(Store):
@@ -81,6 +87,27 @@ class SQLiteStore(Store):
             found = {key: reader.row(key) for key in dict.fromkeys(rows)}
         return [found[key] for key in rows]
 
+    def read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange = ALL_QUALIFIERS,
+        *,
+        limit: int,
+        keys_only: bool = False,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*, all of one moment."""
+        if limit < 0:
+            raise InvalidArgument(f"limit={limit} must not be negative")
+        self._count("read_cells")
+        with self._file.reader() as connection:
+            found = self._table(connection, table).families.get(family + b":")
+            if found is None:
+                raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
+            now = _now()
+            return [cells_of(connection, found, row, qualifiers, limit, keys_only=keys_only, now=now) for row in rows]
+
     def scan(
         self,
         table: str,
@@ -92,6 +119,7 @@ class SQLiteStore(Store):
         versions: int = 1,
         time_range: TimeRange | None = None,
         keys_only: bool = False,
+        containing: Containing | None = None,
     ) -> Iterator[Row]:
         """Yield the rows of all *ranges*; wrong arguments and missing tables are raised by the call itself.
 
@@ -99,7 +127,7 @@ class SQLiteStore(Store):
         """
         if limit is not None and limit < 0:
             raise InvalidArgument(f"limit={limit} must not be negative")
-        question = Question(columns, versions, time_range, keys_only)
+        question = Question(columns, versions, time_range, keys_only, containing)
         with self._file.reader() as connection:
             self._ask(question, connection, table)
         keys = merged(ranges)
@@ -113,7 +141,7 @@ class SQLiteStore(Store):
             wanted = size if limit is None else min(size, limit)
             with self._file.reader() as connection:
                 reader = self._ask(question, connection, table)
-                rows, left = _piece(reader, left, wanted, reverse)
+                rows, left = next_piece(reader, left, wanted, reverse)
             yield from rows
             limit = None if limit is None else limit - len(rows)
             size = min(size * 4, LARGEST_PIECE)
@@ -125,22 +153,26 @@ class SQLiteStore(Store):
         limit: int,
         *,
         columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
         keys_only: bool = False,
+        containing: Containing | None = None,
     ) -> list[list[Row]]:
-        """Return the first *limit* rows of each range, all of one moment."""
+        """Return the first (with *reverse* the last) *limit* rows of each range, all of one moment."""
         if limit < 0:
             raise InvalidArgument(f"limit={limit} must not be negative")
-        question = Question(columns, keys_only=keys_only)
+        question = Question(columns, keys_only=keys_only, containing=containing)
         self._count("first_rows")
         with self._file.reader() as connection:
             reader = self._ask(question, connection, table)
-            return [_first(reader, keys, limit) for keys in ranges]
+            return [first_rows(reader, keys, limit, reverse) for keys in ranges]
 
-    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False) -> list[str]:
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
         """Return one line: a piece is one transaction, and each range in it an index seek."""
         count = len(ranges) if each else len(merged(ranges))
         plural = "" if count == 1 else "s"
-        kind = "first rows" if each else "scan"
+        kind = ("last rows" if reverse else "first rows") if each else "scan"
         return [f"sqlite: {kind} of table {table!r}: {count} range{plural}, an index seek each"] if count else []
 
     def tables(self) -> list[str]:
@@ -232,31 +264,6 @@ class SQLiteStore(Store):
             slices, self._unswept[family.id] = divmod(self._unswept[family.id], SLICE // 2)
             for _ in range(slices):
                 sweep(connection, family, _now())
-
-
-def _piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
-    """Return the next rows of *ranges*, and what is left of the ranges behind them."""
-    rows: list[Row] = []
-    total = 0
-    for number, keys in enumerate(ranges, 1):
-        with closing(reader.rows(keys, reverse=reverse)) as found:
-            for row, size in found:
-                rows.append(row)
-                total += size
-                if len(rows) == wanted or total >= PIECE_BYTES:
-                    rest = keys.before(row.key) if reverse else keys.after(row.key)
-                    return rows, [rest, *ranges[number:]]
-    return rows, []
-
-
-def _first(reader: Reader, keys: KeyRange, limit: int) -> list[Row]:
-    # All of them in any case: fewer mean that there are no more.
-    rows: list[Row] = []
-    left = [keys]
-    while left and len(rows) < limit:
-        piece, left = _piece(reader, left, limit - len(rows), False)
-        rows += piece
-    return rows
 
 
 def _size(connection: sqlite3.Connection) -> int:

@@ -1,0 +1,41 @@
+"""Pieces of bounded size: as much of some ranges as one transaction reads."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from webtable.rowkey import KeyRange
+    from webtable.store.base import Row
+    from webtable.store.sqlite.reading import Reader
+
+FIRST_PIECE: Final = 64
+LARGEST_PIECE: Final = 512
+PIECE_BYTES: Final = 1024 * 1024
+"""A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
+
+
+def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
+    """Return the next rows of *ranges*, and what is left of the ranges behind them."""
+    rows: list[Row] = []
+    total = 0
+    for number, keys in enumerate(ranges, 1):
+        with closing(reader.rows(keys, reverse=reverse)) as found:
+            for row, size in found:
+                rows.append(row)
+                total += size
+                if len(rows) == wanted or total >= PIECE_BYTES:
+                    rest = keys.before(row.key) if reverse else keys.after(row.key)
+                    return rows, [rest, *ranges[number:]]
+    return rows, []
+
+
+def first_rows(reader: Reader, keys: KeyRange, limit: int, reverse: bool) -> list[Row]:
+    """Return the first *limit* rows of a range, of whatever size: fewer mean that there are no more."""
+    rows: list[Row] = []
+    left = [keys]
+    while left and len(rows) < limit:
+        piece, left = next_piece(reader, left, limit - len(rows), reverse)
+        rows += piece
+    return rows
