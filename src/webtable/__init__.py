@@ -1,16 +1,27 @@
 """Crawled web pages in HBase, or in one SQLite file, under row keys that are right."""
 
 from webtable.errors import InvalidURL, WebTableError, WriteFailed
-from webtable.page import Link, Page, PageOutcome
+from webtable.page import Link, LinkCounts, Page, PageOutcome
 from webtable.repository import (
     Batch,
+    BrokenLink,
+    Difference,
+    Drift,
+    Freshness,
+    Host,
+    Index,
+    Inlink,
     Pages,
     Record,
+    Recount,
     RegionComparison,
+    Resolution,
+    Results,
     Table,
     WebTable,
     Writer,
     create,
+    handle_of,
     open,
     regions_of,
 )
@@ -18,15 +29,26 @@ from webtable.rowkey import CompositeKey, KeyRange, Salt, WebKey, between, canon
 
 __all__ = [
     "Batch",
+    "BrokenLink",
     "CompositeKey",
+    "Difference",
+    "Drift",
+    "Freshness",
+    "Host",
+    "Index",
+    "Inlink",
     "InvalidURL",
     "KeyRange",
     "Link",
+    "LinkCounts",
     "Page",
     "PageOutcome",
     "Pages",
     "Record",
+    "Recount",
     "RegionComparison",
+    "Resolution",
+    "Results",
     "Salt",
     "Table",
     "WebKey",
@@ -37,6 +59,7 @@ __all__ = [
     "between",
     "canonical_url",
     "create",
+    "handle_of",
     "open",
     "regions_of",
     "split_points",

@@ -6,6 +6,7 @@ WebTableError
 ├── KeyFormatError           these bytes are no row key of this format (also a ValueError)
 ├── InvalidArgument          an argument that no call can honour (also a ValueError)
 │   ├── UnknownColumn        no such column
+│   ├── UnknownIndex         no such index
 │   ├── UnknownField         a row key that has no such field
 │   ├── FieldError           a value that a field of a row key cannot hold
 │   ├── NoRange              a question that a row key cannot answer by ranges
@@ -15,6 +16,7 @@ WebTableError
 │   ├── FutureCapture        fetched more than a day from now
 │   └── CellTooLarge         a cell over the store's limit, after compression
 ├── FullScanNeeded           a question that only a scan of the whole table answers (also a ValueError)
+│   └── IndexNeeded          a question on a table without the index it needs; the message says how to add it
 ├── WriteFailed              pages that were handed in and not stored, each with its reason
 ├── FormatError              an input file that cannot be read as what it is taken for
 ├── SchemaError              the table is not what the caller takes it for
@@ -60,6 +62,10 @@ class UnknownColumn(InvalidArgument):
     """A column that a page does not have; the message lists those it has."""
 
 
+class UnknownIndex(InvalidArgument):
+    """An index that a table does not have, or that there is not; the message lists those there are."""
+
+
 class UnknownField(InvalidArgument):
     """A field that a row key does not have; the message lists those it has."""
 
@@ -99,6 +105,13 @@ class CellTooLarge(InvalidCapture):
 
 class FullScanNeeded(WebTableError, ValueError):
     """A question that has neither a key range nor an index; it is answered only when called with `full_scan=True`."""
+
+
+class IndexNeeded(FullScanNeeded):
+    """A question on a table without the index that answers it, or with one that is not complete yet.
+
+    The message names the command that adds or completes it.
+    """
 
 
 class WriteFailed(WebTableError):

@@ -19,6 +19,20 @@ class Link(NamedTuple):
     rel: str = ""
 
 
+class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many pages link to a page, as they were counted last (`WebTable.refresh_links`).
+
+    `inlinks` is all of them but the page itself: those of its registered domain are `internal`, the others `external`.
+    """
+
+    inlinks: int = 0
+    internal: int = 0
+    external: int = 0
+    self_links: int = 0
+    """1 where the page links to itself."""
+    counted_at: datetime | None = None
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -64,6 +78,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     outlink_count: int | None = None
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in document order, one for each URL."""
+    inlinks_at: datetime | None = None
+    """The capture under which all its links were last written to the pages that they lead to."""
+    link_counts: LinkCounts | None = None
+    """How many pages link to it, where that was asked for and has been counted."""
     same_as: str | None = None
     """Given with a capture that has no body of its own: the URL whose stored content it repeats.
 

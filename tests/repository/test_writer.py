@@ -6,6 +6,7 @@ import _thread
 import os
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -216,7 +217,7 @@ def _until(done):
 
 def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
     slow = threading.Event()
-    spied.listener = lambda call, *_: call == "write" and slow.wait(10)
+    spied.listener = lambda call, *_: call == "write" and slow.wait(0.5)
     writer = spied.site.table.writer(buffer_pages=3)
     for number in range(8):
         writer.put(site.page(f"/{number}", html=b"x"))
@@ -313,12 +314,23 @@ def test_an_empty_writer_writes_nothing(spied):
     writer.close()
 
 
-def test_a_batch_costs_one_read_and_one_write(spied, site):
+def test_a_batch_of_new_pages_costs_one_read_and_one_write_of_each_table(spied, site):
     calls = []
-    spied.listener = lambda call, *_: calls.append(call)
+    spied.listener = lambda call, table, *_: calls.append((call, table.removeprefix(site.table.table)))
 
     with spied.site.table.writer() as writer:
         for number in range(500):
             writer.put(site.page(f"/{number}", html=b"x"))
 
-    assert calls == ["read", "write"]
+    entries = [("write", f"_{name}_idx") for name in ("time", "size", "link", "url", "status", "host", "digest")]
+    # What there is to be maintained is asked before and after; the queue is entered, and left.
+    around = [("read", "_meta")] * 2 + [("write", "_queue")] * 2
+    assert Counter(calls) == Counter([("read", ""), ("write", ""), *entries, *around])
+
+
+def test_a_table_without_indexes_writes_pages_alone(new_url, site):
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
+        table.put(site.page("/", html=b"x"))
+
+        assert [page.url for page in table.pages(site.domain)] == [site.url("/")]
+        assert [name for name in table.store.tables() if name.startswith(table.table) and name.endswith("_idx")] == []

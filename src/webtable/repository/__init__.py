@@ -1,28 +1,46 @@
 """The repository: pages in, pages out, over the store port."""
 
+from webtable.repository.difference import Difference
+from webtable.repository.indexes import Index
+from webtable.repository.indexes.comparing import Drift
+from webtable.repository.indexes.web import handle_of
 from webtable.repository.keyed import Table
+from webtable.repository.links.counting import Recount
 from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
-from webtable.repository.pages import Batch, Explanation, Order, Pages
+from webtable.repository.questions.indexed import Resolution
+from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink
+from webtable.repository.questions.pages import Host
 from webtable.repository.records import Record, RecordOutcome
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
+from webtable.repository.results import Batch, Explanation, Pages, Results
 from webtable.repository.sampling import sample_urls
 from webtable.repository.table import WebTable
 from webtable.repository.writer import Writer
 
 __all__ = [
     "Batch",
+    "BrokenLink",
+    "Difference",
+    "Drift",
     "Explanation",
+    "Freshness",
+    "Host",
+    "Index",
+    "Inlink",
     "LayoutOptions",
-    "Order",
     "Pages",
     "Record",
     "RecordOutcome",
+    "Recount",
     "RegionComparison",
+    "Resolution",
+    "Results",
     "Table",
     "WebTable",
     "Writer",
     "compared_regions",
     "create",
+    "handle_of",
     "open",
     "regions_of",
     "sample_urls",

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from webtable.errors import InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome
 from webtable.repository.captures import Write, decide, measured
+from webtable.repository.indexes.keeping import Keeper, Upkeep
+from webtable.repository.indexes.upkeep import Change
 from webtable.repository.reader import PageReader
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put, Store
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.codec import PageCodec
-    from webtable.rowkey import WebKey
+    from webtable.repository.indexes.states import Indexes
     from webtable.schema import Layout
 
 SLICE = 16
@@ -38,11 +40,12 @@ class _Planned:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that only has to be sent: its pages, and for each planned write its cells, or why there are none."""
+    """A batch that only has to be sent: its pages, the cells of each planned write or why it has none, the upkeep."""
 
     pages: list[Page]
     planned: list[_Planned]
     cells: list[Put | WebTableError]
+    upkeep: Upkeep
 
 
 class BatchWriter:
@@ -52,24 +55,32 @@ class BatchWriter:
     """
 
     def __init__(
-        self, store: Store, table: str, key: WebKey, codec: PageCodec, layout: Layout, max_body: int | None
+        self,
+        store: Store,
+        table: str,
+        codec: PageCodec,
+        layout: Layout,
+        indexes: Indexes,
+        max_body: int | None,
     ) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self._store = store
         self._table = table
-        self._key = key
+        self._key = layout.web_key()
         self._codec = codec
         self._ttl = layout.ttl
         self._versions = layout.versions
         self._max_body = max_body
         self._reader = PageReader(store, table, codec)
+        self._keeper = Keeper(store, table, self._key, codec, self._reader, indexes)
         # hashlib works outside the GIL: on this many bodies at once.
         self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="webtable-digest")
 
     def close(self) -> None:
         """Stop the threads."""
         self._workers.shutdown()
+        self._keeper.close()
 
     def keyed(self, page: Page) -> tuple[bytes, Page]:
         """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
@@ -83,7 +94,7 @@ class BatchWriter:
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
         """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
-        planned = self._plan(self._measured(batch))
+        planned, repeated = self._plan(self._measured(batch))
         pages = [self._with_content(plan) for plan in planned]
         bodies = [
             page
@@ -97,22 +108,31 @@ class BatchWriter:
             else self._put(plan, page, next(contents) if plan.write.with_content else [])
             for plan, page in zip(planned, pages, strict=True)
         ]
-        return Prepared([page for _, page in batch], planned, cells)
+        changes = [
+            Change(plan.index, plan.row, plan.before, page)
+            for plan, page, made in zip(planned, pages, cells, strict=True)
+            if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
+        ]
+        return Prepared([page for _, page in batch], planned, cells, self._keeper.prepare(changes + repeated))
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order."""
         pages = prepared.pages
         errors: list[WebTableError | None] = [None] * len(pages)
+        for owner, failure in prepared.upkeep.before_pages().items():
+            errors[owner] = failure
         puts, owners = [], []
         for plan, made in zip(prepared.planned, prepared.cells, strict=True):
-            if isinstance(made, Put):
+            if not isinstance(made, Put):
+                errors[plan.index] = errors[plan.index] or made
+            elif errors[plan.index] is None:
                 puts.append(made)
                 owners.append(plan.index)
-            else:
-                errors[plan.index] = made
         if puts:
             for owner, error in zip(owners, self._store.write(self._table, puts), strict=True):
                 errors[owner] = errors[owner] or error
+        for owner, failure in prepared.upkeep.after_pages([error is None for error in errors]).items():
+            errors[owner] = errors[owner] or failure
         new = {plan.index for plan in prepared.planned if plan.write.page.changed_at == pages[plan.index].fetched_at}
         return [
             PageOutcome(page.url, page.fetched_at, error, is_new=index in new)
@@ -127,13 +147,17 @@ class BatchWriter:
         slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
         return [entry for part in self._workers.map(measure, slices) for entry in part]
 
-    def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> list[_Planned]:
+    def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[list[_Planned], list[Change]]:
+        """Return what is to be written, and the pages of which the very same capture is there already."""
         stored = self._reader.stored([row for row, _ in batch], self._versions)
-        return [
-            _Planned(index, row, write, before and before.page)
-            for index, ((row, page), before) in enumerate(zip(batch, stored, strict=True))
-            for write in decide(self._with_repeated(row, page), before, self._ttl)
-        ]
+        planned: list[_Planned] = []
+        repeated: list[Change] = []
+        for index, ((row, page), before) in enumerate(zip(batch, stored, strict=True)):
+            writes = decide(self._with_repeated(row, page), before, self._ttl)
+            planned += [_Planned(index, row, write, before and before.page) for write in writes]
+            if not writes and before is not None and before.page.fetched_at == page.fetched_at:
+                repeated.append(Change(index, row, None, replace(before.page, outlinks=page.outlinks, inlinks_at=None)))
+        return planned, repeated
 
     def _with_repeated(self, row: bytes, page: Page) -> Page:
         """Return a capture that repeats another URL's content with that content, as far as it is stored."""

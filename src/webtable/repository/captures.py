@@ -29,6 +29,8 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     status_code: int = 200
     content_type: str | None = None
     truncated: bool = False
+    headers: dict[str, str] = {}
+    charset: str | None = None
 
 
 class Version(NamedTuple):
@@ -54,6 +56,14 @@ class Write:
     with_metadata: bool = True
     content_of: Page | None = None
     """The stored page whose body and links are to be written again, where `page` does not bring its own."""
+
+    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> Write:
+        """Return the write with the date under which the page's links were last written to where they lead."""
+        since = None if before is None else before.inlinks_at or before.content_at
+        if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
+            since = None
+        page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
+        return Write(page, self.with_content, self.with_metadata, self.content_of)
 
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -93,7 +103,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
             f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the table "
             "keeps content: create the table with ttl=None (webtable create --ttl none) to store old captures"
         )
-    return page if fetched_at is page.fetched_at else replace(page, fetched_at=fetched_at)
+    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None)
 
 
 def _check_types(page: Page) -> None:
@@ -134,8 +144,14 @@ def decide(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
 
     Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
     and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
-    is over, so that it cannot expire while the page is alive.
+    is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
+    to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
+    before = stored and stored.page
+    return [write.with_inlinks_since(before, ttl) for write in _decided(page, stored, ttl)]
+
+
+def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
     if stored is None:
         return [Write(_changed(page, 0))]
     before = stored.page
@@ -155,6 +171,7 @@ def decide(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
         has_body=before.has_body,
         truncated=before.truncated,
         outlink_count=before.outlink_count,
+        inlinks_at=before.inlinks_at,
     )
     if replace(kept, html=None, outlinks=None) == before:
         return []
@@ -175,9 +192,13 @@ def _same(page: Page, before: Page) -> bool:
 
 
 def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
-    if ttl is None or not before.has_body or before.content_at is None:
+    if before.content_at is None or not (before.has_body or before.outlink_count):
         return False
-    return page.fetched_at - before.content_at > timedelta(seconds=ttl / 2)
+    return _is_over_half(before.content_at, page.fetched_at, ttl)
+
+
+def _is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
+    return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
 def _late(page: Page, stored: Stored) -> list[Write]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable.errors import CellTooLarge, StoreError, UnknownColumn
-from webtable.page import Link, Page
+from webtable.page import Link, LinkCounts, Page
 from webtable.repository.bodies import pack, unpack
 from webtable.repository.captures import Capture, Stored, Version
 from webtable.schema import Layout, web_columns
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-EXTRA_COLUMNS = ("html", "outlinks")
+EXTRA_COLUMNS = ("html", "outlinks", "link_counts")
 """The columns of a page that are cells of their own, and so are read only where they are asked for."""
 PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
 """Everything that a page has, as `columns=` takes it."""
@@ -34,12 +35,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _decode_page = msgspec.json.Decoder(Page).decode
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
+_decode_counts = msgspec.json.Decoder(LinkCounts).decode
 _encoder = msgspec.json.Encoder()
 
 
 def milliseconds(moment: datetime) -> int:
     """Return a timezone-aware *moment* as epoch milliseconds."""
     return (moment - _EPOCH) // _MILLISECOND
+
+
+def now_in_milliseconds() -> int:
+    """Return the current moment as epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def moment_of(timestamp: int) -> datetime:
@@ -70,13 +77,13 @@ class PageCodec:
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:
             raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
-        extra = {"html": self.columns.html, "outlinks": self.columns.urls}
+        extra = {"html": self.columns.html, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         return [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
 
     def metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
         """Return the cells of the page's metadata; *before* is the page as it is stored."""
         timestamp = milliseconds(page.fetched_at)
-        metadata = _json(replace(page, html=None, outlinks=None, same_as=None))
+        metadata = _json(bare(page))
         cells = [NewCell(self.columns.page, timestamp, metadata)]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
@@ -91,7 +98,8 @@ class PageCodec:
         values: list[bytes] = []
         cells: list[list[NewCell]] = []
         for number, page in enumerate(pages):
-            capture = Capture(page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated)
+            capture = Capture(page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated,
+                              page.headers, page.charset)
             cells.append([NewCell(self.columns.capture, milliseconds(page.fetched_at), _json(capture))])
             if page.html is not None:
                 parts.append((number, self.columns.html))
@@ -123,14 +131,25 @@ class PageCodec:
         return self.fill(_decoded(_decode_page, stored, row), row)
 
     def fill(self, page: Page, row: Row) -> Page:
-        """Give *page*, which nobody else may hold yet, its body and its links from *row*, as far as they are there."""
+        """Give *page*, which nobody else may hold yet, what *row* has of its own cells beside the metadata."""
+        if (counts := self.counts(row)) is not None:
+            force_setattr(page, "link_counts", counts)
         body = row.cells.get(self.columns.html)
         if body and page.has_body and _is_current(page, body[0]):
             force_setattr(page, "html", unpack(body[0].value))
         links = row.cells.get(self.columns.urls)
         if links and page.outlink_count is not None and _is_current(page, links[0]):
-            force_setattr(page, "outlinks", _decoded(_decode_links, unpack(links[0].value), row))
+            force_setattr(page, "outlinks", self.links(row, links[0]))
         return page
+
+    def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
+        """Return the links that a cell of *row* holds."""
+        return _decoded(_decode_links, unpack(cell.value), row)
+
+    def counts(self, row: Row) -> LinkCounts | None:
+        """Return how many pages link to *row*, None where nobody has counted; also where the row is no page."""
+        stored = row.value(self.columns.links)
+        return None if stored is None else _decoded(_decode_counts, stored, row)
 
     def is_stale(self, page: Page, row: Row) -> bool:
         """Whether the newest body or links in *row* are those of another capture than the one that *page* has them of.
@@ -153,7 +172,7 @@ class PageCodec:
     def _capture(self, row: Row, cell: Cell) -> Version:
         return Version(moment_of(cell.timestamp), _decoded(_decode_capture, cell.value, row))
 
-    def version(self, row: Row, capture: Cell, body: Cell | None) -> Page:
+    def version(self, row: Row, capture: Cell, body: Cell | None, links: Cell | None = None) -> Page:
         """Return a version of a page as its history has it."""
         fetched_at, fields = self._capture(row, capture)
         return Page(
@@ -166,8 +185,21 @@ class PageCodec:
             digest=fields.digest,
             size=fields.size,
             truncated=fields.truncated,
+            charset=fields.charset,
+            headers=fields.headers,
+            outlinks=None if links is None else self.links(row, links),
             content_at=fetched_at,
         )
+
+
+def bare(page: Page) -> Page:
+    """Return *page* as its metadata cell has it: what an index knows of it."""
+    return replace(page, html=None, outlinks=None, link_counts=None, same_as=None)
+
+
+def as_stored(page: Page) -> Page:
+    """Return *page* as it will be read back from its metadata cell."""
+    return _decode_page(_json(bare(page)))
 
 
 def _decoded(decode: Callable[[bytes], T], value: bytes, row: Row) -> T:

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from webtable.errors import SchemaDrift, StoreRefused, TableNotFound
+from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table, plan
 from webtable.store import NewCell, Put, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _LAST_TIMESTAMP = 2**62
 _CREATION_SECONDS = 5.0
 
 
-def created(store: Store, wanted: TableSchema, layout: bytes, *, apply: bool, remedy: str) -> Plan:
-    """Create the table, store its *layout*, and return what was to be done with the table.
+def _nothing() -> None:
+    pass
+
+
+def created(
+    store: Store,
+    wanted: TableSchema,
+    layout: bytes,
+    prepare: Callable[[], None] = _nothing,
+    *,
+    apply: bool,
+    remedy: str,
+) -> Plan:
+    """Create the table, *prepare* it, store its *layout*, and return what was to be done with the table.
 
     Where somebody else has stored a layout in the meantime, that one stays: read it back (`stored_layout`). A table
     that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
@@ -23,6 +41,7 @@ def created(store: Store, wanted: TableSchema, layout: bytes, *, apply: bool, re
     steps = bring(store, wanted, apply=apply, remedy=remedy)
     meta = meta_table(wanted.name)
     bring(store, meta, apply=apply, remedy=remedy)
+    prepare()
     # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
     # two that are written at once the earlier one stays, because it has the higher timestamp.
     timestamp = _LAST_TIMESTAMP - time.time_ns() // 1_000_000
@@ -30,6 +49,23 @@ def created(store: Store, wanted: TableSchema, layout: bytes, *, apply: bool, re
     if error is not None:
         raise error
     return steps
+
+
+def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> None:
+    """Create those of the tables that are not there yet, several at once: HBase takes a second for each.
+
+    Where the gateway cannot split them they begin with one region.
+    """
+
+    def create(schema: TableSchema) -> None:
+        try:
+            bring(store, schema, apply=True, remedy=remedy)
+        except CapabilityError:
+            bring(store, replace(schema, split_keys=()), apply=True, remedy=remedy)
+
+    with ThreadPoolExecutor(4, thread_name_prefix="webtable-create") as executor:
+        for _ in executor.map(create, schemas):
+            pass
 
 
 def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Plan:

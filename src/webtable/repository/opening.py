@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
-from webtable.errors import InvalidArgument, TableNotFound
-from webtable.repository.creating import bring, created, plan_of, stored_layout
+from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
+from webtable.repository.creating import bring, create_tables, created, plan_of, stored_layout
+from webtable.repository.indexes.states import Indexes, defined, same
 from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
+    INDEX_NAMES,
     ColumnNames,
+    IndexState,
     Layout,
     PlainColumn,
     Plan,
+    TableSchema,
     check_layout,
     check_suffix_list,
+    index_table,
     plan,
+    queue_table,
 )
 from webtable.store import Store, StoreURL, open_store
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
 
 _REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
@@ -32,7 +39,8 @@ class LayoutOptions(TypedDict, total=False):
     """What a new table can be given; a table that is there must have been created with it.
 
     `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies; `plain_columns` stored as plain text
-    too; `versions` of the content that are kept, for `ttl` seconds (None: always).
+    too; `versions` of the content that are kept, for `ttl` seconds (None: always). `indexes` are names of webtable's
+    own (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
     """
 
     salt: Salt
@@ -41,6 +49,7 @@ class LayoutOptions(TypedDict, total=False):
     plain_columns: tuple[PlainColumn, ...]
     versions: int
     ttl: int | None
+    indexes: Sequence[str]
 
 
 def open(  # as in shelve.open
@@ -53,12 +62,12 @@ def open(  # as in shelve.open
     it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
-    wanted, splits = _wanted(options, regions)
+    wanted = _wanted(options, regions)
     store, table = open_store(url, create=create)
     try:
         stored = _stored_layout(store, table)
         if stored is None and create:
-            _create(store, table, wanted, splits, apply=False)
+            _create(store, table, wanted, apply=False)
             stored = _stored_layout(store, table)
         if stored is None:
             raise TableNotFound(
@@ -87,40 +96,70 @@ def create(
     Raises `LayoutMismatch` where it was created with another layout, and `CapabilityError`, with the statements for
     the HBase shell, where the gateway cannot do it.
     """
-    wanted, splits = _wanted(options, regions)
+    wanted = _wanted(options, regions)
     try:
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
-        return plan(wanted.table_schema(StoreURL.parse(url).table, splits), None)
+        return plan(wanted.schema(StoreURL.parse(url).table), None)
     with store:
         stored = _stored_layout(store, table)
         if stored is not None:
             _check(store, table, stored, options)
         if dry_run:
-            return plan_of(store, (stored or wanted).table_schema(table, splits))
+            return plan_of(store, (stored or wanted.layout).table_schema(table, wanted.splits))
         if stored is None:
-            return _create(store, table, wanted, splits, apply=apply)
-        return bring(store, stored.table_schema(table, splits), apply=apply, remedy=_REMEDY)
+            return _create(store, table, wanted, apply=apply)
+        return bring(store, stored.table_schema(table, wanted.splits), apply=apply, remedy=_REMEDY)
 
 
-def _wanted(options: LayoutOptions, regions: int) -> tuple[Layout, list[bytes]]:
-    """Return the layout of a new table and its split points; raises `InvalidArgument` before anything is touched."""
+class _Wanted(NamedTuple):
+    """A new table as it was asked for."""
+
+    layout: Layout
+    splits: list[bytes]
+    indexes: dict[str, IndexState]
+
+    def schema(self, table: str) -> TableSchema:
+        return self.layout.table_schema(table, self.splits)
+
+
+def _wanted(options: LayoutOptions, regions: int) -> _Wanted:
+    """Return the new table that *options* describe; raises `InvalidArgument` before anything is touched."""
     given = dict(options)
     salt = given.pop("salt", Salt.host())
+    indexes = defined(options.get("indexes", INDEX_NAMES))
+    given.pop("indexes", None)
     if not isinstance(salt, Salt):
         raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
     layout = Layout.of(salt, **given)
     layout.table_schema("any")
-    return layout, split_points(regions, layout.digits)
+    return _Wanted(layout, split_points(regions, layout.digits), indexes)
 
 
-def _create(store: Store, table: str, layout: Layout, splits: list[bytes], *, apply: bool) -> Plan:
-    schema = layout.table_schema(table, splits)
-    steps = created(store, schema, layout.to_json(), apply=apply, remedy=_REMEDY)
+def _create(store: Store, table: str, wanted: _Wanted, *, apply: bool) -> Plan:
+    def prepare() -> None:
+        create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
+        known = Indexes(store, table)
+        for name, state in wanted.indexes.items():
+            known.set(name, state)
+
+    steps = created(store, wanted.schema(table), wanted.layout.to_json(), prepare, apply=apply, remedy=_REMEDY)
     stored = _stored_layout(store, table)
     if stored is not None:
-        check_layout(f"{store.name}/{table}", stored, layout)
+        check_layout(f"{store.name}/{table}", stored, wanted.layout)
+        _check_indexes(store, table, wanted.indexes)
     return steps
+
+
+def _check_indexes(store: Store, table: str, wanted: dict[str, IndexState]) -> None:
+    found = [(name, one.state) for name, one in Indexes(store, table).read().items()]
+    if not same(found, wanted):
+        has, asked = (", ".join(sorted(state.of or name for name, state in some)) or "none"
+                      for some in (found, wanted.items()))  # fmt: skip
+        raise LayoutMismatch(
+            f"{store.name}/{table} has other indexes: the table has {has}, asked for are {asked}; change them with "
+            "webtable index add and webtable index drop"
+        )
 
 
 def _stored_layout(store: Store, table: str) -> Layout | None:
@@ -132,6 +171,9 @@ def _check(store: Store, table: str, stored: Layout, options: LayoutOptions) -> 
     """Raise `LayoutMismatch` where *options* name anything that the stored layout has otherwise."""
     name = f"{store.name}/{table}"
     given = dict(options)
+    if "indexes" in options:
+        _check_indexes(store, table, defined(options["indexes"]))
+    given.pop("indexes", None)
     salt = given.pop("salt", None)
     if isinstance(salt, Salt):
         given.update(salt=salt.source, digits=salt.digits)

@@ -12,7 +12,7 @@ from webtable.store import Row, Store, TimeRange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.page import Page
+    from webtable.page import Link, Page
     from webtable.repository.captures import Stored
 
 
@@ -34,6 +34,22 @@ class PageReader:
         columns = [self._codec.columns.page, self._codec.columns.capture]
         found = self._store.read(self._table, rows, columns=columns, versions=versions)
         return [row and self._codec.stored(row) for row in found]
+
+    def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
+        """Return the stored links of each of *pages*, each with its row."""
+        urls = self._codec.columns.urls
+        found = self._store.read(self._table, [row for row, _ in pages], columns=[urls], versions=2)
+        return [
+            [] if stored is None else self._links(stored, page)
+            for stored, (_, page) in zip(found, pages, strict=True)
+        ]
+
+    def _links(self, stored: Row, page: Page) -> Sequence[Link]:
+        at = page.content_at and milliseconds(page.content_at)
+        for cell in stored.cells[self._codec.columns.urls]:
+            if cell.timestamp == at:
+                return self._codec.links(stored, cell)
+        return self.content_of(stored.key, page).outlinks or []
 
     def page(self, row: Row) -> Page | None:
         """Return the page of *row*, None where it is none."""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from webtable.rowkey import KeyRange
-from webtable.store import Row, Store
+from webtable.store import Containing, Row, Store
 
 if TYPE_CHECKING:
     from webtable.page import Page
@@ -36,7 +36,8 @@ FIRST_ROWS = 128
 class ScanSpec:
     """A scan over one table: its ranges (one a salt), its stored columns (None: all), and how many rows it has.
 
-    With `keys_only` the rows that have a cell in the columns come without their cells.
+    With `keys_only` the rows that have a cell in the columns come without their cells. `expected` is how many rows the
+    caller is likely to take, where there is no limit. Rows that lack what is `containing` may be left out.
     """
 
     table: str
@@ -45,6 +46,8 @@ class ScanSpec:
     limit: int | None = None
     reverse: bool = False
     keys_only: bool = False
+    expected: int | None = None
+    containing: Containing | None = None
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
@@ -54,7 +57,7 @@ def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Itera
     if not ranges:
         return iter(())
     return store.scan(spec.table, ranges, columns=spec.columns, limit=spec.limit,
-                      reverse=spec.reverse, keys_only=spec.keys_only)
+                      reverse=spec.reverse, keys_only=spec.keys_only, containing=spec.containing)
 
 
 def in_key_order(
@@ -148,7 +151,7 @@ class _Merge:
 
     def __iter__(self) -> Iterator[Row]:
         ranges = self._spec.ranges
-        first = min(self._spec.limit or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
+        first = min(self._spec.limit or self._spec.expected or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
         cursors = [_Cursor(deque(), keys) for keys in ranges]
         self._read_on(cursors, first)
         # No two rows have one place, so that cursors are never compared.
@@ -187,13 +190,10 @@ class _Merge:
     def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
         spec = self._spec
         ranges = [cursor.rest for cursor in cursors if cursor.rest]
-        if spec.reverse:
-            one = replace(spec, limit=wanted)
-            found = [list(in_storage_order(self._store, replace(one, ranges=[keys]), None)) for keys in ranges]
-        else:
-            found = self._store.first_rows(
-                spec.table, ranges, wanted, columns=spec.columns, keys_only=spec.keys_only
-            )
+        found = self._store.first_rows(
+            spec.table, ranges, wanted, columns=spec.columns,
+            keys_only=spec.keys_only, reverse=spec.reverse, containing=spec.containing,
+        )  # fmt: skip
         for cursor, rows in zip(cursors, found, strict=True):
             cursor.take(rows, wanted, reverse=spec.reverse)
 

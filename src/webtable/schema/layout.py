@@ -44,7 +44,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL
-    indexes: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         if self.compression not in ("zstd", "none"):

@@ -1,13 +1,13 @@
-"""A question about pages: lazy, iterable, cut into batches that can be taken up again."""
+"""The answer to a question: lazy, iterable, cut into batches that can be taken up again."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args, overload
+from typing import Generic, TypeVar, overload
 
 import msgspec
 
@@ -15,18 +15,23 @@ from webtable.errors import InvalidArgument, InvalidToken
 from webtable.page import Page
 from webtable.rowkey import KeyRange
 
-Order = Literal["url", "storage"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a question will be answered: its key ranges, the stored columns, and the calls of its first piece."""
+    """How a question will be answered: its key ranges, the stored columns, and the calls of its first piece.
+
+    `index` is the index whose entries are read (the ranges are theirs then); `notes` say what else there is to know.
+    """
 
     question: str
-    order: Order
+    order: str
     columns: tuple[str, ...]
     ranges: tuple[KeyRange, ...]
     calls: tuple[str, ...]
+    index: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
@@ -35,33 +40,35 @@ class Explanation:
         return "\n".join([
             self.question,
             f"order: {self.order}",
+            *([f"index: {self.index}"] if self.index else []),
             f"columns: {', '.join(self.columns)}",
             f"ranges: {len(self.ranges):,}",
             *shown,
             f"calls of the first piece: {len(self.calls):,}",
             *(f"  {call}" for call in self.calls),
+            *self.notes,
         ])
 
 
-class Batch(Sequence[Page]):
-    """Some pages in order, and the token that goes on behind them (`next_token`, None at the end)."""
+class Batch(Sequence[T]):
+    """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
 
-    def __init__(self, pages: Sequence[Page], next_token: str | None) -> None:
-        self._pages = tuple(pages)
+    def __init__(self, results: Sequence[T], next_token: str | None) -> None:
+        self._results = tuple(results)
         self.next_token = next_token
 
     @overload
-    def __getitem__(self, index: int) -> Page: ...
+    def __getitem__(self, index: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[Page]: ...
-    def __getitem__(self, index: int | slice) -> Page | Sequence[Page]:
-        return self._pages[index]
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._results[index]
 
     def __len__(self) -> int:
-        return len(self._pages)
+        return len(self._results)
 
     def __repr__(self) -> str:
-        return f"<Batch of {len(self)} pages, next_token={self.next_token!r}>"
+        return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
 
 
 class _Position(msgspec.Struct, frozen=True, array_like=True):
@@ -70,26 +77,27 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
-    """The pages that answer a question. Iterating asks it anew every time; nothing is asked before.
+class Results(Generic[T]):
+    """What answers a question, pages mostly. Iterating asks it anew every time; nothing is asked before.
 
-    `limit` is the most pages that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
+    `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
     given back as `after=`, goes on behind it: in another process too, and after inserts and deletes.
     """
 
     question: str
-    order: Order
+    order: str
     limit: int | None
     after: bytes | None
-    _run: Callable[[bytes | None, int | None], Iterator[Page]] = field(repr=False)
-    _place: Callable[[Page], bytes] = field(repr=False)
+    _run: Callable[[bytes | None, int | None], Iterator[T]] = field(repr=False)
+    """Gives the results behind a place, up to a number of them."""
+    _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
 
-    def __iter__(self) -> Iterator[Page]:
+    def __iter__(self) -> Iterator[T]:
         return self._run(self.after, self.limit)
 
-    def page(self, size: int = 50) -> Batch:
-        """Return the first *size* pages; raises `InvalidArgument` for a size below 1."""
+    def page(self, size: int = 50) -> Batch[T]:
+        """Return the first *size* results; raises `InvalidArgument` for a size below 1."""
         if not isinstance(size, int) or size < 1:
             raise InvalidArgument(f"size={size!r} must be at least 1")
         wanted = size if self.limit is None else min(size, self.limit)
@@ -99,9 +107,9 @@ class Pages:
         token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
         return Batch(found[:wanted], token)
 
-    def token_behind(self, page: Page) -> str:
-        """Return the token that goes on behind *page*, one of those that the question gave."""
-        position = _Position(_fingerprint(self.question, self.order), self._place(page))
+    def token_behind(self, result: T) -> str:
+        """Return the token that goes on behind *result*, one of those that the question gave."""
+        position = _Position(_fingerprint(self.question, self.order), self._place(result))
         return base64.urlsafe_b64encode(msgspec.msgpack.encode(position)).rstrip(b"=").decode()
 
     def explain(self) -> Explanation:
@@ -109,7 +117,11 @@ class Pages:
         return self._explain()
 
 
-def position_of(token: str | None, question: str, order: Order) -> bytes | None:
+Pages = Results[Page]
+"""The pages that answer a question."""
+
+
+def position_of(token: str | None, question: str, order: str) -> bytes | None:
     """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
     if token is None:
         return None
@@ -123,13 +135,13 @@ def position_of(token: str | None, question: str, order: Order) -> bytes | None:
     return position.behind
 
 
-def check_order(order: str, limit: int | None) -> None:
-    """Raise `InvalidArgument` for an *order* that there is not, or a *limit* below 0."""
-    if order not in get_args(Order):
-        raise InvalidArgument(f"order={order!r} must be one of {', '.join(get_args(Order))}")
+def check_order(order: str, orders: Collection[str], limit: int | None) -> None:
+    """Raise `InvalidArgument` for an *order* that is not one of *orders*, or a *limit* below 0."""
+    if order not in orders:
+        raise InvalidArgument(f"order={order!r} must be one of {', '.join(orders)}")
     if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise InvalidArgument(f"limit={limit!r} must be a number of pages from 0, or None for all")
+        raise InvalidArgument(f"limit={limit!r} must be a number of results from 0, or None for all")
 
 
-def _fingerprint(question: str, order: Order) -> str:
+def _fingerprint(question: str, order: str) -> str:
     return hashlib.sha256(f"{question} {order}".encode()).hexdigest()[:12]

@@ -1,0 +1,116 @@
+"""Comparing the entries of an index with the pages of its table, both ways."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.page import Page
+from webtable.repository.codec import bare, milliseconds
+from webtable.repository.indexes.comparing import PIECE, Comparison, Drift, Place
+from webtable.repository.indexes.index import place_of
+from webtable.repository.indexes.web import LINK
+from webtable.rowkey import KeyRange
+from webtable.schema import INDEX_COLUMN
+from webtable.store import NewCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webtable.repository.indexes.states import Maintained
+    from webtable.repository.questions.base import Asked
+    from webtable.store import Row
+
+
+class EntryComparison(Comparison):
+    """A comparison of one index with its table."""
+
+    def __init__(self, asked: Asked, found: Maintained, drift: Drift, *, settle: float, apply: bool) -> None:
+        super().__init__(asked, drift, settle=settle, apply=apply)
+        self._index = found.index
+        self._entries = found.table
+        self._is_link = found.index.name == LINK.name
+
+    def run(self) -> Iterator[None]:
+        """Compare, with a pause after each piece of the work."""
+        yield from self.mend(self._missing_entries(), self._still_missing, "missing")
+        yield from self.mend(self._stale_entries(), self._still_stale, "stale")
+
+    def _missing_entries(self) -> Iterator[list[Place]]:
+        columns = [self._codec.columns.page, *([self._codec.columns.links] if self._is_link else [])]
+        rows = self._store.scan(self._table, [KeyRange()], columns=columns)
+        while piece := list(islice(rows, PIECE)):
+            self._drift.pages += sum(self._codec.columns.page in row.cells for row in piece)
+            yield self._absent([place for row in piece for place in self._expected(row)])
+
+    def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
+        expected = {(place.row, place.source) for place in self._expected_of(place.source for place in suspects)}
+        return self._absent([place for place in suspects if (place.row, place.source) in expected])
+
+    def _expected_of(self, sources: Iterable[bytes]) -> list[Place]:
+        rows = list(dict.fromkeys(sources))
+        columns = [self._codec.columns.page, self._codec.columns.links]
+        found = self._store.read(self._table, rows, columns=columns)
+        return [place for row in found if row is not None for place in self._expected(row)]
+
+    def _expected(self, row: Row) -> list[Place]:
+        """Return the entries that *row* should have."""
+        page, counts = self._codec.page(row), self._codec.counts(row)
+        key = self._key.unsalted(row.key)
+        expected = []
+        if page is not None:
+            timestamp = milliseconds(page.fetched_at)
+            expected += [(entry, timestamp) for entry in self._index.entries(bare(page), key)]
+        if self._is_link and counts is not None and counts.counted_at is not None:
+            timestamp = milliseconds(counts.counted_at)
+            expected += [(entry, timestamp) for entry in LINK.entries(Page(url="", link_counts=counts), key)]
+        return [
+            Place(self._entries, entry, NewCell(INDEX_COLUMN, timestamp, b""), row.key)
+            for entry, timestamp in expected if timestamp < self._until
+        ]  # fmt: skip
+
+    def _absent(self, places: Sequence[Place]) -> list[Place]:
+        """Return those of *places* in the index that have no cell."""
+        rows = list(dict.fromkeys(place.row for place in places))
+        found = self._store.read(self._entries, rows, columns=[INDEX_COLUMN])
+        there = {row.key for row in found if row is not None}
+        return [place for place in places if place.row not in there]
+
+    def _stale_entries(self) -> Iterator[list[Place]]:
+        rows = self._store.scan(self._entries, [KeyRange()], columns=[INDEX_COLUMN])
+        while piece := list(islice(rows, PIECE)):
+            self._drift.entries += len(piece)
+            stale, pending = self._unconfirmed(piece)
+            self._drift.pending += pending
+            yield stale
+
+    def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
+        found = self._store.read(self._entries, [place.row for place in suspects], columns=[INDEX_COLUMN])
+        return self._unconfirmed([row for row in found if row is not None])[0]
+
+    def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[Place], int]:
+        """Return those of *entries* whose pages have moved on, and how many have pages that are not there yet."""
+        if not self._index.names_pages:
+            return [], 0
+        places = [(place_of(entry.key), entry.cells[INDEX_COLUMN][0].timestamp) for entry in entries]
+        rows = [self._key.salted(self._index.row_of(place)) for place, _ in places]
+        columns = [self._codec.columns.page, self._codec.columns.links]
+        found = self._store.read(self._table, rows, columns=columns)
+        stale, pending = [], 0
+        for entry, (_, timestamp), source, row in zip(entries, places, rows, found, strict=True):
+            if timestamp >= self._until or (row and entry.key in {one.row for one in self._expected(row)}):
+                continue
+            latest = None if row is None else self._latest(row, entry.key)
+            if latest is None or latest < timestamp:
+                pending += 1
+            elif latest < self._until:
+                stale.append(Place(self._entries, entry.key, NewCell(INDEX_COLUMN, timestamp, b""), source))
+        return stale, pending
+
+    def _latest(self, row: Row, entry: bytes) -> int | None:
+        """Return the date of what *entry* is made from, as *row* has it now."""
+        if self._is_link and place_of(entry).startswith(b"inlinks_"):
+            counts = self._codec.counts(row)
+            return milliseconds(counts.counted_at) if counts and counts.counted_at else None
+        page = self._codec.page(row)
+        return None if page is None else milliseconds(page.fetched_at)

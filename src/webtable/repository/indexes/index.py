@@ -1,0 +1,129 @@
+"""A secondary index: a name, and a pure function from a page to what it is found by.
+
+    {shard}:{term}_{row key without its salt}
+    7:404_com.example/gone                       an entry of the status index
+    3:fetched_20260101T093000000_com.example/a   an entry of the time index: its term has two parts
+
+The shard is a hexadecimal digit that keeps growing terms (dates, counts) from one hot region. Entries are in the order
+of their terms, then of their URLs, whatever the salt of the table: it is no part of an entry, and is made anew from the
+URL. A term's parts never hold a `_`, so that the row key begins behind a known number of them.
+
+An entry is a hint. It holds if the page that it names still makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from webtable.errors import InvalidArgument
+from webtable.page import Page
+from webtable.rowkey import KeyRange, prefix_stop
+from webtable.schema import check_index_name
+
+Term = str | tuple[str, ...]
+MAX_TERM = 8_192
+"""The longest term in bytes."""
+SHARDS = tuple(b"%x:" % digit for digit in range(16))
+
+Sharding = Callable[[bytes, bytes], bytes]
+"""Takes the term and the row key without its salt, and returns what the shard is a hash of."""
+
+
+def by_page(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
+    """Spread the entries of each term over all shards."""
+    return key
+
+
+def by_term(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
+    """Keep the entries of a term together, so that they are found in one range."""
+    return term
+
+
+def by_domain(term: bytes, key: bytes) -> bytes:  # noqa: ARG001
+    """Keep the hosts below a domain together, by the two last labels of their names."""
+    return b".".join(term.rstrip(b"/").split(b".")[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index of the pages of a web table.
+
+    `terms` gives for a page what it is found by: texts, or tuples of *parts* texts. It gets a page with its metadata
+    (no `html`, no `outlinks`), must return the same for the same page always, and may return nothing. `columns` names
+    what it needs beside the metadata. One that does not name pages has an entry a term (as the hosts have).
+
+        language = Index("language", lambda page: [page.headers.get("content-language", "none")])
+
+    Raises `InvalidArgument` for a name that cannot be part of the name of a table.
+    """
+
+    name: str
+    terms: Callable[[Page], Iterable[Term]]
+    parts: int = 1
+    sharding: Sharding = by_page
+    columns: tuple[str, ...] = ()
+    names_pages: bool = True
+
+    def __post_init__(self) -> None:
+        check_index_name(self.name)
+
+    def entries(self, page: Page, key: bytes) -> list[bytes]:
+        """Return the keys of the entries of *page*, whose row key without its salt is *key*."""
+        terms = map(self.term, self.terms(page))
+        return [_hashed(self.sharding(term, key)) + self._place(term, key) for term in terms]
+
+    def places(self, page: Page, key: bytes) -> list[bytes]:
+        """Return the keys of the entries of *page* without their shards: what they are ordered by."""
+        return [self._place(self.term(term), key) for term in self.terms(page)]
+
+    def term(self, term: Term) -> bytes:
+        """Return *term* as it stands in an entry; raises `InvalidArgument` for one that cannot."""
+        parts = (term,) if isinstance(term, str) else term
+        if len(parts) != self.parts or not all(isinstance(part, str) for part in parts):
+            raise InvalidArgument(f"index {self.name}: the term {term!r} must have {self.parts} texts")
+        raw = b"_".join(map(_escaped, parts)) if self.names_pages else parts[0].encode()
+        if len(raw) > MAX_TERM:
+            raise InvalidArgument(f"index {self.name}: a term of {len(raw):,} bytes; the limit is {MAX_TERM:,}")
+        return raw
+
+    def row_of(self, place: bytes) -> bytes:
+        """Return the row key, without its salt, of the page that the entry at *place* (its key without shard) names."""
+        return place.split(b"_", self.parts)[-1]
+
+    def range_of(self, term: Term) -> KeyRange:
+        """Return the places of the entries of *term*."""
+        start = self.term(term) + (b"_" if self.names_pages else b"")
+        return KeyRange(start, prefix_stop(start) if self.names_pages else start + b"\x00")
+
+    def ranges(self, places: KeyRange, shard_of: bytes | None = None) -> list[KeyRange]:
+        """Return the ranges of entry keys for *places*, one a shard; only one for what is hashed from *shard_of*."""
+        shards = SHARDS if shard_of is None else (_hashed(shard_of),)
+        return [
+            KeyRange(shard + places.start, shard + places.stop if places.stop else prefix_stop(shard))
+            for shard in shards
+        ]
+
+    def entry(self, place: bytes, key: bytes) -> bytes:
+        """Return the key of the entry at *place*, of the page whose row key without its salt is *key*."""
+        term = place[: -len(key) - 1] if self.names_pages else place
+        return _hashed(self.sharding(term, key)) + place
+
+    def _place(self, term: bytes, key: bytes) -> bytes:
+        return term + b"_" + key if self.names_pages else term
+
+
+def place_of(entry: bytes) -> bytes:
+    """Return the key of an entry without its shard: what entries are ordered by."""
+    return entry[2:]
+
+
+def _hashed(value: bytes) -> bytes:
+    return hashlib.md5(value, usedforsecurity=False).hexdigest()[:1].encode() + b":"
+
+
+def _escaped(part: str) -> bytes:
+    if "_" in part or "%" in part:
+        part = part.replace("%", "%25").replace("_", "%5F")
+    return part.encode("utf-8", "replace")

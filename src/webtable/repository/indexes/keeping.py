@@ -1,0 +1,184 @@
+"""A writer's side of the indexes and of the link graph: what goes before the pages of a batch, and what after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webtable.errors import WebTableError
+from webtable.repository.codec import bare, milliseconds, now_in_milliseconds
+from webtable.repository.indexes.states import Indexes, Maintained
+from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
+from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.links.inlinks import Inlinks, link_of
+from webtable.repository.links.queue import RecountQueue
+from webtable.rowkey.web import host_and_rest
+from webtable.store import Delete, Put
+
+if TYPE_CHECKING:
+    from webtable.page import Link, Page
+    from webtable.repository.codec import PageCodec
+    from webtable.repository.reader import PageReader
+    from webtable.rowkey import WebKey
+    from webtable.store import Store
+
+
+class Keeper:
+    """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index."""
+
+    def __init__(
+        self, store: Store, table: str, key: WebKey, codec: PageCodec, reader: PageReader, indexes: Indexes
+    ) -> None:
+        self.store = store
+        self.table = table
+        self.key = key
+        self.columns = codec.columns
+        self.reader = reader
+        self.indexes = indexes
+        self.inlinks = Inlinks(table, codec.columns.inlinks.encode(), key)
+        self.queue = RecountQueue(store, table)
+        self.writer = HintWriter(store, indexes)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self.writer.close()
+
+    def prepare(self, changes: Sequence[Change]) -> Upkeep:
+        """Return what is to be done for *changes*."""
+        indexes = self.indexes.read()
+        upkeep = Upkeep(self, changes, indexes)
+        upkeep.add(indexes.values(), changes)
+        return upkeep
+
+    @contextmanager
+    def removal(self, row: bytes, page: Page) -> Iterator[None]:
+        """Remove the entries and inlinks of *page* behind the block, in which the page itself is removed."""
+        indexes, hints, until = self.indexes.read(), Hints(), milliseconds(page.fetched_at)
+        key = self.key.unsalted(row)
+        for one in indexes.values():
+            if one.index.names_pages:
+                for entry in one.index.entries(bare(page), key):
+                    hints.remove(0, one.table, Delete(entry, until))
+        cells = self.inlinks.cells(page) if LINK.name in indexes else []
+        for target, cell in cells:
+            self.inlinks.remove(hints, 0, target, page.url, link_of("", cell.value), until, now_in_milliseconds())
+        hosts = [host_and_rest(page.url)[0]] if HOST.name in indexes else []
+        entered = self.queue.entered([target for target, _ in cells], hosts) if cells or hosts else None
+        if entered is not None:
+            self.queue.write([entered])
+        yield
+        self.writer.remove(hints, [True])
+        if entered is not None:
+            self.queue.write([self.queue.done(entered)])
+
+    def former_links(self, changes: Sequence[Change]) -> dict[int, Sequence[Link]]:
+        """Return, by owner, the links that the pages had before; only of those whose links may be others now."""
+        former = [(change.owner, change.row, change.before) for change in changes if change.before is not None
+                  and change.before.outlink_count and change.page.content_at == change.page.fetched_at]
+        links = self.reader.links_of([(row, before) for _, row, before in former]) if former else []
+        return {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """The upkeep for one batch; its methods are called once each, in the order in which they stand here."""
+
+    keeper: Keeper
+    changes: Sequence[Change]
+    indexes: dict[str, Maintained]
+    hints: Hints = field(default_factory=Hints)
+    touched: dict[bytes, set[int]] = field(default_factory=dict)
+    """The rows whose inbound links are to be counted anew, and the pages that ask for it."""
+    hosts: dict[str, set[int]] = field(default_factory=dict)
+    """The hosts whose pages are to be counted anew, and the pages that ask for it."""
+    errors: dict[int, WebTableError] = field(default_factory=dict)
+    _entered: list[Put] = field(default_factory=list)
+
+    def add(self, indexes: Iterable[Maintained], changes: Sequence[Change]) -> None:
+        """Take what *indexes* need of *changes*."""
+        indexes = list(indexes)
+        self.errors |= add_entries(self.hints, changes, indexes, self.keeper.key)
+        if any(one.index.name == LINK.name for one in indexes):
+            former = self.keeper.former_links(changes)
+            for change in changes:
+                if change.page.content_at == change.page.fetched_at or change.before is None:
+                    links = former.get(change.owner, ())
+                    self._touch(change, self.keeper.inlinks.add(
+                        self.hints, change.owner, change.page, change.before, links))  # fmt: skip
+
+        if any(one.index.name == HOST.name for one in indexes):
+            for change in changes:
+                if change.before is None or change.before.size != change.page.size:
+                    self.hosts.setdefault(host_and_rest(change.page.url)[0], set()).add(change.owner)
+
+    def before_pages(self) -> dict[int, WebTableError]:
+        """Write the entries and inlinks, and return, by owner, why a page must not be stored."""
+        return self.errors | self._put()
+
+    def after_pages(self, stored: Sequence[bool]) -> dict[int, WebTableError]:
+        """Do what comes after the pages; returns, by owner, why a page that is stored cannot be acknowledged."""
+        if not self.changes:
+            return {}
+        changes = [change for change in self.changes if stored[change.owner]]
+        hints, self.hints = self.hints, Hints()
+        overtaken = self._check_links(changes)
+        self._add_new_indexes(changes)
+        failed = self._put() | self.errors
+        lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
+        hints.removals = [one for one in hints.removals if one[0] not in overtaken or one[1] != self.keeper.table]
+        self.keeper.writer.remove(hints, lasting)
+        if self._entered:
+            self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
+        return failed
+
+    def _put(self) -> dict[int, WebTableError]:
+        touched, self.touched = self.touched, {}
+        hosts, self.hosts = self.hosts, {}
+        if touched or hosts:
+            # Before the inlinks themselves: a count too many does no harm.
+            self._entered.append(self.keeper.queue.entered(touched, hosts))
+            try:
+                self.keeper.queue.write(self._entered[-1:])
+            except WebTableError as exc:
+                return dict.fromkeys(set().union(*touched.values(), *hosts.values()), exc)
+        return self.keeper.writer.put(self.hints)
+
+    def _touch(self, change: Change, rows: Iterable[bytes]) -> None:
+        for row in rows:
+            self.touched.setdefault(row, set()).add(change.owner)
+
+    def _check_links(self, changes: Sequence[Change]) -> set[int]:
+        """Return the owners whose pages somebody else has stored a later capture of meanwhile.
+
+        A capture that leaves the links of a page as they are writes none of their inlinks. Where somebody else has
+        stored a capture in between that did not have them, they are about to be removed: they are written anew.
+        """
+        if LINK.name not in self.indexes:
+            return set()
+        known = [change for change in changes if change.before is not None
+                 and (change.before.outlink_count or change.page.outlink_count)]
+        if not known:
+            return set()
+        found = self.keeper.reader.stored([change.row for change in known], 3)
+        overtaken, crossed = set(), []
+        for change, now in zip(known, found, strict=True):
+            before, page = change.before, change.page
+            if now is None or now.page.fetched_at > page.fetched_at:
+                overtaken.add(change.owner)
+            elif before and before.content_at and any(
+                before.content_at < version.at < page.fetched_at for version in now.versions
+            ):
+                crossed.append(change)
+        if crossed:
+            links = self.keeper.reader.links_of([(change.row, change.page) for change in crossed])
+            for change, some in zip(crossed, links, strict=True):
+                self._touch(change, self.keeper.inlinks.add_all(self.hints, change.owner, change.page, some))
+        return overtaken
+
+    def _add_new_indexes(self, changes: Sequence[Change]) -> None:
+        """Take what indexes need that were added since the batch was prepared."""
+        new = [found for name, found in self.keeper.indexes.read().items() if name not in self.indexes]
+        if new:
+            self.add(new, [Change(change.owner, change.row, None, change.page) for change in changes])

@@ -1,0 +1,125 @@
+"""Adding, dropping and rebuilding an index of a table that is in use.
+
+An index that is added is `building` first. From then on every writer writes its entries: one that has not heard of it
+when it begins a batch hears of it before the batch is acknowledged. So the rebuild has to read each row only once, and
+what it reads too early somebody else writes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.errors import InvalidArgument, TableNotFound
+from webtable.repository.creating import create_tables
+from webtable.repository.indexes.keeping import Keeper
+from webtable.repository.indexes.states import FRESH_SECONDS, defined
+from webtable.repository.indexes.upkeep import Change, Hints, add_entries
+from webtable.repository.indexes.web import LINK
+from webtable.repository.questions.base import Asked
+from webtable.rowkey import KeyRange
+from webtable.schema import IndexState, index_table, queue_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.page import Page
+    from webtable.repository.indexes.states import Maintained
+
+PIECE = 500
+SAVE_SECONDS = 5.0
+"""How often a rebuild stores how far it has come."""
+
+Progress = Callable[[int], None]
+"""Is told how many pages were looked at so far."""
+
+
+class IndexManagement(Asked):
+    """The indexes of a table: which there are, and how one is added, dropped and rebuilt while the table is in use."""
+
+    def index_states(self) -> dict[str, IndexState]:
+        """Return the indexes of the table by name, and the phase that each is in."""
+        return {name: found.state for name, found in sorted(self.indexes.read().items())}
+
+    def add_index(self, index: str, on_progress: Progress | None = None) -> int:
+        """Add one of webtable's own indexes by its name, or one by its importable name (`package.module:attribute`).
+
+        Its entries are made at once; questions use it from then on. Returns how many pages there were. Where it was
+        interrupted `rebuild_index` goes on. Raises `UnknownIndex`, and `InvalidArgument` where the table has it.
+        """
+        ((name, state),) = defined([index]).items()
+        known = self.indexes.read()
+        if name in known:
+            phase = known[name].state.phase
+            raise InvalidArgument(f"{self.name} has an index {name!r} already; it is {phase}")
+        create_tables(self.store, [index_table(self.table, name), queue_table(self.table)], "")
+        self.indexes.set(name, IndexState("building", state.of))
+        return self.rebuild_index(name, on_progress)
+
+    def drop_index(self, index: str) -> None:
+        """Take the index away, with its entries.
+
+        Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
+        """
+        found = self.indexes.named(index)
+        self.indexes.set(index, IndexState("retired", found.state.of))
+        time.sleep(FRESH_SECONDS * 1.5)
+        self.indexes.forget(index)
+        try:
+            self.store.drop_table(found.table)
+        except TableNotFound:
+            return
+
+    def rebuild_index(self, index: str, on_progress: Progress | None = None) -> int:
+        """Write the entries of every page, and return how many pages there are; entries that are there stay.
+
+        It may run beside writers and readers, again and again. One that was interrupted while the index was new goes on
+        where it was. What no longer holds is removed by `repair_index`. Raises `UnknownIndex`, and `InvalidArgument`
+        for an index that is being dropped.
+        """
+        found = self.indexes.named(index)
+        if found.state.phase == "retired":
+            raise InvalidArgument(f"{self.name}: the index {index!r} is being dropped: index drop {index} ends that")
+        is_new = found.state.phase == "building"
+        keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
+        pages, saved = 0, time.monotonic()
+        try:
+            for piece in self._pieces(found, bytes.fromhex(found.state.position) if is_new else b""):
+                _write_entries(keeper, found, piece)
+                pages += len(piece)
+                if is_new and time.monotonic() - saved > SAVE_SECONDS:
+                    self.indexes.set(index, IndexState("building", found.state.of, piece[-1][0].hex()))
+                    saved = time.monotonic()
+                if on_progress is not None:
+                    on_progress(pages)
+        finally:
+            keeper.close()
+        if is_new:
+            self.indexes.set(index, IndexState("ready", found.state.of))
+        return pages
+
+    def _pieces(self, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
+        columns = self._codec.select(("outlinks",) if found.index.name == LINK.name else ())
+        keys = KeyRange(after + b"\x00" if after else b"")
+        rows = self.store.scan(self.table, [keys], columns=columns)
+        pages = ((row.key, page) for row in rows if (page := self._reader.page(row)) is not None)
+        while piece := list(islice(pages, PIECE)):
+            yield piece
+
+
+def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
+    """Write the entries of *pages*; for the link index their inlinks too. Raises the first error."""
+    hints = Hints()
+    changes = [Change(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
+    errors = add_entries(hints, changes, [found], keeper.key)
+    touched: set[bytes] = set()
+    if found.index.name == LINK.name:
+        for change in changes:
+            touched |= keeper.inlinks.add_all(hints, change.owner, change.page, change.page.outlinks or ())
+    if touched:
+        entered = keeper.queue.entered(touched, ())
+        keeper.queue.write([entered, keeper.queue.done(entered)])
+    for error in (errors | keeper.writer.put(hints)).values():
+        raise error

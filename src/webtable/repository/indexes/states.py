@@ -1,0 +1,172 @@
+"""Which indexes a table has, and in which phase each is, as all processes agree on it: kept in the table's meta table.
+
+A writer asks before a batch and once more when its pages are stored, so that an index which was added in between gets
+their entries too. A reader may go by what it was told up to `FRESH_SECONDS` ago; therefore an index that is taken away
+is retired first, and its entries are written for longer than that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, UnknownIndex
+from webtable.repository.indexes.index import Index
+from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.schema import (
+    STATES_FAMILY,
+    STATES_ROW,
+    IndexState,
+    index_of_column,
+    index_table,
+    meta_table,
+    state_column,
+)
+from webtable.store import Delete, NewCell, Put, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FRESH_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """An index of a table: the table that holds its entries, and the phase that it is in."""
+
+    index: Index
+    table: str
+    state: IndexState
+
+
+class Indexes:
+    """The indexes of one web table. May be used by many threads."""
+
+    def __init__(self, store: Store, table: str) -> None:
+        self._store = store
+        self._table = table
+        self._meta = meta_table(table).name
+        self._lock = threading.Lock()
+        self._imported: dict[str, Index] = {}
+        self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
+
+    def read(self) -> dict[str, Maintained]:
+        """Return the indexes as they are now, by name; raises `LayoutMismatch` for one that cannot be imported."""
+        began = time.monotonic()
+        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[STATES_FAMILY])
+        found: dict[str, Maintained] = {}
+        for column, (cell, *_) in (row.cells if row else {}).items():
+            name = index_of_column(column)
+            state = IndexState.from_json(self._name, name, cell.value)
+            found[name] = Maintained(self._defined(name, state), index_table(self._table, name).name, state)
+        self._known = began, found
+        return found
+
+    def recent(self) -> dict[str, Maintained]:
+        """Return the indexes as they were at most `FRESH_SECONDS` ago."""
+        read_at, found = self._known
+        return found if read_at and time.monotonic() - read_at < FRESH_SECONDS else self.read()
+
+    def ready(self, name: str, question: str) -> Maintained:
+        """Return the index *name*, to answer *question*; raises `IndexNeeded` where it is not complete."""
+        found = self.recent().get(name)
+        if found is None or found.state.phase == "retired":
+            raise IndexNeeded(
+                f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with "
+                f"webtable index add {name}"
+            )
+        if found.state.phase == "building":
+            raise IndexNeeded(
+                f"{self._name}: {question} needs the index {name!r}, which is not complete yet: complete it with "
+                f"webtable index rebuild {name}"
+            )
+        return found
+
+    def named(self, name: str) -> Maintained:
+        """Return the index *name* in whatever phase it is; raises `UnknownIndex` where the table has none such."""
+        found = self.read()
+        if name not in found:
+            has = f"it has {', '.join(sorted(found))}" if found else "it has none"
+            raise UnknownIndex(f"{self._name} has no index {name!r}; {has}")
+        return found[name]
+
+    def set(self, name: str, state: IndexState) -> None:
+        """Store the state of an index."""
+        column = state_column(name)
+        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[column])
+        before = row.cells[column][0].timestamp if row else 0
+        # Above the last one also where another machine's clock is ahead of this one's.
+        cell = NewCell(column, max(time.time_ns() // 1_000_000, before + 1), state.to_json())
+        self._apply(Put(STATES_ROW, [cell]))
+
+    def forget(self, name: str) -> None:
+        """Remove the state of an index: from now on nobody writes its entries."""
+        column = state_column(name)
+        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[column])
+        if row:
+            self._apply(Delete(STATES_ROW, row.cells[column][0].timestamp, [column]))
+
+    def _apply(self, change: Put | Delete) -> None:
+        (error,) = self._store.write(self._meta, [change])
+        self._known = 0.0, {}
+        if error is not None:
+            raise error
+
+    @property
+    def _name(self) -> str:
+        return f"{self._store.name}/{self._table}"
+
+    def _defined(self, name: str, state: IndexState) -> Index:
+        if not state.of:
+            return WEB_INDEXES[name]
+        with self._lock:
+            if state.of not in self._imported:
+                try:
+                    self._imported[state.of] = imported(state.of)
+                except InvalidArgument as exc:
+                    raise LayoutMismatch(f"{self._name} has an index that every writer needs: {exc}") from exc
+            return self._imported[state.of]
+
+
+def defined(names: Sequence[str]) -> dict[str, IndexState]:
+    """Return, by their names, the states of the new indexes *names*: known ones, and importable ones.
+
+    Raises `UnknownIndex` for a name that is neither, and `InvalidArgument` for one that cannot be imported.
+    """
+    if isinstance(names, str):
+        raise InvalidArgument(f"indexes={names!r} must be a list, as in ['time', 'package.module:index']")
+    return dict(_defined(name) for name in names)
+
+
+def same(states: Iterable[tuple[str, IndexState]], wanted: dict[str, IndexState]) -> bool:
+    """Whether the indexes with these *states* are those that are *wanted*, whatever their phase."""
+    has = {name: state.of for name, state in states if state.phase != "retired"}
+    return has == {name: state.of for name, state in wanted.items()}
+
+
+def imported(name: str) -> Index:
+    """Return the index with the importable name `package.module:attribute`; raises `InvalidArgument`."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except Exception as exc:
+        raise InvalidArgument(f"index {name!r} cannot be imported: {exc!r}") from exc
+    if not isinstance(found, Index):
+        raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, no webtable.Index")
+    return found
+
+
+def _defined(name: str) -> tuple[str, IndexState]:
+    if isinstance(name, str) and ":" in name:
+        index = imported(name)
+        if index.name in WEB_INDEXES:
+            raise InvalidArgument(f"index {name!r}: the name {index.name!r} is taken by one of webtable's own")
+        return index.name, IndexState(of=name)
+    if name not in WEB_INDEXES:
+        raise UnknownIndex(
+            f"no index {name!r}: there are {', '.join(WEB_INDEXES)}; one of your own is named package.module:attribute"
+        )
+    return name, IndexState()

@@ -1,0 +1,130 @@
+"""What a batch of pages writes into the indexes: new entries before the pages, removals after them.
+
+The order is what keeps the indexes from lying. Entries come first, so that no page is ever stored without them. What no
+longer holds goes last, and with the timestamp of the capture that it was made for: an entry that somebody else has
+written for a later capture in the meantime survives. For that every capture writes all its entries under its own date,
+also those that were there already. A writer that is killed leaves entries that do not hold; readers drop those.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webtable.errors import WebTableError
+from webtable.page import Page
+from webtable.repository.codec import as_stored, bare, milliseconds
+from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
+from webtable.store import Delete, NewCell, Put, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webtable.repository.indexes.states import Indexes, Maintained
+    from webtable.rowkey import WebKey
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A page of a batch (its *owner* is its place there) that takes the place of what was stored *before*."""
+
+    owner: int
+    row: bytes
+    before: Page | None
+    page: Page
+
+
+@dataclass(slots=True)
+class Hints:
+    """Cells of other rows that go with the pages of a batch: to be written before them, or removed after them."""
+
+    puts: dict[str, dict[bytes, dict[bytes, NewCell]]] = field(default_factory=lambda: defaultdict(dict))
+    """By table, row and column."""
+    owners: dict[tuple[str, bytes], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """By table and row: the pages that must not be stored without it."""
+    removals: list[tuple[int, str, Delete | Put]] = field(default_factory=list)
+    """Each with its owner and its table; a put where something is kept as history."""
+
+    def put(self, owner: int, table: str, row: bytes, cell: NewCell) -> None:
+        """Take a cell; of two in one place the one with the later timestamp counts."""
+        cells = self.puts[table].setdefault(row, {})
+        there = cells.get(cell.column)
+        if there is None or there.timestamp < cell.timestamp:
+            cells[cell.column] = cell
+        self.owners[table, row].add(owner)
+
+    def remove(self, owner: int, table: str, change: Delete | Put) -> None:
+        """Take a change to be made once the page of *owner* is stored."""
+        self.removals.append((owner, table, change))
+
+
+def add_entries(
+    hints: Hints, changes: Iterable[Change], maintained: Iterable[Maintained], key: WebKey
+) -> dict[int, WebTableError]:
+    """Add the entries of *changes* to *hints*, and return, by owner, why a page has none: an index has failed."""
+    errors: dict[int, WebTableError] = {}
+    indexes = [(one.index, one.table) for one in maintained]
+    for change in changes:
+        unsalted, timestamp = key.unsalted(change.row), milliseconds(change.page.fetched_at)
+        page, before = as_stored(change.page), change.before and bare(change.before)
+        is_later = before is not None and before.fetched_at < page.fetched_at
+        try:
+            for index, table in indexes:
+                entries = index.entries(page, unsalted)
+                for entry in entries:
+                    hints.put(change.owner, table, entry, NewCell(INDEX_COLUMN, timestamp, b""))
+                if before is not None and is_later and index.names_pages:
+                    for entry in set(index.entries(before, unsalted)).difference(entries):
+                        hints.remove(change.owner, table, Delete(entry, milliseconds(before.fetched_at)))
+        except WebTableError as exc:
+            errors[change.owner] = exc
+        except Exception as exc:  # noqa: BLE001 - a user's function may raise anything; its page is then not stored
+            errors[change.owner] = WebTableError(f"{page.url[:200]}: index {index.name} failed: {exc!r}")
+    return errors
+
+
+class HintWriter:
+    """Writes hints, several tables at once."""
+
+    def __init__(self, store: Store, indexes: Indexes) -> None:
+        self._store = store
+        self._indexes = indexes
+        self._workers = ThreadPoolExecutor(4, thread_name_prefix="webtable-hints")
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._workers.shutdown()
+
+    def put(self, hints: Hints) -> dict[int, WebTableError]:
+        """Write what comes before the pages, and return why a page must not be stored, by owner."""
+        tables = list(hints.puts)
+        puts = [[Put(row, tuple(cells.values())) for row, cells in hints.puts[table].items()] for table in tables]
+        failed: dict[int, WebTableError] = {}
+        for table, some, errors in zip(tables, puts, self._workers.map(self._write, tables, puts), strict=True):
+            if any(errors) and self._is_dropped(table):
+                continue
+            for put, error in zip(some, errors, strict=True):
+                if error is not None:
+                    failed.update(dict.fromkeys(hints.owners[table, put.row], error))
+        return failed
+
+    def remove(self, hints: Hints, stored: Sequence[bool]) -> None:
+        """Remove what no longer holds for the pages that are *stored*; what stays is a hint that readers drop."""
+        changes: dict[str, list[Delete | Put]] = defaultdict(list)
+        for owner, table, change in hints.removals:
+            if stored[owner]:
+                changes[table].append(change)
+        for _ in self._workers.map(self._write, changes, changes.values()):
+            pass
+
+    def _is_dropped(self, table: str) -> bool:
+        """Whether *table* is that of an index which was dropped in the meantime."""
+        return table.endswith(INDEX_SUFFIX) and all(one.table != table for one in self._indexes.read().values())
+
+    def _write(self, table: str, changes: Sequence[Put | Delete]) -> list[WebTableError | None]:
+        try:
+            return list(self._store.write(table, changes))
+        except WebTableError as exc:
+            return [exc] * len(changes)

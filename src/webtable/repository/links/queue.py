@@ -1,0 +1,96 @@
+"""The queue of pages whose inbound links are to be counted anew: durable, and a row for each batch that touched some.
+
+A batch enters its rows before it writes any inlink, and marks them as done when it has written the last one. Only then
+they are counted, or once a writer that never came to it must be dead. A batch that is counted is removed; its key is
+its own, so that nothing that comes in meanwhile can be lost with it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from webtable.repository.bodies import pack, unpack
+from webtable.repository.codec import now_in_milliseconds
+from webtable.rowkey import KeyRange
+from webtable.schema import QUEUE_FAMILY, queue_table
+from webtable.store import Delete, NewCell, Put, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webtable.store import Row
+
+DEAD_AFTER_SECONDS = 600
+"""How old a batch is that is counted although its writer has not said that it is done."""
+ROWS_A_CELL = 10_000
+
+_DONE = f"{QUEUE_FAMILY}:done".encode()
+_ROWS = f"{QUEUE_FAMILY}:rows-".encode()
+_HOSTS = f"{QUEUE_FAMILY}:hosts".encode()
+_decode_hosts = msgspec.msgpack.Decoder(list[str]).decode
+_decode = msgspec.msgpack.Decoder(list[bytes]).decode
+
+
+class Waiting(NamedTuple):
+    """A batch in the queue: its key, its newest timestamp, and the rows and the hosts that are to be counted."""
+
+    key: bytes
+    timestamp: int
+    rows: Sequence[bytes]
+    hosts: Sequence[str]
+
+
+class RecountQueue:
+    """The queue of one web table."""
+
+    def __init__(self, store: Store, table: str) -> None:
+        self._store = store
+        self.table = queue_table(table).name
+
+    def entered(self, rows: Iterable[bytes], hosts: Iterable[str]) -> Put:
+        """Return the put that enters *rows* and *hosts* as a batch."""
+        in_order, now = sorted(rows), now_in_milliseconds()
+        pieces = [in_order[at : at + ROWS_A_CELL] for at in range(0, len(in_order), ROWS_A_CELL)]
+        packed = pack([msgspec.msgpack.encode(piece) for piece in pieces])
+        cells = [NewCell(_ROWS + b"%06d" % number, now, value) for number, value in enumerate(packed)]
+        cells.append(NewCell(_HOSTS, now, msgspec.msgpack.encode(sorted(hosts))))
+        return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
+
+    def done(self, entered: Put) -> Put:
+        """Return the put that marks a batch as done."""
+        return Put(entered.row, [NewCell(_DONE, now_in_milliseconds(), b"")])
+
+    def waiting(self, *, also_unfinished: bool = False) -> Iterator[Waiting]:
+        """Yield the batches that can be counted; *also_unfinished* those whose writer may be at it still."""
+        for row in self._store.scan(self.table, [KeyRange()]):
+            since = _since(row)
+            if also_unfinished or _DONE in row.cells or since < now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000:
+                columns = sorted(column for column in row.cells if column.startswith(_ROWS))
+                rows = [one for column in columns for one in _decode(unpack(row.cells[column][0].value))]
+                hosts = _decode_hosts(row.value(_HOSTS) or b"\x90")
+                yield Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts)
+
+    def write(self, puts: Sequence[Put]) -> None:
+        """Write *puts*; raises the first error."""
+        for error in self._store.write(self.table, puts):
+            if error is not None:
+                raise error
+
+    def remove(self, batches: Iterable[Waiting]) -> None:
+        """Remove *batches*, which are counted."""
+        for error in self._store.write(self.table, [Delete(batch.key, batch.timestamp) for batch in batches]):
+            if error is not None:
+                raise error
+
+    def extent(self) -> tuple[int, int | None]:
+        """Return how many batches wait, and since when the oldest does, in epoch milliseconds."""
+        since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], keys_only=True)]
+        return len(since), min(since, default=None)
+
+
+def _since(row: Row) -> int:
+    return int(row.key[2:17])

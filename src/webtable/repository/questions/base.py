@@ -1,0 +1,163 @@
+"""What all questions have at hand: the table, its codec and reader, its indexes, and how a scan becomes pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict
+
+from webtable.errors import InvalidArgument
+from webtable.repository.codec import PageCodec
+from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.indexes.states import Indexes
+from webtable.repository.reader import PageReader
+from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
+from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webtable.page import Page
+    from webtable.repository.indexes.index import Index
+    from webtable.schema import Layout
+    from webtable.store import Row, Store
+
+PLAIN_KEY = WebKey(Salt.none())
+"""The row keys without a salt: what the pages of an index are ordered by."""
+
+
+class Asking(TypedDict, total=False):
+    """What every question by an index takes.
+
+    `domain` leaves out the pages that are not of that domain or of a host below it. `columns` may name `html`,
+    `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come, in the `order`, behind the
+    place of the token `after`.
+    """
+
+    domain: str | None
+    columns: Sequence[str] | None
+    limit: int | None
+    after: str | None
+    order: str | None
+
+
+class Asked:
+    """A web table as its questions see it."""
+
+    def __init__(self, store: Store, table: str, layout: Layout) -> None:
+        self.store = store
+        self.table = table
+        self.layout = layout
+        self.key = layout.web_key()
+        self.indexes = Indexes(store, table)
+        self.metrics: Counter[str] = Counter()
+        """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`."""
+        self._codec = PageCodec(layout)
+        self._reader = PageReader(store, table, self._codec)
+        self._entries = EntryReader(store, table, self.key, self._reader, self.metrics)
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return f"{self.store.name}/{self.table}"
+
+    def _scan(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Page]:
+        if spec.limit == 0:
+            return
+        with closing(read_ahead(self._rows(spec, order, after), self._reader.page)) as pages:
+            yield from pages
+
+    def _rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
+        if order == "storage":
+            return in_storage_order(self.store, spec, after)
+        return in_key_order(self.store, spec, self.key.unsalted, [self._codec.columns.page], after)
+
+    def _explain_scan(self, question: str, order: str, spec: ScanSpec, notes: Sequence[str] = ()) -> Explanation:
+        each = order != "storage" and len(spec.ranges) > 1
+        calls = self.store.describe_calls(spec.table, spec.ranges, each=each)
+        columns = spec.columns or ()
+        if each and len(columns) > 1:
+            calls = [*calls, "read: bodies and links of the merged rows, 64 rows a call"]
+        names = tuple(column.decode() for column in columns)
+        return Explanation(question, order, names, tuple(spec.ranges), tuple(calls), notes=tuple(notes))
+
+    def _place(self, url: str, order: str) -> bytes:
+        row = self.key.encode(url)
+        return row if order == "storage" else self.key.unsalted(row)
+
+    def _by_index(
+        self,
+        question: str,
+        index: Index,
+        places: Callable[[], Sequence[KeyRange]],
+        orders: dict[str, bool],
+        *,
+        shard_of: Callable[[], bytes] | None = None,
+        notes: Callable[[], Sequence[str]] | None = None,
+        only: Callable[[Page], bool] | None = None,
+        order: str | None = None,
+        domain: str | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Pages:
+        """Return the pages that *index* has in *places*, which are asked for when the question is.
+
+        *orders* are the orders that there are, the first by default, and whether each is backwards; "storage" always is
+        one. Pages that are not *only* what is wanted are left out.
+        """
+        order = order or next(iter(orders))
+        check_order(order, [*orders, "storage"], limit)
+        self._codec.select(columns)
+        keep = None
+        if domain is not None:
+            host = canonical_host(domain)
+            question = f"{question} of {host} and below"
+            (inside,) = PLAIN_KEY.subtree_ranges(host)
+            keep = inside.__contains__
+        behind = position_of(after, question, order)
+        storage = order == "storage"
+
+        def lookup() -> Lookup:
+            table = self.indexes.ready(index.name, question).table
+            shard = shard_of() if shard_of is not None else None
+            return Lookup(index, table, places(), shard, orders.get(order, False), keep)
+
+        def run(behind: bytes | None, at_most: int | None) -> Iterator[Page]:
+            if at_most == 0:
+                return iter(())
+            found = self._entries.pages(lookup(), tuple(columns or ()), behind, at_most, storage=storage)
+            return islice(found if only is None else filter(only, found), at_most)
+
+        def place(page: Page) -> bytes:
+            key = self.key.unsalted(self.key.encode(page.url))
+            entry = lookup().place(page, key)
+            if entry is None:
+                raise InvalidArgument(f"{page.url[:200]} is none of the {question}")
+            return index.entry(entry, key) if storage else entry
+
+        def explain() -> Explanation:
+            asked = lookup()
+            ranges = asked.ranges()
+            calls = self.store.describe_calls(asked.table, ranges, each=not storage and len(ranges) > 1)
+            names = tuple(column.decode() for column in self._codec.select((*(columns or ()), *index.columns)))
+            said = ["each entry is checked against its page: a read of the main table for 256 of them"]
+            if keep is not None and not asked.shard_of and len(asked.places) == 1:
+                said.append(f"entries outside of {domain} are read and left out")
+            said += notes() if notes is not None else []
+            return Explanation(question, order, names, tuple(ranges), tuple(calls), index.name, tuple(said))
+
+        return Results(question, order, limit, behind, run, place, explain)
+
+
+def check_times(**times: datetime | None) -> None:
+    """Raise `InvalidArgument` for a moment without a timezone, or an `until` that is before `since`."""
+    for name, moment in times.items():
+        if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
+            raise InvalidArgument(f"{name}={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
+    since, until = times.get("since"), times.get("until")
+    if since is not None and until is not None and until < since:
+        raise InvalidArgument(f"until={until} is before since={since}")

@@ -1,0 +1,259 @@
+"""Questions about links: who links to a page, what is linked most, what leads nowhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Unpack
+
+from webtable.errors import InvalidURL
+from webtable.page import Page
+from webtable.repository.codec import moment_of
+from webtable.repository.indexes.lookup import Lookup
+from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
+from webtable.repository.links.counting import LinkCounter, Progress, Recount
+from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
+from webtable.repository.links.queue import RecountQueue
+from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
+from webtable.repository.results import Explanation, Results, check_order, position_of
+from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.page import Link
+    from webtable.repository.results import Pages
+    from webtable.store import Cell
+
+SOURCES_AT_ONCE = 64
+"""How many linking pages are checked at once."""
+
+_NO_LINKS = descending(0, HIGHEST_COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class Inlink:
+    """A link from the page `source`: its anchor text and `rel` as the page has them now (or had them last).
+
+    `at` is the capture that brought it (or that no longer had it); `page` is the linking page without its body, None
+    where that is not stored any more.
+    """
+
+    source: str
+    anchor: str
+    rel: str
+    at: datetime
+    is_current: bool
+    page: Page | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLink:
+    """A link from the page `source` to a page whose last capture is an error."""
+
+    source: str
+    target: str
+    status_code: int
+    anchor: str
+    rel: str
+
+
+class Freshness(NamedTuple):
+    """How many batches of pages wait to have their links counted, and since when the oldest of them does."""
+
+    waiting: int
+    since: datetime | None
+
+
+class LinkQuestions(Asked):
+    """The questions about links; each raises `IndexNeeded`, when it is asked, on a table without the link index."""
+
+    def most_linked(self, **asking: Unpack[Asking]) -> Pages:
+        """Return the pages by how many others link to them, the `most` first or the `fewest`; none without a link.
+
+        The counts (`Page.link_counts`) are those of `refresh_links`, and each says when it was made; `links_freshness`
+        tells what waits.
+        """
+        places = KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))
+        return self._by_index("pages by inbound links", LINK, lambda: [places], {"most": False, "fewest": True},
+                              notes=self._freshness_note, **asking)  # fmt: skip
+
+    def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
+        """Return the pages that have no links to others, in the order of their URLs."""
+        places = LINK.range_of(("outlinks", _NO_LINKS))
+        if (domain := asking.get("domain")) is not None:
+            (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
+            places = KeyRange(places.start + inside.start, places.start + inside.stop)
+        return self._by_index("pages without links", LINK, lambda: [places], {"url": False}, **asking)
+
+    def linking_to(
+        self,
+        url: str,
+        *,
+        past: bool = False,
+        domain: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "source",
+    ) -> Results[Inlink]:
+        """Return the links that lead to *url* now, by the URL of the linking page; with *past* those that did once.
+
+        Each is checked against the linking page. *domain* leaves out the pages of other domains. None where nobody
+        links there; *url* need not be stored. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`.
+        """
+        check_order(order, ["source"], limit)
+        target = canonical_url(url)
+        inside = None if domain is None else PLAIN_KEY.subtree_ranges(canonical_host(domain))[0]
+        question = f"{'past ' if past else ''}links to {target}" + (f" from {domain}" if domain else "")
+        behind = position_of(after, question, order)
+
+        def run(source: bytes | None, at_most: int | None) -> Iterator[Inlink]:
+            self.indexes.ready(LINK.name, question)
+            found = self._inlinks(target, source, past=past, inside=inside)
+            return islice(found, at_most)
+
+        def explain() -> Explanation:
+            row, family = self.key.encode(target), self._codec.columns.inlinks
+            calls = (f"read_cells: up to {SOURCES_AT_ONCE} inlinks of the row {row!r}",
+                     f"read: the links of {SOURCES_AT_ONCE} linking pages")  # fmt: skip
+            return Explanation(question, order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
+
+        return Results(question, order, limit, behind, run, lambda inlink: inlink.source.encode(), explain)
+
+    def links_of(
+        self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page"
+    ) -> Results[Link]:
+        """Return the links of *url*, in the order in which the page has them; none where it is not stored."""
+        check_order(order, ["page"], limit)
+        source = canonical_url(url)
+        question = f"links of {source}"
+        behind = position_of(after, question, order)
+        row = self.key.encode(source)
+
+        def links() -> Sequence[Link]:
+            (page,) = self._reader.read([row], ("outlinks",))
+            return (page and page.outlinks) or ()
+
+        def run(position: bytes | None, at_most: int | None) -> Iterator[Link]:
+            first = 0 if position is None else int(position) + 1
+            return iter(links()[first:][:at_most])
+
+        def explain() -> Explanation:
+            names = tuple(column.decode() for column in self._codec.select(("outlinks",)))
+            return Explanation(question, order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
+
+        return Results(question, order, limit, behind, run, lambda link: b"%d" % links().index(link), explain)
+
+    def broken_links(
+        self,
+        *,
+        domain: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "status",
+    ) -> Results[BrokenLink]:
+        """Return the links that lead to an error page, by its status, its URL and the URL of the linking page.
+
+        *domain* leaves out the links on pages of other domains. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`,
+        and when it is asked `IndexNeeded` on a table without the status or the link index.
+        """
+        check_order(order, ["status"], limit)
+        inside = None if domain is None else PLAIN_KEY.subtree_ranges(canonical_host(domain))[0]
+        question = "broken links" + (f" of {domain}" if domain else "")
+        behind = position_of(after, question, order)
+
+        def lookup(start: bytes) -> Lookup:
+            self.indexes.ready(LINK.name, question)
+            table = self.indexes.ready(STATUS.name, question).table
+            return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))])
+
+        def run(position: bytes | None, at_most: int | None) -> Iterator[BrokenLink]:
+            place, _, source = (position or b"400").partition(b"\x00")
+            asked = lookup(place)
+
+            def links() -> Iterator[BrokenLink]:
+                for page in self._entries.pages(asked, (), None, at_most):
+                    is_first = asked.place(page, self.key.unsalted(self.key.encode(page.url))) == place
+                    behind = source if is_first and source else None
+                    for link in self._inlinks(page.url, behind, past=False, inside=inside):
+                        yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
+
+            return islice(links(), at_most)
+
+        def position(link: BrokenLink) -> bytes:
+            key = self.key.unsalted(self.key.encode(link.target))
+            return STATUS.range_of(f"{link.status_code:03d}").start + key + b"\x00" + link.source.encode()
+
+        def explain() -> Explanation:
+            asked = lookup(b"400")
+            ranges = asked.ranges()
+            calls = self.store.describe_calls(asked.table, ranges, each=True)
+            note = "for each error page its inlinks are read, and checked against the pages that link to it"
+            return Explanation(question, order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
+
+        return Results(question, order, limit, behind, run, position, explain)
+
+    def refresh_links(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
+        """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
+
+        Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
+        to its end are counted when they are ten minutes old, or with *also_unfinished*. *on_progress* is told how many
+        pages were counted so far.
+        """
+        queue = RecountQueue(self.store, self.table)
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue)
+        return counter.run(on_progress, also_unfinished=also_unfinished)
+
+    def links_freshness(self) -> Freshness:
+        """Return what waits for `refresh_links`: how fresh the counts of links are."""
+        waiting, since = RecountQueue(self.store, self.table).extent()
+        return Freshness(waiting, None if since is None else moment_of(since))
+
+    def _freshness_note(self) -> list[str]:
+        waiting, since = self.links_freshness()
+        return [f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"]
+
+    def _inlinks(self, target: str, after: bytes | None, *, past: bool, inside: KeyRange | None) -> Iterator[Inlink]:
+        row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
+        prefix = PAST if past else b""
+        rest = PAST_SOURCES if past else CURRENT_SOURCES
+        rest = rest if after is None else rest.after(prefix + after)
+        while True:
+            (cells,) = self.store.read_cells(self.table, [row], family, rest, limit=SOURCES_AT_ONCE)
+            named = [(column[len(family) + 1 + len(prefix) :], cell) for column, cell in cells]
+            yield from self._checked(target, named, past=past, inside=inside)
+            if len(cells) < SOURCES_AT_ONCE:
+                return
+            rest = rest.after(cells[-1][0][len(family) + 1 :])
+
+    def _checked(
+        self, target: str, cells: Sequence[tuple[bytes, Cell]], *, past: bool, inside: KeyRange | None
+    ) -> Iterator[Inlink]:
+        keys = [self.key.encode(source.decode()) for source, _ in cells]
+        wanted = [
+            (row, source.decode(), cell) for row, (source, cell) in zip(keys, cells, strict=True)
+            if inside is None or self.key.unsalted(row) in inside
+        ]  # fmt: skip
+        pages = self._reader.read([row for row, _, _ in wanted], ("outlinks",))
+        for (_, source, cell), page in zip(wanted, pages, strict=True):
+            link = None if page is None else _link_to(target, page.outlinks or ())
+            self.metrics["inlinks.read"] += 1
+            if (link is None) != past:
+                self.metrics["inlinks.dropped"] += 1
+                continue
+            shown = link or link_of(target, cell.value)
+            yield Inlink(source, shown.anchor, shown.rel, moment_of(cell.timestamp), not past, page)
+
+
+def _link_to(target: str, links: Sequence[Link]) -> Link | None:
+    """Return the first of *links* that leads to the canonical URL *target*."""
+    exact = next((link for link in links if link.url == target), None)
+    return exact or next((link for link in links if _canonical(link.url) == target), None)
+
+
+def _canonical(url: str) -> str | None:
+    try:
+        return canonical_url(url)
+    except InvalidURL:
+        return None

@@ -1,0 +1,81 @@
+"""The tables of secondary indexes, and how the state of each index is kept beside the layout of its web table."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from webtable.errors import InvalidArgument, LayoutMismatch
+from webtable.rowkey import split_points
+from webtable.schema.table import FamilySchema, TableSchema
+
+INDEX_NAMES = ("time", "size", "link", "url", "status", "host", "digest")
+"""The indexes that a web table has unless it is created with others."""
+INDEX_REGIONS = 4
+INDEX_COLUMN = b"ref:e"
+"""The column of an entry. It has no value; its timestamp is that of the capture that made it."""
+INDEX_SUFFIX = "_idx"
+STATES_FAMILY = b"layout:"
+STATES_ROW = b"indexes"
+"""The row of the meta table that has a column for each index."""
+QUEUE_FAMILY = "queue"
+
+
+_NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
+
+Phase = Literal["building", "ready", "retired"]
+"""Entries are written in all of them; questions are asked only of an index that is ready."""
+
+
+class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is stored of an index: where it is defined, and whether its entries are complete.
+
+    `of` is the importable name (`package.module:attribute`) of an index of the user's own. `position` is the row, in
+    hex, that a rebuild has come to.
+    """
+
+    phase: Phase = "ready"
+    of: str = ""
+    position: str = ""
+
+    def to_json(self) -> bytes:
+        """Return the state as it is stored."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, table: str, index: str, stored: bytes) -> IndexState:
+        """Return the state that was stored; raises `LayoutMismatch` where this version cannot read it."""
+        try:
+            return msgspec.json.decode(stored, type=cls)
+        except msgspec.DecodeError as exc:
+            raise LayoutMismatch(f"{table}: this version of webtable does not know its index {index!r}: {exc}") from exc
+
+
+def state_column(index: str) -> bytes:
+    """Return the column of the meta table that holds the state of *index*."""
+    return STATES_FAMILY + index.encode()
+
+
+def index_of_column(column: bytes) -> str:
+    """Return the index whose state *column* holds."""
+    return column.removeprefix(STATES_FAMILY).decode()
+
+
+def check_index_name(name: str) -> None:
+    """Raise `InvalidArgument` for a name that cannot be part of the name of a table."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgument(f"index {name!r} must be named by a letter and up to 30 letters or digits, in lower case")
+
+
+def index_table(table: str, index: str) -> TableSchema:
+    """Return the schema of the table that holds the entries of *index*; one hexadecimal digit is in front of each."""
+    # Entries are in order and much alike, which this encoding makes use of.
+    family = FamilySchema("ref", block_encoding="FAST_DIFF")
+    return TableSchema(f"{table}_{index}{INDEX_SUFFIX}", (family,), tuple(split_points(INDEX_REGIONS, 1)))
+
+
+def queue_table(table: str) -> TableSchema:
+    """Return the schema of the table that holds which pages' inbound links are to be counted anew."""
+    return TableSchema(f"{table}_queue", (FamilySchema(QUEUE_FAMILY),))
