@@ -6,6 +6,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PAGE = Path(__file__).with_name("cli.md")
 INTRODUCTION = """\
@@ -16,6 +20,11 @@ This page is what `webtable COMMAND --help` says, made by `python docs/make_cli_
 Where a listing goes to a terminal it is a table, in a pipe it is plain lines with tabs; `--format` says otherwise. What
 is told beside it (progress, the token of the next page, errors) goes to standard error. An error is one line; `--debug`
 adds the traceback. A closed pipe (`| head`) is no error.
+
+Times are dates (`2026-11-20`) or times of a day (`2026-11-20T10:00`), in UTC unless they have an offset (`+01:00`), or
+tell how long ago (`7d`, `12h`, `30m`). A listing with `--limit` that has more tells how to go on: give the options that
+it names, `--after` and a token, with the same question. `--explain` shows which ranges and which index would answer.
+
 """
 
 
@@ -26,7 +35,20 @@ def cli_page() -> str:
     # Examples stand in a help text as indented lines, which Markdown takes for a paragraph.
     made = re.sub(r"^Examples:\n((?: {2}.*\n)+)", lambda found: "Examples:\n\n" + found[1].replace("  ", "    ", 1)
                   .replace("\n  ", "\n    "), made, flags=re.MULTILINE)  # fmt: skip
-    return INTRODUCTION + made.partition("\n")[2].rstrip() + "\n"
+    made = made.replace("&#x27;", "'").replace("&quot;", '"')
+    return INTRODUCTION + "\n".join(_with_whole_lines(made.splitlines()[1:])).strip() + "\n"
+
+
+def _with_whole_lines(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, the cut ones in lists of commands as they begin the section of the command."""
+    titles = {line.strip("#` "): lines[at + 2] for at, line in enumerate(lines) if line.startswith("##")}
+    group = "webtable"
+    for line in lines:
+        if line.startswith("##"):
+            group = line.strip("#` ")
+        cut = re.fullmatch(r"\* `([a-z-]+)`: .*\.\.\.", line)
+        title = titles.get(f"{group} {cut[1]}") if cut else None
+        yield f"* `{cut[1]}`: {title}" if cut and title else line
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ import gzip
 import io
 import json
 import sqlite3
+import sys
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -18,11 +20,17 @@ from typer.testing import CliRunner
 
 import webtable
 from webtable.cli import app
-from webtable.cli.output import CHUNK
+from webtable.cli.cells import CHUNK
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
-    "ingest", "pages", "get", "history", "delete", "create", "info",
+    "ingest", "create", "info", "delete",
+    "get", "by-handle", "history", "diff", "resolve", "validators", "not-modified",
+    "pages", "hosts", "discovered",
+    "fetched", "modified", "outdated", "largest", "with-status", "errors", "redirects", "duplicates", "indexed",
+    "most-linked", "dead-ends", "linking-to", "links-of", "broken-links", "links refresh", "links status",
+    "search", "stats",
+    "index list", "index add", "index drop", "index rebuild", "index verify", "index repair",
     "keys advise", "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
 ]  # fmt: skip
 
@@ -68,9 +76,9 @@ def run() -> Run:
 @pytest.fixture
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the commands believe that they write to a terminal of 100 columns."""
-    monkeypatch.setattr("webtable.cli.output.on_terminal", lambda: True)
-    monkeypatch.setattr("webtable.cli.reading.on_terminal", lambda: True)
-    monkeypatch.setattr("webtable.cli.managing.on_terminal", lambda: True)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("webtable.cli.") and hasattr(module, "on_terminal"):
+            monkeypatch.setattr(module, "on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "100")
 
 
@@ -142,11 +150,22 @@ def test_the_help_names_every_command(run: Run) -> None:
         assert command.split()[0] in result.out
 
 
-def test_every_option_of_every_command_has_a_help_text() -> None:
-    group = get_command(app)
-    found = [*group.commands.values(), *group.commands["keys"].commands.values()]
+def all_commands() -> dict[str, Any]:
+    """Return the commands by their names, those of groups too."""
+    found = dict(get_command(app).commands)
+    groups = {name: command for name, command in found.items() if hasattr(command, "commands")}
+    below = {f"{group} {name}": one for group, of in groups.items() for name, one in of.commands.items()}
+    return found | below
 
-    for command in found:
+
+def test_the_list_of_commands_has_all_of_them() -> None:
+    commands = [name for name, command in all_commands().items() if not hasattr(command, "commands")]
+
+    assert sorted(COMMANDS) == sorted(commands)
+
+
+def test_every_option_of_every_command_has_a_help_text() -> None:
+    for command in all_commands().values():
         assert command.help, command.name
         for parameter in command.params:
             assert parameter.help, f"{command.name} {parameter.name}"
@@ -154,9 +173,8 @@ def test_every_option_of_every_command_has_a_help_text() -> None:
 
 def test_every_option_of_the_examples_exists() -> None:
     group = get_command(app)
-    commands = {**group.commands, **{f"keys {n}": c for n, c in group.commands["keys"].commands.items()}}
 
-    for name, command in commands.items():
+    for name, command in all_commands().items():
         options = {option for parameter in [*command.params, *group.params] for option in parameter.opts}
         for line in (command.epilog or "").splitlines()[2:]:
             ours = line.partition(" | ")[0] if "| webtable" not in line else line.partition(" | ")[2]
@@ -190,7 +208,7 @@ def test_completion_can_be_shown_for_a_shell(run: Run, shell: str, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["pages"], "domain"),
+        (["get"], "url"),
         (["pages", "example.com", "--colour"], "--colour"),
         (["--colour"], "--colour"),
         (["page"], "page"),
@@ -705,6 +723,7 @@ BAD_INPUT = {
     "a URL for a domain": (2, ["pages", "https://example.com/"], "https://example.com/"),
     "an unknown column": (2, ["pages", "example.com", "--columns", "url,colour"], "colour"),
     "an unknown column of a page": (2, ["get", "https://example.com/", "--columns", "colour"], "colour"),
+    "no domain": (2, ["pages"], "--full-scan"),
     "a damaged token": (2, ["pages", "example.com", "--limit", "1", "--after", "x"], "x"),
     "a negative limit": (2, ["pages", "example.com", "--limit", "-1"], "-1"),
     "a path that is none": (2, ["pages", "example.com", "--path", "docs"], "docs"),

@@ -17,6 +17,7 @@ WebTableError
 │   └── CellTooLarge         a cell over the store's limit, after compression
 ├── FullScanNeeded           a question that only a scan of the whole table answers (also a ValueError)
 │   └── IndexNeeded          a question on a table without the index it needs; the message says how to add it
+├── IndexFailed              the function of an index of your own failed for a page
 ├── WriteFailed              pages that were handed in and not stored, each with its reason
 ├── FormatError              an input file that cannot be read as what it is taken for
 ├── SchemaError              the table is not what the caller takes it for
@@ -112,6 +113,10 @@ class IndexNeeded(FullScanNeeded):
 
     The message names the command that adds or completes it.
     """
+
+
+class IndexFailed(WebTableError):
+    """The function of an index failed for a page, or gave what is no term; the message names both."""
 
 
 class WriteFailed(WebTableError):

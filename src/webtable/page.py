@@ -78,6 +78,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     outlink_count: int | None = None
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in document order, one for each URL."""
+    links_digest: str | None = None
+    """Of a page with links and without a body: the SHA-256 of its links, in hex."""
     inlinks_at: datetime | None = None
     """The capture under which all its links were last written to the pages that they lead to."""
     link_counts: LinkCounts | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -55,8 +56,9 @@ def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> I
 
     yield new
     with open_store() as store:
-        for table in set(store.tables()) & {f"{name}{suffix}" for name in names for suffix in ('', '_meta')}:
-            store.drop_table(table)
+        tables = [table for table in store.tables() if table.startswith(tuple(names))] if names else []
+        with ThreadPoolExecutor(4) as executor:
+            list(executor.map(store.drop_table, tables))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The command line: `webtable ingest`, `pages`, `get`, `history`, `delete`, `create`, `info` and `keys`."""
+"""The command line: `webtable ingest`, a command for each question, `index`, `links` and `keys`."""
 
 from webtable.cli.app import app, main
 

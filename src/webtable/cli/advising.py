@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable.cli.cells import new_table
 from webtable.cli.failing import note
 from webtable.cli.ingesting import check_files
-from webtable.cli.output import console, new_table, on_terminal, write_bytes, write_lines
+from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.cli.session import session
 from webtable.cli.text import examples, file_name, harmless, harmless_json, plural
 from webtable.errors import InvalidArgument

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from webtable.cli import advising, ingesting, keys, managing, reading, splitting
+from webtable.cli import (
+    advising,
+    indexing,
+    ingesting,
+    keys,
+    linking,
+    managing,
+    questions,
+    reading,
+    searching,
+    splitting,
+)
 from webtable.cli.failing import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, Session
 from webtable.cli.text import examples
@@ -23,14 +35,20 @@ app = typer.Typer(
         "webtable ingest crawl.warc.gz",
         "webtable pages example.com --limit 20",
         "webtable get https://example.com/products --html",
+        "webtable errors --domain example.com",
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
     ),
 )
 app.add_typer(ingesting.commands)
-app.add_typer(reading.commands)
 app.add_typer(managing.commands)
+app.add_typer(reading.commands)
+app.add_typer(questions.commands)
+app.add_typer(linking.commands)
+app.add_typer(searching.commands)
 keys.commands.add_typer(splitting.commands)
 keys.commands.add_typer(advising.commands)
+app.add_typer(linking.group, name="links")
+app.add_typer(indexing.group, name="index")
 app.add_typer(keys.commands, name="keys")
 
 
@@ -64,4 +82,6 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
+    # Where an index of the user's own may be; behind all else, so that nothing there takes the place of a library.
+    sys.path.append(str(Path.cwd()))
     app(prog_name="webtable", args=sys.argv[1:])

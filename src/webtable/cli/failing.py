@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from webtable.cli.session import Session
 from webtable.cli.text import harmless
-from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, SchemaError, StoreError, WebTableError
+from webtable.errors import (
+    FullScanNeeded,
+    IndexNeeded,
+    InvalidArgument,
+    InvalidURL,
+    KeyFormatError,
+    SchemaError,
+    StoreError,
+    WebTableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +32,10 @@ DONE, NOT_DONE, USAGE, STORE, INTERRUPTED = 0, 1, 2, 3, 130
 def exit_code(error: BaseException) -> int:
     """Return the exit code that tells of *error*."""
     match error:
-        case InvalidArgument() | InvalidURL() | KeyFormatError():
-            return USAGE
-        case SchemaError() | StoreError():
+        case IndexNeeded() | SchemaError() | StoreError():
             return STORE
+        case InvalidArgument() | InvalidURL() | KeyFormatError() | FullScanNeeded():
+            return USAGE
         case _:
             return NOT_DONE
 
@@ -61,7 +71,7 @@ class CommandGroup(TyperGroup):
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 traceback.print_exc()
-            raise typer.Exit(_failed(exc)) from exc
+            raise typer.Exit(_failed(exc, ctx.find_object(Session))) from exc
 
     def main(
         self,
@@ -89,8 +99,8 @@ class CommandGroup(TyperGroup):
         return code
 
 
-def _failed(error: Exception) -> int:
-    """Tell of *error* in one line and return the exit code."""
+def _failed(error: Exception, session: Session | None = None) -> int:
+    """Tell of *error* in one line and return the exit code; a command that it names is for the *session*'s store."""
     if isinstance(error, BrokenPipeError):
         return _reader_is_gone()
     if hasattr(error, "format_message"):  # a usage error of typer's; which module has its class, versions differ in
@@ -98,7 +108,9 @@ def _failed(error: Exception) -> int:
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
         return int(getattr(error, "exit_code", USAGE))
-    if isinstance(error, WebTableError | OSError):
+    if isinstance(error, IndexNeeded) and session is not None:
+        complain(str(error).replace("webtable index ", session.command("index ")))
+    elif isinstance(error, WebTableError | OSError):
         complain(str(error))
     else:
         complain(f"unexpectedly: {error!r} (--debug shows where)")

@@ -13,6 +13,7 @@ import webtable
 from webtable.cli.failing import INTERRUPTED, NOT_DONE, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
+    IndexesOption,
     NamesOption,
     RegionsOption,
     SaltOption,
@@ -59,15 +60,22 @@ def ingest(
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
     ] = None,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end."),
+    ] = True,
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
     names: NamesOption = None,
+    indexes: IndexesOption = None,
     regions: RegionsOption = 1,
 ) -> None:
     """Store the pages of WARC and JSON Lines files.
 
     A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
+
+    At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
 
     Storing a capture again changes nothing, so a run may be interrupted (Ctrl-C stores what was read) and repeated.
 
@@ -76,7 +84,7 @@ def ingest(
     from webtable.cli.loading import Load
     from webtable.cli.progress import progress_bar
 
-    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names)
+    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     cut = parse_size("max-body", max_body) if max_body else None
     if batch < 1:
         raise InvalidArgument(f"batch={batch} must be at least 1 page")
@@ -93,6 +101,8 @@ def ingest(
                 name = table.name
                 writer = table.writer(buffer_pages=batch, max_body=cut, on_outcome=load.note_outcome)
                 load.store(chain([first], pages), writer)
+                if refresh:
+                    load.count_links(table)
     raise typer.Exit(_conclude(load, name))
 
 
@@ -158,6 +168,9 @@ def _conclude(load: Load, store: str) -> int:
     if load.lost:
         complain(f"ended early, since the store is gone: {load.lost}")
         return exit_code(load.lost)
+    if load.uncounted:
+        complain(f"the links were not counted: {load.uncounted}")
+        return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
 
@@ -182,4 +195,6 @@ def _summary(load: Load, store: str) -> str:
         parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
     if refused := load.refused.counts.total() + load.failed.counts.total():
         parts.append(f"{refused:,} not stored")
+    if load.recount is not None and load.recount.batches:
+        parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
     return "; ".join(parts)

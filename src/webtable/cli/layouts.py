@@ -9,6 +9,7 @@ import typer
 
 from webtable.cli.text import parse_days
 from webtable.rowkey import Salt
+from webtable.schema import INDEX_NAMES
 
 if TYPE_CHECKING:
     from webtable.repository import LayoutOptions
@@ -48,6 +49,12 @@ TTLOption = Annotated[
 NamesOption = Annotated[
     Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")
 ]
+IndexesOption = Annotated[
+    str | None,
+    typer.Option("--indexes", metavar="all|none|A,B",
+                 help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
+                      "Default: all of webtable's own.", show_default=False),
+]
 RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
 
 
@@ -60,6 +67,7 @@ def layout_options(
     compression: Compression | None = None,
     versions: int | None = None,
     plain_columns: str | None = None,
+    indexes: str | None = None,
 ) -> LayoutOptions:
     """Return those options that were given; raises `InvalidArgument` for a value that none can have."""
     options: LayoutOptions = {}
@@ -76,7 +84,19 @@ def layout_options(
     if plain_columns is not None:
         given = () if plain_columns == "none" else tuple(filter(None, map(str.strip, plain_columns.split(","))))
         options["plain_columns"] = cast("tuple[PlainColumn, ...]", given)  # the layout refuses others
+    if indexes is not None:
+        options["indexes"] = _names_of_indexes(indexes)
     return options
+
+
+def _names_of_indexes(text: str) -> tuple[str, ...]:
+    match text.strip():
+        case "all":
+            return INDEX_NAMES
+        case "none":
+            return ()
+        case given:
+            return tuple(dict.fromkeys(filter(None, map(str.strip, given.split(",")))))
 
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:

@@ -23,12 +23,14 @@ from webtable.errors import (
 )
 from webtable.formats import ReadReport, read_pages
 from webtable.repository import Writer
+from webtable.repository.links.counting import Recount
 
 if TYPE_CHECKING:
     from io import BufferedReader
     from typing import BinaryIO
 
     from webtable.page import Page, PageOutcome
+    from webtable.repository import WebTable
 
 
 @dataclass
@@ -61,6 +63,12 @@ class Load:
     interrupted: bool = False
     lost: WebTableError | None = None
     """The error that ended it, where the store is gone."""
+    recount: Recount | None = None
+    """What was counted in the end, if anything was."""
+    counted: int | None = None
+    """How many pages are counted so far, None before that begins."""
+    uncounted: WebTableError | None = None
+    """Why the links were not counted."""
     _ending: bool = False
     _waiting: bool = False
     _pressed: float = 0.0
@@ -103,6 +111,24 @@ class Load:
             if self._ending:
                 break
         writer.close()
+
+    def count_links(self, table: WebTable) -> None:
+        """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
+        if self.interrupted or self.lost or not {"link", "host"} & table.index_states().keys():
+            return
+
+        def counted(pages: int) -> None:
+            self.counted = pages
+            if self.interrupted:
+                raise KeyboardInterrupt
+
+        try:
+            counted(0)
+            self.recount = table.refresh_links(counted)
+        except KeyboardInterrupt:
+            return
+        except WebTableError as exc:
+            self.uncounted = exc
 
     def note_outcome(self, outcome: PageOutcome) -> None:
         """Take from the writer what became of a page."""

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable.cli.cells import new_table
 from webtable.cli.failing import NOT_DONE, STORE, complain
+from webtable.cli.indexing import index_lines
 from webtable.cli.layouts import (
     Compression,
     DigitsOption,
+    IndexesOption,
     NamesOption,
     RegionsOption,
     SaltOption,
     TTLOption,
     layout_options,
 )
-from webtable.cli.output import console, new_table, on_terminal, write_lines
+from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import session
 from webtable.cli.text import examples, harmless, plural
 from webtable.errors import InvalidArgument, SchemaDrift
@@ -38,7 +41,7 @@ _SHOWN_REGIONS = 20
 @commands.command(
     epilog=examples(
         "webtable create",
-        "webtable -s old.db create --ttl none",
+        "webtable -s old.db create --ttl none --indexes time,status",
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
         "webtable -s hbase://gateway/crawl create --regions 16 --dry-run",
     )
@@ -59,6 +62,7 @@ def create(
         typer.Option(metavar="A,B|none", help="Stored as plain text too, for filters and other programs. "
                                               "Default: title,status_code,last_modified."),
     ] = None,
+    indexes: IndexesOption = None,
     apply: Annotated[bool, typer.Option("--apply", help="Change families that differ from what is wanted.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
@@ -66,12 +70,12 @@ def create(
 ) -> None:
     """Create the table, if it is not there.
 
-    Salt, names and compression are part of the layout, which a table keeps.
+    Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
 
     Families that differ from what is wanted are shown, and changed with --apply.
     """
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, compression=compression,
-                             versions=versions, plain_columns=plain_columns)
+                             versions=versions, plain_columns=plain_columns, indexes=indexes)
     this = session(ctx)
     if dry_run:
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
@@ -89,19 +93,21 @@ def create(
     epilog=examples("webtable info", "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info | grep region")
 )
 def info(ctx: typer.Context) -> None:
-    """Show the layout, the families and the regions of the table."""
+    """Show the layout, the indexes, the families and the regions of the table."""
     with session(ctx).open() as table:
         families = table.store.describe(table.table).schema.families
         regions = [(key_text(region.keys.start), key_text(region.keys.stop), region.server)
                    for region in table.store.regions(table.table)]
         layout = _layout_lines(table)
+        indexes = [(line.name, line.phase, line.of) for line in index_lines(table)]
     options = [(family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
                for family in families]
     if on_terminal():
-        _show_info(table.name, layout, options, regions)
+        _show_info(table.name, layout, indexes, options, regions)
         return
     write_lines([("table", table.name)])
     write_lines([(f"layout.{name}", value) for name, value in layout])
+    write_lines([(f"index.{index}", *(part for part in state if part)) for index, *state in indexes])
     write_lines([(f"family.{family}.{option}", value)
                  for family, *values in options for option, value in zip(FAMILY_OPTIONS, values, strict=True)])
     write_lines([("region", *region) for region in regions])
@@ -176,6 +182,7 @@ def _option_text(name: str, value: object) -> str:
 def _show_info(
     name: str,
     layout: Sequence[tuple[str, str]],
+    indexes: Sequence[tuple[str, str, str]],
     families: Sequence[tuple[str, ...]],
     regions: Sequence[tuple[str, str, str]],
 ) -> None:
@@ -190,6 +197,15 @@ def _show_info(
     for field, value in layout:
         shown.add_row(field, Text(harmless(value)))
     target.print(shown)
+    if indexes:
+        shown = new_table("Indexes")
+        shown.show_header = False
+        shown.add_column(style="bold")
+        for _ in ("phase", "of"):
+            shown.add_column()
+        for index in indexes:
+            shown.add_row(*(Text(harmless(part)) for part in index))
+        target.print(shown)
     # A family's options stand below each other, since a terminal is too narrow for all of them side by side.
     shown = new_table("Families")
     shown.add_column("", style="bold")

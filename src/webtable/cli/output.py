@@ -1,41 +1,27 @@
-"""Pages as a table, as plain lines, as JSON Lines or as CSV; written as they come, never all in memory."""
+"""Records as a table, as plain lines, as JSON Lines or as CSV; written as they come, never all in memory."""
 
 from __future__ import annotations
 
 import csv
 import sys
 from enum import StrEnum
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webtable.cli.text import decoded, harmless, harmless_json, size_text, value_text
-from webtable.errors import UnknownColumn
+from webtable.cli.cells import UNLIMITED, field, new_table, print_table
+from webtable.cli.text import decoded, harmless, harmless_json, value_text
 from webtable.page import Page
+from webtable.repository.matching import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-CHUNK = 200
-"""How many rows a table is laid out for at once."""
-UNLIMITED = 100_000
-"""The width of a table in a pipe, where nothing is wrapped or cut."""
-CELL_WIDTH = 1_000
-"""How many characters of a value a table shows; other formats show all of them."""
-ALL_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
-
-_HEADINGS = {"status_code": "status", "content_type": "type", "fetched_at": "fetched", "outlink_count": "links"}
-_NUMBERS = {"status_code", "size", "change_count", "outlink_count"}
-_WIDE = {"url": 3, "redirect_to": 3, "title": 2, "headers": 2, "outlinks": 2, "html": 3}
 
 
 class Format(StrEnum):
-    """How pages are written."""
+    """How records are written."""
 
     table = "table"
     lines = "lines"
@@ -58,21 +44,27 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def parse_columns(text: str | None, default: Sequence[str], *, html: bool = False) -> tuple[str, ...]:
-    """Return the columns that `--columns` names, with the body where *html*; raises `UnknownColumn`."""
-    given = default if text is None else [name.strip() for name in text.split(",") if name.strip()]
-    for name in given:
-        if name not in ALL_COLUMNS:
-            raise UnknownColumn(f"columns={name!r} is no column of a page; it has {', '.join(ALL_COLUMNS)}")
-    return tuple(dict.fromkeys([*given, *(["html"] if html else [])]))
+def chosen_format(format: Format | None) -> Format:  # noqa: A002
+    """Return *format*, or the default of where standard output goes to."""
+    return format or (Format.table if on_terminal() else Format.lines)
 
 
-def write_pages(pages: Iterable[Page], columns: Sequence[str], format: Format | None) -> int:  # noqa: A002
-    """Write *pages* to standard output and return how many they were."""
-    counted = _Counted(pages)
-    match format or (Format.table if on_terminal() else Format.lines):
+def write_records(
+    records: Iterable[Any],
+    columns: Sequence[str],
+    format: Format | None,  # noqa: A002
+    *,
+    asked_for: bool = True,
+    title: str | None = None,
+) -> int:
+    """Write *records*, whose attributes are *columns*, to standard output and return how many they were.
+
+    In a short table those columns that are empty are left out, unless they were *asked_for*.
+    """
+    counted = _Counted(records)
+    match chosen_format(format):
         case Format.table:
-            _write_table(counted, columns)
+            print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
         case Format.lines:
             _write_lines(counted, columns)
         case Format.jsonl:
@@ -84,10 +76,10 @@ def write_pages(pages: Iterable[Page], columns: Sequence[str], format: Format | 
 
 
 def write_fields(page: Page, columns: Sequence[str], format: Format | None) -> None:  # noqa: A002
-    """Write one page to standard output: a line for each of its columns that has a value, or as `write_pages` does."""
-    chosen = format or (Format.table if on_terminal() else Format.lines)
+    """Write one page to standard output: a line for each of its columns that has a value, or as `write_records`."""
+    chosen = chosen_format(format)
     if chosen in (Format.jsonl, Format.csv):
-        write_pages([page], columns, chosen)
+        write_records([page], columns, chosen)
         return
     fields = [(name, getattr(page, name)) for name in columns]
     filled = [(name, value) for name, value in fields if value not in (None, {}, ())]
@@ -100,7 +92,7 @@ def write_fields(page: Page, columns: Sequence[str], format: Format | None) -> N
         table.add_column(overflow="fold")
         table.show_header = False
         for name, value in filled:
-            table.add_row(name, _long_cell(page, name, value))
+            table.add_row(name, field(name, value, page.charset))
         console().print(table)
     sys.stdout.flush()
 
@@ -128,6 +120,14 @@ def write_lines(lines: Iterable[Sequence[object]]) -> None:
     sys.stdout.flush()
 
 
+def write_json(value: object) -> None:
+    """Write a line of JSON to standard output."""
+    import msgspec
+
+    line = msgspec.json.encode(value)
+    write_bytes((harmless_json(line.decode()).encode() if on_terminal() else line) + b"\n")
+
+
 def console() -> Console:
     """Return a console that prints text as it is: no markup, no highlights, and in a pipe no wrapping."""
     from rich.console import Console
@@ -141,48 +141,65 @@ def console() -> Console:
     return PlainConsole(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
 
 
-def new_table(title: str | None = None) -> Table:
-    """Return an empty table in the style of all of them."""
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
-
-
 class _Counted:
-    def __init__(self, pages: Iterable[Page]) -> None:
-        self._pages = pages
+    def __init__(self, records: Iterable[Any]) -> None:
+        self._records = records
         self.count = 0
 
-    def __iter__(self) -> Iterator[Page]:
-        for page in self._pages:
+    def __iter__(self) -> Iterator[Any]:
+        for record in self._records:
             self.count += 1
-            yield page
+            yield record
 
 
-def _write_lines(pages: Iterable[Page], columns: Sequence[str]) -> None:
-    for page in pages:
-        values = (harmless(value_text(getattr(page, name), page.charset)) for name in columns)
-        write_bytes(("\t".join(values) + "\n").encode("utf-8", "replace"))
+def _texts(record: Any, columns: Sequence[str]) -> Iterator[str]:
+    charset = getattr(record, "charset", None)
+    for name in columns:
+        value = getattr(record, name)
+        yield " ".join(map(value_text, value)) if name == "excerpts" else value_text(value, charset)
 
 
-def _write_jsonl(pages: Iterable[Page], columns: Sequence[str]) -> None:
+def _write_lines(records: Iterable[Any], columns: Sequence[str]) -> None:
+    for record in records:
+        write_bytes(("\t".join(map(harmless, _texts(record, columns))) + "\n").encode("utf-8", "replace"))
+
+
+def _write_jsonl(records: Iterable[Any], columns: Sequence[str]) -> None:
     from webtable.formats import page_to_json
 
     terminal = on_terminal()
-    for page in pages:
-        line = page_to_json(page, columns)
+    for record in records:
+        if not isinstance(record, Page):
+            write_json(dict(_json_value(name, getattr(record, name)) for name in columns))
+            continue
+        line = page_to_json(record, columns)
         if terminal:
             line = harmless_json(line.decode()).encode()
         write_bytes(line + b"\n")
 
 
-def _write_csv(pages: Iterable[Page], columns: Sequence[str]) -> None:
+def _json_value(name: str, value: Any) -> tuple[str, Any]:
+    """Return a column as it stands in JSON: as `webtable.formats.page_to_json` has it, excerpts with their marks."""
+    match name, value:
+        case "html", bytes():
+            try:
+                return name, value.decode()
+            except UnicodeDecodeError:
+                return "html_base64", value
+        case _, Excerpt():
+            return name, value.highlighted()
+        case "excerpts", tuple():
+            return name, [excerpt.highlighted() for excerpt in value]
+        case _:
+            return name, value
+
+
+def _write_csv(records: Iterable[Any], columns: Sequence[str]) -> None:
     shown = harmless if on_terminal() else str
     lines = csv.writer(_Utf8(), lineterminator="\n")
     lines.writerow(columns)
-    for page in pages:
-        lines.writerow([shown(value_text(getattr(page, name), page.charset)) for name in columns])
+    for record in records:
+        lines.writerow(list(map(shown, _texts(record, columns))))
 
 
 class _Utf8:
@@ -190,87 +207,3 @@ class _Utf8:
 
     def write(self, text: str) -> None:
         write_bytes(text.encode("utf-8", "replace"))
-
-
-def _write_table(pages: Iterable[Page], columns: Sequence[str]) -> None:
-    rows = iter(pages)
-    target = console()
-    first = list(islice(rows, CHUNK))
-    following = list(islice(rows, 1)) if len(first) == CHUNK else []
-    if not first:
-        return
-    table = _page_table(first, columns)
-    # A short listing is as wide as it needs; a wide one fills the terminal, so that URLs and titles share what is left,
-    # and so does a long one, so that all of its parts look alike.
-    natural = target.measure(table, options=target.options.update(width=UNLIMITED)).maximum
-    stretched = on_terminal() and (bool(following) or natural > target.width)
-    target.print(_page_table(first, columns, stretched=True) if stretched else table)
-    rows = chain(following, rows)
-    while chunk := list(islice(rows, CHUNK)):
-        target.print(_page_table(chunk, columns, stretched=stretched, heading=False))
-
-
-def _page_table(
-    pages: Sequence[Page], columns: Sequence[str], *, stretched: bool = False, heading: bool = True
-) -> Table:
-    table = new_table()
-    table.show_header = heading
-    table.expand = stretched
-    for name in columns:
-        options: dict[str, Any] = {"justify": "right" if name in _NUMBERS else "left"}
-        if name in _WIDE:
-            # A URL can be copied only as a whole; of the rest the beginning tells enough.
-            options |= {"overflow": "fold"} if name == "url" else {"overflow": "ellipsis", "no_wrap": True}
-            options |= {"ratio": _WIDE[name]} if stretched else {}
-        else:
-            options |= {"no_wrap": True, "overflow": "ellipsis"}
-            options |= {"width": _fixed_width(name)} if stretched else {}
-        table.add_column(_HEADINGS.get(name, name), **options)
-    for page in pages:
-        table.add_row(*(_cell(page, name) for name in columns))
-    return table
-
-
-def _fixed_width(name: str) -> int:
-    return {"status_code": 6, "size": 8, "fetched_at": 16, "last_modified": 16, "changed_at": 16}.get(name, 12)
-
-
-def _cell(page: Page, name: str) -> Text:
-    from rich.text import Text
-
-    value = getattr(page, name)
-    match name:
-        case "size":
-            return Text(size_text(value))
-        case "status_code":
-            return Text(str(value), style=_status_style(value))
-        case "fetched_at" | "last_modified" | "changed_at" | "content_at":
-            return Text(f"{value:%Y-%m-%d %H:%M}" if value else "")
-        case "digest":
-            return Text((value or "")[:12])
-        case "url":
-            return Text(harmless(value))
-        case _:
-            return Text(harmless(value_text(value, page.charset)[:CELL_WIDTH]))
-
-
-def _long_cell(page: Page, name: str, value: object) -> Text:
-    from rich.text import Text
-
-    match name, value:
-        case "size", int():
-            return Text(f"{value:,} bytes")
-        case "headers", dict():
-            return Text("\n".join(harmless(f"{header}: {text}") for header, text in value.items()))
-        case "outlinks", tuple():
-            return Text("\n".join(harmless(f"{link.url}  {link.anchor}") for link in value))
-        case "html", bytes():
-            return Text("\n".join(map(harmless, decoded(value, page.charset).expandtabs().splitlines())))
-        case "status_code", int():
-            return Text(str(value), style=_status_style(value))
-        case _:
-            return Text(harmless(value_text(value, page.charset)))
-
-
-def _status_style(status: int) -> str:
-    return {2: "green", 3: "yellow"}.get(status // 100, "red")

@@ -1,4 +1,4 @@
-"""The progress bars of `ingest` and `keys advise`."""
+"""The progress bars: of files, and of what has no known end."""
 
 from __future__ import annotations
 
@@ -42,14 +42,29 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
                 self.update(task, completed=done, text=text)
             yield from super().get_renderables()
 
+    share = [] if total is None else [TaskProgressColumn()]
+    remaining = [] if total is None else [TimeRemainingColumn(compact=True)]
     bar = Bar(
-        TextColumn("{task.description}"), BarColumn(bar_width=None), TaskProgressColumn(),
-        TextColumn("{task.fields[text]}"), TimeRemainingColumn(compact=True), console=Console(stderr=True),
+        TextColumn("{task.description}"), BarColumn(bar_width=None), *share,
+        TextColumn("{task.fields[text]}"), *remaining, console=Console(stderr=True),
         transient=True, refresh_per_second=5, redirect_stdout=False, redirect_stderr=False, expand=True,
     )  # fmt: skip
     with bar:
         bar.add_task(command, total=total, text="")
         yield
+
+
+@contextmanager
+def counting(command: str, noun: str) -> Iterator[Callable[[int], None]]:
+    """Show how many there are so far while the block runs; it tells that to what it is given."""
+    count = 0
+
+    def counted(so_far: int) -> None:
+        nonlocal count
+        count = so_far
+
+    with shown_progress(command, None, lambda: (0, plural(count, noun))):
+        yield counted
 
 
 def size_of(files: Sequence[str]) -> int | None:
@@ -64,4 +79,6 @@ def rates(pages: int, size: int, seconds: float) -> str:
 
 def _rates(load: Load) -> str:
     report = load.report
+    if load.counted is not None:
+        return f"{plural(report.pages, 'page')}  counting links: {load.counted:,}"
     return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"

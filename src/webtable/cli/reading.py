@@ -1,4 +1,4 @@
-"""The commands that read: `pages`, `get`, `history`."""
+"""The commands about one page: `get`, `history`, `diff`, `by-handle`, `resolve`, `validators`, `not-modified`."""
 
 from __future__ import annotations
 
@@ -7,127 +7,108 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webtable.cli.failing import NOT_DONE, complain, note
+from webtable.cli.failing import NOT_DONE, complain
 from webtable.cli.output import (
-    ALL_COLUMNS,
     ColumnsOption,
-    Format,
     FormatOption,
+    console,
     on_terminal,
-    parse_columns,
     write_body,
     write_fields,
-    write_pages,
+    write_json,
+    write_lines,
+    write_records,
 )
+from webtable.cli.records import METADATA, parse_columns
 from webtable.cli.session import session
-from webtable.cli.text import examples
+from webtable.cli.text import examples, harmless
+from webtable.cli.times import FORMS, TIME, parse_time, parse_times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
+    from webtable.cli.output import Format
     from webtable.page import Page
-    from webtable.repository import Pages
+    from webtable.repository.difference import Difference
 
 commands = typer.Typer()
 
-LISTED = ("url", "status_code", "size", "fetched_at", "title")
+_PANEL = "One page"
 _HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
-_METADATA = tuple(name for name in ALL_COLUMNS if name not in ("html", "outlinks"))
+_SHOWN = (*METADATA, "link_counts")
+
+URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
+HTMLOption = Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")]
 
 
-class OrderName(StrEnum):
-    """The orders of `webtable.repository.Order`."""
+class DiffFormat(StrEnum):
+    """How a difference is written."""
 
-    url = "url"
-    storage = "storage"
-
-
-@commands.command(
-    epilog=examples(
-        "webtable pages example.com --limit 20",
-        "webtable pages docs.example.com --path /guide/",
-        "webtable pages example.com --host-only --columns url,title,etag --format csv",
-        "webtable pages example.com --format jsonl | jq .title",
-    )
-)
-def pages(
-    ctx: typer.Context,
-    domain: Annotated[str, typer.Argument(help="A host name: its pages, and those of all hosts below it.")],
-    limit: Annotated[int | None, typer.Option(help="The most pages to list.", show_default=False)] = None,
-    host_only: Annotated[bool, typer.Option("--host-only", help="Leave out the hosts below.")] = False,
-    path: Annotated[str | None, typer.Option(help="Only this directory of the host, as in /docs/.")] = None,
-    after: Annotated[
-        str | None, typer.Option(metavar="TOKEN", help="Go on where a listing with --limit has ended.")
-    ] = None,
-    order: Annotated[
-        OrderName, typer.Option(help="By URL, or as they are stored, which is faster over many hosts.")
-    ] = OrderName.url,
-    columns: ColumnsOption = None,
-    html: Annotated[bool, typer.Option("--html", help="Add the bodies.")] = False,
-    format: FormatOption = None,  # noqa: A002
-    explain: Annotated[bool, typer.Option("--explain", help="Show how it would be answered, and do not ask.")] = False,
-) -> None:
-    """List the pages of a host and of all hosts below it.
-
-    With --limit, and where there are more, the token that goes on behind them is told on standard error.
-    """
-    shown = parse_columns(columns, _listed(format), html=html)
-
-    with session(ctx).open() as table:
-        question = table.pages(
-            domain, host_only=host_only, path=path, columns=shown, after=after, order=order.value,
-            limit=limit + 1 if limit and limit > 0 else limit,  # one more tells whether a token is worth showing
-        )  # fmt: skip
-        if explain:
-            typer.echo(str(question.explain()))
-            return
-        listing = _Limited(question, limit)
-        found = write_pages(listing, shown, format)
-    if listing.next_token:
-        note(f"more: --after {listing.next_token}")
-    if not found and limit != 0 and on_terminal():
-        note(f"no {question.question}")
+    text = "text"
+    json = "json"
 
 
 @commands.command(
+    rich_help_panel=_PANEL,
     epilog=examples(
         "webtable get https://example.com/products",
         "webtable get https://example.com/products --html > products.html",
+        "webtable get https://example.com/products --as-of 7d --columns title,digest",
         "webtable get https://example.com/products --columns outlinks --format jsonl",
-    )
+    ),
 )
 def get(
     ctx: typer.Context,
-    url: Annotated[str, typer.Argument(help="The page's URL.")],
-    html: Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")] = False,
+    url: URLArgument,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {FORMS}.", show_default=False),
+    ] = None,
+    html: HTMLOption = False,
     columns: ColumnsOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Show the newest capture of a page."""
-    shown = parse_columns(columns, _METADATA)
+    """Show the newest capture of a page, or what it was at a time."""
+    shown, moment = parse_columns(columns, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
-        page = table.get(url, columns=("html", "charset") if html else shown)
-    if page is None:
-        complain(f"{url}: not stored")
-        raise typer.Exit(NOT_DONE)
-    if not html:
-        write_fields(page, shown, format)
-    elif page.html is None:
-        complain(f"{url}: stored without a body (status {page.status_code})")
-        raise typer.Exit(NOT_DONE)
-    else:
-        write_body(page)
+        page = table.get(url, as_of=moment, columns=_read(shown, html=html))
+    missing = "not stored" if as_of is None else f"not stored as of {as_of}"
+    _show(page, shown, format, html=html, missing=f"{url}: {missing}")
 
 
 @commands.command(
+    "by-handle",
+    rich_help_panel=_PANEL,
+    epilog=examples("webtable by-handle 182ccedb33a9e03f", "webtable by-handle 182ccedb33a9e03f --html > page.html"),
+)
+def by_handle(
+    ctx: typer.Context,
+    handle: Annotated[
+        str,
+        typer.Argument(help="The first 16 hexadecimal digits of the MD5 of the page's URL, as webtable.handle_of "
+                            "gives them.", show_default=False),
+    ],
+    html: HTMLOption = False,
+    columns: ColumnsOption = None,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Show the page whose URL has a handle."""
+    shown = parse_columns(columns, _SHOWN)
+    with session(ctx).open() as table:
+        page = table.by_handle(handle, columns=_read(shown, html=html))
+    _show(page, shown, format, html=html, missing=f"{handle}: not stored")
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
     epilog=examples(
         "webtable history https://example.com/products",
         "webtable history https://example.com/products --format jsonl",
-    )
+    ),
 )
 def history(
     ctx: typer.Context,
-    url: Annotated[str, typer.Argument(help="The page's URL.")],
+    url: URLArgument,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
@@ -136,27 +117,154 @@ def history(
     if not versions:
         complain(f"{url}: not stored")
         raise typer.Exit(NOT_DONE)
-    write_pages(versions, _HISTORY, format)
+    write_records(versions, _HISTORY, format)
 
 
-def _listed(format: Format | None) -> tuple[str, ...]:  # noqa: A002
-    return _METADATA if format is Format.jsonl else LISTED
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable diff https://example.com/products",
+        "webtable diff https://example.com/products --old 30d",
+        "webtable diff https://example.com/products --old 2026-10-01 --new 2026-11-01 --format json",
+    ),
+)
+def diff(
+    ctx: typer.Context,
+    url: URLArgument,
+    old: Annotated[
+        str | None,
+        typer.Option("--old", metavar=TIME, help=f"The version at this moment: {FORMS}. Default: the last but one.",
+                     show_default=False),
+    ] = None,
+    new: Annotated[
+        str | None, typer.Option("--new", metavar=TIME, help="And the one at this. Default: the newest.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        DiffFormat, typer.Option("--format", help="As text to read, or JSON.")
+    ] = DiffFormat.text,
+) -> None:
+    """Show what changed between two versions of a page: in title, status, headers, text and links."""
+    times = parse_times(old=old, new=new)
+    with session(ctx).open() as table:
+        found = table.diff(url, **times)
+        versions = [] if found is not None else table.history(url)
+    if found is None:
+        known = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
+        complain(f"{url}: there are no two versions to compare; stored is that of {known}" if len(versions) == 1 else
+                 f"{url}: there are no two versions to compare; stored are those of {known}" if versions else
+                 f"{url}: not stored")  # fmt: skip
+        raise typer.Exit(NOT_DONE)
+    if format is DiffFormat.json:
+        write_json(_as_json(found))
+    else:
+        _write_diff(found)
 
 
-class _Limited:
-    """The first *limit* pages of a question; behind them `next_token` goes on, None where there are no more."""
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples("webtable resolve https://example.com/old", "webtable resolve 182ccedb33a9e03f"),
+)
+def resolve(
+    ctx: typer.Context,
+    url: Annotated[str, typer.Argument(metavar="URL|HANDLE", help="Where to begin.", show_default=False)],
+) -> None:
+    """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
 
-    def __init__(self, question: Pages, limit: int | None) -> None:
-        self._question = question
-        self._limit = limit
-        self.next_token: str | None = None
+    The exit code is 1 where the end is not stored, or there is none.
+    """
+    with session(ctx).open() as table:
+        found = table.resolve(url)
+    write_lines([(hop,) for hop in found.hops])
+    if found.problem is not None:
+        why = {"loop": "a loop", "too many": "and so on: too many redirects"}.get(found.problem, found.problem)
+        complain(f"{found.url}: {why}")
+        raise typer.Exit(NOT_DONE)
 
-    def __iter__(self) -> Iterator[Page]:
-        last = None
-        for number, page in enumerate(self._question):
-            if number == self._limit:
-                if last is not None:
-                    self.next_token = self._question.token_behind(last)
-                return
-            yield page
-            last = page
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable validators https://example.com/products",
+        "webtable validators https://example.com/products | curl -H @- https://example.com/products",
+    ),
+)
+def validators(ctx: typer.Context, url: URLArgument) -> None:
+    """Write the headers that ask a server whether a page is still what is stored, each on a line.
+
+    There are none where its answer "not modified" would be of no use: the page, or its body, is not stored, or it is an
+    error.
+    """
+    with session(ctx).open() as table:
+        headers = table.validators(url)
+    for name, value in headers.items():
+        write_lines([(f"{name}: {value}",)])
+
+
+@commands.command(
+    "not-modified",
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable not-modified https://example.com/products",
+        "webtable not-modified https://example.com/products --fetched-at 2026-11-20T10:00",
+    ),
+)
+def not_modified(
+    ctx: typer.Context,
+    url: URLArgument,
+    fetched_at: Annotated[
+        str | None,
+        typer.Option("--fetched-at", metavar=TIME, help=f"When: {FORMS}. Default: now.", show_default=False),
+    ] = None,
+) -> None:
+    """Store that the server of a page has answered "not modified" (status 304).
+
+    The page keeps its content and links, which are written anew before their time is over.
+    """
+    with session(ctx).open() as table:
+        table.put_not_modified(url, None if fetched_at is None else parse_time("fetched-at", fetched_at))
+    typer.echo(f"not modified\t{harmless(url)}")
+
+
+def _read(shown: Sequence[str], *, html: bool) -> tuple[str, ...]:
+    return ("html", "charset") if html else tuple(shown)
+
+
+def _show(
+    page: Page | None,
+    shown: Sequence[str],
+    format: Format | None,  # noqa: A002
+    *,
+    html: bool,
+    missing: str,
+) -> None:
+    if page is None:
+        complain(missing)
+        raise typer.Exit(NOT_DONE)
+    if not html:
+        write_fields(page, shown, format)
+    elif page.html is None:
+        complain(f"{page.url}: stored without a body (status {page.status_code})")
+        raise typer.Exit(NOT_DONE)
+    else:
+        write_body(page)
+
+
+def _as_json(found: Difference) -> dict[str, object]:
+    return {
+        "url": found.new.url, "old": found.old.fetched_at, "new": found.new.fetched_at, "title": found.title,
+        "status_code": found.status_code, "headers": found.headers, "text": found.text,
+        "links_added": found.links_added, "links_removed": found.links_removed, "links_changed": found.links_changed,
+    }  # fmt: skip
+
+
+def _write_diff(found: Difference) -> None:
+    lines = [harmless(line) for line in str(found).splitlines()]
+    if not on_terminal():
+        write_lines([(line,) for line in lines])
+        return
+    from rich.text import Text
+
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    target = console()
+    for line in lines:
+        target.print(Text(line, style=styles.get(line[:1], "")), soft_wrap=True)

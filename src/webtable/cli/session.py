@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Unpack
 
@@ -31,6 +32,11 @@ class Session:
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
         return webtable.open(self.store, **options)
+
+    def command(self, words: str) -> str:
+        """Return the command line that runs the command *words* on this store."""
+        store = "" if self.store == DEFAULT_STORE else f"-s {shlex.quote(self.store)} "
+        return f"webtable {store}{words}"
 
 
 def session(ctx: typer.Context) -> Session:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable.cli.cells import new_table
 from webtable.cli.failing import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
-from webtable.cli.output import console, new_table, on_terminal, write_lines
+from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, file_name, harmless, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from webtable.errors import InvalidArgument
+from webtable.repository.matching import Excerpt
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
@@ -56,6 +57,8 @@ def value_text(value: object, charset: str | None = None) -> str:
     match value:
         case None:
             return ""
+        case Excerpt():
+            return value.highlighted()
         case str():
             return value
         case bool():
@@ -121,13 +124,13 @@ def size_text(size: float | None) -> str:
     return f"{size:,.1f} TB"
 
 
-def plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str, ending: str = "s") -> str:
     """Return a count with its noun.
 
-    >>> plural(1, "page"), plural(1200, "page")
-    ('1 page', '1,200 pages')
+    >>> plural(1, "page"), plural(1200, "page"), plural(2, "batch", "es")
+    ('1 page', '1,200 pages', '2 batches')
     """
-    return f"{count:,} {noun}{'s'[: count != 1]}"
+    return f"{count:,} {noun}{ending if count != 1 else ''}"
 
 
 def file_name(file: str) -> str:

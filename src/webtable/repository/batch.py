@@ -14,12 +14,12 @@ from webtable.page import Page, PageOutcome
 from webtable.repository.captures import Write, decide, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
-from webtable.repository.reader import PageReader
+from webtable.repository.reader import BODY_ROWS, PageReader
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from webtable.repository.codec import PageCodec
     from webtable.repository.indexes.states import Indexes
@@ -95,7 +95,7 @@ class BatchWriter:
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
         """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
         planned, repeated = self._plan(self._measured(batch))
-        pages = [self._with_content(plan) for plan in planned]
+        pages = self._with_contents(planned)
         bodies = [
             page
             for plan, page in zip(planned, pages, strict=True)
@@ -150,23 +150,39 @@ class BatchWriter:
     def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[list[_Planned], list[Change]]:
         """Return what is to be written, and the pages of which the very same capture is there already."""
         stored = self._reader.stored([row for row, _ in batch], self._versions)
+        sources = self._repeated_pages(batch)
         planned: list[_Planned] = []
         repeated: list[Change] = []
         for index, ((row, page), before) in enumerate(zip(batch, stored, strict=True)):
-            writes = decide(self._with_repeated(row, page), before, self._ttl)
+            writes = decide(self._with_repeated(row, page, sources), before, self._ttl)
             planned += [_Planned(index, row, write, before and before.page) for write in writes]
             if not writes and before is not None and before.page.fetched_at == page.fetched_at:
-                repeated.append(Change(index, row, None, replace(before.page, outlinks=page.outlinks, inlinks_at=None)))
+                repeated.append(Change(index, row, None, replace(before.page, inlinks_at=None), is_repeated=True))
         return planned, repeated
 
-    def _with_repeated(self, row: bytes, page: Page) -> Page:
+    def _repeated_pages(self, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Page]:
+        """Return, by their rows, the other pages whose content is repeated, as far as they are stored."""
+        rows = {
+            repeated for row, page in batch
+            if page.same_as is not None and page.html is None
+            and (repeated := self._repeated_row(page)) not in (None, row)
+        }  # fmt: skip
+        wanted = sorted(row for row in rows if row is not None)
+        found: dict[bytes, Page] = {}
+        for at in range(0, len(wanted), BODY_ROWS):
+            some = wanted[at : at + BODY_ROWS]
+            pages = self._reader.read(some, ("html", "outlinks"))
+            found.update((row, page) for row, page in zip(some, pages, strict=True) if page is not None)
+        return found
+
+    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page]) -> Page:
         """Return a capture that repeats another URL's content with that content, as far as it is stored."""
         if page.same_as is None or page.html is not None:
             return page if page.same_as is None else replace(page, same_as=None)
         repeated = self._repeated_row(page)
         if repeated == row:
             return page
-        source = None if repeated is None else self._reader.read([repeated], ("html", "outlinks"))[0]
+        source = None if repeated is None else sources.get(repeated)
         # What the other URL has come to have since then is not what was repeated.
         if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
             return replace(page, same_as=None)
@@ -198,20 +214,24 @@ class BatchWriter:
             return exc
         return Put(planned.row, cells + content)
 
-    def _with_content(self, planned: _Planned) -> Page | WebTableError:
-        """Return the page as it is to be written, with the stored content that it repeats, or why that is lost."""
-        page, source = planned.write.page, planned.write.content_of
-        if source is None:
-            return page
+    def _with_contents(self, planned: Sequence[_Planned]) -> list[Page | WebTableError]:
+        """Return the pages as they are to be written, with the stored content that they repeat, or why that is lost."""
+        pages: list[Page | WebTableError] = [plan.write.page for plan in planned]
+        wanted = [(at, plan.row, plan.write.content_of) for at, plan in enumerate(planned)]
+        repeating = [(at, row, source) for at, row, source in wanted if source is not None]
         try:
-            content = self._reader.content_of(planned.row, source)
+            contents = self._reader.contents_of([(row, source) for _, row, source in repeating])
         except WebTableError as exc:
-            return exc
-        links = content.outlinks
-        return replace(
-            page,
-            html=content.html,
-            has_body=content.html is not None,
-            outlinks=links,
-            outlink_count=None if links is None else len(links),
-        )
+            for at, _, _ in repeating:
+                pages[at] = exc
+            return pages
+        for (at, _, _), content in zip(repeating, contents, strict=True):
+            links = content.outlinks
+            pages[at] = replace(
+                planned[at].write.page,
+                html=content.html,
+                has_body=content.html is not None,
+                outlinks=links,
+                outlink_count=None if links is None else len(links),
+            )
+        return pages

@@ -123,17 +123,26 @@ def _check_types(page: Page) -> None:
 
 
 def measured(page: Page, max_body: int | None) -> Page:
-    """Return *page* with its links counted, the digest and the size of its body, and a long body cut to *max_body*."""
+    """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
+
+    The digest and the size are those of the whole body; a long one is cut to *max_body*.
+    """
     if page.outlinks is not None:
-        page = replace(page, outlink_count=len(page.outlinks))
+        first: dict[str, Link] = {}
+        for link in page.outlinks:
+            first.setdefault(link.url, link)
+        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
     body = page.html
     if body is None:
-        return page
+        links = page.outlinks
+        digest = None if not links else hashlib.sha256(msgspec.json.encode(links)).hexdigest()
+        return replace(page, links_digest=digest)
     cut = max_body is not None and len(body) > max_body
     return replace(
         page,
         html=body[:max_body] if cut else body,
         digest=hashlib.sha256(body).hexdigest(),
+        links_digest=None,
         size=len(body),
         truncated=page.truncated or cut,
     )
@@ -157,6 +166,10 @@ def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
     before = stored.page
     if page.fetched_at < before.fetched_at:
         return _late(page, stored)
+    # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
+    is_lost = before.has_body and all(version.at != before.content_at for version in stored.versions)
+    if is_lost:
+        before = replace(before, has_body=False)
     if page.same_as is not None:
         if page.status_code == 304 and before.status_code >= 400:
             return [_back_again(page, stored)]
@@ -172,8 +185,9 @@ def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
         truncated=before.truncated,
         outlink_count=before.outlink_count,
         inlinks_at=before.inlinks_at,
+        links_digest=before.links_digest,
     )
-    if replace(kept, html=None, outlinks=None) == before:
+    if not is_lost and replace(kept, html=None, outlinks=None) == before:
         return []
     is_whole = page.html is not None and not page.truncated
     is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
@@ -188,7 +202,9 @@ def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
 def _same(page: Page, before: Page) -> bool:
     has_content = page.digest is not None or (page.html is None and not before.has_body)
     one, other = ((p.digest, p.status_code, p.redirect_to) for p in (page, before))
-    return has_content and one == other
+    # Without a body the links are the content; a capture that brings none says nothing of them.
+    same_links = page.digest is not None or page.outlinks is None or page.links_digest == before.links_digest
+    return has_content and one == other and same_links
 
 
 def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
@@ -257,6 +273,7 @@ def _repeated(page: Page, before: Page) -> Page:
         redirect_to=page.redirect_to or before.redirect_to,
         digest=before.digest,
         size=before.size,
+        links_digest=before.links_digest,
     )
 
 

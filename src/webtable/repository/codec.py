@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -73,6 +74,8 @@ class PageCodec:
         """
         if isinstance(columns, str):
             columns = (columns,)
+        if not isinstance(columns, Iterable | None):
+            raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['html']")
         wanted = tuple(columns or ())
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:

@@ -54,14 +54,15 @@ def created(
 def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> None:
     """Create those of the tables that are not there yet, several at once: HBase takes a second for each.
 
-    Where the gateway cannot split them they begin with one region.
+    Where the gateway cannot split or encode them they are plain: they hold the same, in more space, from one region on.
     """
 
     def create(schema: TableSchema) -> None:
         try:
             bring(store, schema, apply=True, remedy=remedy)
         except CapabilityError:
-            bring(store, replace(schema, split_keys=()), apply=True, remedy=remedy)
+            families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
+            bring(store, replace(schema, families=families, split_keys=()), apply=True, remedy=remedy)
 
     with ThreadPoolExecutor(4, thread_name_prefix="webtable-create") as executor:
         for _ in executor.map(create, schemas):

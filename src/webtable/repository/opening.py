@@ -140,6 +140,9 @@ def _create(store: Store, table: str, wanted: _Wanted, *, apply: bool) -> Plan:
     def prepare() -> None:
         create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
         known = Indexes(store, table)
+        # There is no layout yet, so what is there is of a creation that was cut short.
+        for name in known.read().keys() - wanted.indexes.keys():
+            known.set(name, IndexState("dropped"))
         for name, state in wanted.indexes.items():
             known.set(name, state)
 

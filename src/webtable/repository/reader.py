@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
     from webtable.page import Link, Page
     from webtable.repository.captures import Stored
+    from webtable.store import Cell
+
+
+BODY_ROWS = 64
+"""How many rows are read at once where bodies are."""
 
 
 class PageReader:
@@ -44,6 +49,23 @@ class PageReader:
             for stored, (_, page) in zip(found, pages, strict=True)
         ]
 
+    def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
+        """Return the stored links of each of *pages*, each with its row, and those of the content before it."""
+        urls = self._codec.columns.urls
+        found = self._store.read(self._table, [row for row, _ in pages], columns=[urls], versions=2)
+        both: list[tuple[Sequence[Link], Sequence[Link]]] = []
+        for stored, (_, page) in zip(found, pages, strict=True):
+            at = None if page.content_at is None else milliseconds(page.content_at)
+            cells = stored.cells[urls] if stored and at is not None else ()
+            older = [cell for cell in cells if at is not None and cell.timestamp < at]
+            links = self._links(stored, page) if stored else []
+            both.append((links, self._codec.links(stored, older[0]) if stored and older else []))
+        return both
+
+    def links(self, row: Row, cell: Cell) -> Sequence[Link]:
+        """Return the links that a cell of *row* holds."""
+        return self._codec.links(row, cell)
+
     def _links(self, stored: Row, page: Page) -> Sequence[Link]:
         at = page.content_at and milliseconds(page.content_at)
         for cell in stored.cells[self._codec.columns.urls]:
@@ -63,6 +85,20 @@ class PageReader:
             html=own.html if self._codec.columns.html in wanted else None,
             outlinks=own.outlinks if self._codec.columns.urls in wanted else None,
         )
+
+    def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
+        """Return each of *pages*, each with its row, with the body and the links under its `content_at`."""
+        columns = [self._codec.columns.html, self._codec.columns.urls]
+        filled: list[Page] = []
+        for at in range(0, len(pages), BODY_ROWS):
+            some = pages[at : at + BODY_ROWS]
+            found = self._store.read(self._table, [row for row, _ in some], columns=columns)
+            for stored, (row, page) in zip(found, some, strict=True):
+                if stored is not None and not self._codec.is_stale(page, stored):
+                    filled.append(self._codec.fill(replace(page, html=None, outlinks=None), stored))
+                else:
+                    filled.append(self.content_of(row, page))
+        return filled
 
     def content_of(self, row: bytes, page: Page) -> Page:
         """Return *page* with the body and the links that were stored under its `content_at`."""

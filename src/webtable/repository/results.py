@@ -139,7 +139,7 @@ def check_order(order: str, orders: Collection[str], limit: int | None) -> None:
     """Raise `InvalidArgument` for an *order* that is not one of *orders*, or a *limit* below 0."""
     if order not in orders:
         raise InvalidArgument(f"order={order!r} must be one of {', '.join(orders)}")
-    if limit is not None and (not isinstance(limit, int) or limit < 0):
+    if limit is not None and (type(limit) is not int or limit < 0):
         raise InvalidArgument(f"limit={limit!r} must be a number of results from 0, or None for all")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import closing, nullcontext
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
@@ -13,9 +13,10 @@ from webtable.repository.batch import BatchWriter
 from webtable.repository.codec import now_in_milliseconds
 from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.verifying import IndexVerification
+from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
-from webtable.repository.questions.linked import LinkQuestions
-from webtable.repository.questions.pages import PageQuestions
+from webtable.repository.questions.searching import SearchQuestions
+from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.versions import VersionQuestions
 from webtable.repository.writer import OutcomeCallback, Writer, failed
 from webtable.store import Delete, Store
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from webtable.schema import Layout
 
 
-class WebTable(VersionQuestions, PageQuestions, IndexQuestions, LinkQuestions, IndexVerification):
+class WebTable(
+    VersionQuestions, IndexQuestions, DiscoveryQuestions, SearchQuestions, StatsQuestions, IndexVerification
+):
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
@@ -99,21 +102,23 @@ class WebTable(VersionQuestions, PageQuestions, IndexQuestions, LinkQuestions, I
         cells. Raises `InvalidURL`.
         """
         row, names = self.key.encode(url), self._codec.columns
-        own = [f"{names.content}:".encode(), f"{names.outlinks}:".encode(), names.page, *names.plain.values()]
-        (found,) = self.store.read(self.table, [row], columns=own)
+        content, links = [f"{names.content}:".encode(), names.page, *names.plain.values()], [names.urls]
+        (found,) = self.store.read(self.table, [row], columns=content + links)
         if found is None:
             return False
-        keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
         newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
-        delete = Delete(row, max(newest, now_in_milliseconds()), own)
-        with closing(keeper):
-            page = self._reader.page(found)
-            removal = keeper.removal(row, page) if page is not None else nullcontext()
-            with removal:
-                (error,) = self.store.write(self.table, [delete])
-                if error is not None:
-                    raise error
+        until = max(newest, now_in_milliseconds())
+        with closing(Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)) as keeper:
+            # The links go last: where this is cut short, they tell the next try whose inlinks are left.
+            with keeper.removal(found, until):
+                self._apply(Delete(row, until, content))
+            self._apply(Delete(row, until, links))
         return True
+
+    def _apply(self, delete: Delete) -> None:
+        (error,) = self.store.write(self.table, [delete])
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """Flush and close the writers, then the store; raises `WriteFailed` for pages that could not be stored."""

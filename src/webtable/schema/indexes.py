@@ -25,20 +25,22 @@ QUEUE_FAMILY = "queue"
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
 
-Phase = Literal["building", "ready", "retired"]
-"""Entries are written in all of them; questions are asked only of an index that is ready."""
+Phase = Literal["building", "ready", "retired", "dropped"]
+"""Entries are written until an index is dropped; questions are asked only of one that is ready."""
 
 
 class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is stored of an index: where it is defined, and whether its entries are complete.
 
     `of` is the importable name (`package.module:attribute`) of an index of the user's own. `position` is the row, in
-    hex, that a rebuild has come to.
+    hex, that a rebuild has come to. `added` tells an index from one of the same name that was dropped, in epoch
+    milliseconds; it is 0 for those that the table was created with.
     """
 
     phase: Phase = "ready"
     of: str = ""
     position: str = ""
+    added: int = 0
 
     def to_json(self) -> bytes:
         """Return the state as it is stored."""

@@ -100,10 +100,11 @@ class Comparison:
         if not self._apply:
             return
         for at in range(0, len(places), PIECE):
-            self._write(places[at : at + PIECE], kind)
+            self.write(places[at : at + PIECE], kind)
             drift.repaired += len(places[at : at + PIECE])
 
-    def _write(self, places: Sequence[Place], kind: str) -> None:
+    def write(self, places: Sequence[Place], kind: str) -> None:
+        """Mend differences of one kind."""
         for table in dict.fromkeys(place.table for place in places):
             changes: list[Put | Delete] = [
                 Put(place.row, [place.cell]) if kind == "missing"

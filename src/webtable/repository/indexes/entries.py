@@ -101,7 +101,7 @@ class EntryComparison(Comparison):
             if timestamp >= self._until or (row and entry.key in {one.row for one in self._expected(row)}):
                 continue
             latest = None if row is None else self._latest(row, entry.key)
-            if latest is None or latest < timestamp:
+            if latest is None or latest <= timestamp:
                 pending += 1
             elif latest < self._until:
                 stale.append(Place(self._entries, entry.key, NewCell(INDEX_COLUMN, timestamp, b""), source))

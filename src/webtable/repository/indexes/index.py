@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from webtable.errors import InvalidArgument
+from webtable.errors import IndexFailed, InvalidArgument
 from webtable.page import Page
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import check_index_name
@@ -70,13 +70,12 @@ class Index:
         check_index_name(self.name)
 
     def entries(self, page: Page, key: bytes) -> list[bytes]:
-        """Return the keys of the entries of *page*, whose row key without its salt is *key*."""
-        terms = map(self.term, self.terms(page))
-        return [_hashed(self.sharding(term, key)) + self._place(term, key) for term in terms]
+        """Return the keys of the entries of *page*, whose row key without its salt is *key*; raises `IndexFailed`."""
+        return [_hashed(self.sharding(term, key)) + self._place(term, key) for term in self._terms(page)]
 
     def places(self, page: Page, key: bytes) -> list[bytes]:
         """Return the keys of the entries of *page* without their shards: what they are ordered by."""
-        return [self._place(self.term(term), key) for term in self.terms(page)]
+        return [self._place(term, key) for term in self._terms(page)]
 
     def term(self, term: Term) -> bytes:
         """Return *term* as it stands in an entry; raises `InvalidArgument` for one that cannot."""
@@ -104,6 +103,15 @@ class Index:
             KeyRange(shard + places.start, shard + places.stop if places.stop else prefix_stop(shard))
             for shard in shards
         ]
+
+    def _terms(self, page: Page) -> list[bytes]:
+        try:
+            terms = self.terms(page)
+            if isinstance(terms, str):
+                raise InvalidArgument(f"its terms are the text {terms!r}; they must be a list of texts")
+            return [self.term(term) for term in terms]
+        except Exception as exc:
+            raise IndexFailed(f"{page.url[:200]}: the index {self.name} failed: {exc!r}") from exc
 
     def entry(self, place: bytes, key: bytes) -> bytes:
         """Return the key of the entry at *place*, of the page whose row key without its salt is *key*."""

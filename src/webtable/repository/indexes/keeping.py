@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webtable.errors import WebTableError
-from webtable.repository.codec import bare, milliseconds, now_in_milliseconds
+from msgspec.structs import replace
+
+from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
+from webtable.repository.codec import bare, milliseconds
 from webtable.repository.indexes.states import Indexes, Maintained
 from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
 from webtable.repository.indexes.web import HOST, LINK
-from webtable.repository.links.inlinks import Inlinks, link_of
+from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Delete, Put
 
 if TYPE_CHECKING:
-    from webtable.page import Link, Page
+    from webtable.page import Link
     from webtable.repository.codec import PageCodec
     from webtable.repository.reader import PageReader
     from webtable.rowkey import WebKey
-    from webtable.store import Store
+    from webtable.store import Row, Store
 
 
 class Keeper:
@@ -53,19 +55,23 @@ class Keeper:
         return upkeep
 
     @contextmanager
-    def removal(self, row: bytes, page: Page) -> Iterator[None]:
-        """Remove the entries and inlinks of *page* behind the block, in which the page itself is removed."""
-        indexes, hints, until = self.indexes.read(), Hints(), milliseconds(page.fetched_at)
-        key = self.key.unsalted(row)
+    def removal(self, found: Row, until: int) -> Iterator[None]:
+        """Remove the entries and inlinks of a row behind the block, in which its page is removed up to *until*."""
+        indexes, hints = self.indexes.read(), Hints()
+        page, url = self.reader.page(found), self.key.url_of(found.key)
         for one in indexes.values():
-            if one.index.names_pages:
-                for entry in one.index.entries(bare(page), key):
-                    hints.remove(0, one.table, Delete(entry, until))
-        cells = self.inlinks.cells(page) if LINK.name in indexes else []
-        for target, cell in cells:
-            self.inlinks.remove(hints, 0, target, page.url, link_of("", cell.value), until, now_in_milliseconds())
-        hosts = [host_and_rest(page.url)[0]] if HOST.name in indexes else []
-        entered = self.queue.entered([target for target, _ in cells], hosts) if cells or hosts else None
+            # Where an index of the user's own fails, readers drop what it has.
+            with suppress(IndexFailed, LayoutMismatch):
+                if page is not None and one.index.names_pages:
+                    for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
+                        hints.remove(0, one.table, Delete(entry, milliseconds(page.fetched_at)))
+        stored = found.cells.get(self.columns.urls)
+        links = self.reader.links(found, stored[0]) if stored and page is None else (page and page.outlinks) or ()
+        rows = self.inlinks.rows(links) if LINK.name in indexes else {}
+        for target, link in rows.items():
+            self.inlinks.remove(hints, 0, target, url, link, until, until)
+        hosts = [host_and_rest(url)[0]] if HOST.name in indexes else []
+        entered = self.queue.entered(rows, hosts) if rows or hosts else None
         if entered is not None:
             self.queue.write([entered])
         yield
@@ -79,6 +85,15 @@ class Keeper:
                   and change.before.outlink_count and change.page.content_at == change.page.fetched_at]
         links = self.reader.links_of([(row, before) for _, row, before in former]) if former else []
         return {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
+
+    def stored_links(self, changes: Sequence[Change]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
+        """Return, by owner, the links of captures that were there already, and those of the capture before each.
+
+        The writer of the capture may not have come to remove those of the one before.
+        """
+        again = [change for change in changes if change.is_repeated]
+        found = self.reader.links_and_older([(change.row, change.page) for change in again]) if again else []
+        return {change.owner: both for change, both in zip(again, found, strict=True)}
 
 
 @dataclass(slots=True)
@@ -100,15 +115,20 @@ class Upkeep:
         """Take what *indexes* need of *changes*."""
         indexes = list(indexes)
         self.errors |= add_entries(self.hints, changes, indexes, self.keeper.key)
-        if any(one.index.name == LINK.name for one in indexes):
-            former = self.keeper.former_links(changes)
+        if any(one.name == LINK.name for one in indexes):
+            former, stored = self.keeper.former_links(changes), self.keeper.stored_links(changes)
             for change in changes:
+                if change.is_repeated:
+                    links, older = stored[change.owner]
+                    page = replace(change.page, outlinks=tuple(links))
+                    self._touch(change, self.keeper.inlinks.add(self.hints, change.owner, page, None, older))
+                    continue
                 if change.page.content_at == change.page.fetched_at or change.before is None:
                     links = former.get(change.owner, ())
                     self._touch(change, self.keeper.inlinks.add(
                         self.hints, change.owner, change.page, change.before, links))  # fmt: skip
 
-        if any(one.index.name == HOST.name for one in indexes):
+        if any(one.name == HOST.name for one in indexes):
             for change in changes:
                 if change.before is None or change.before.size != change.page.size:
                     self.hosts.setdefault(host_and_rest(change.page.url)[0], set()).add(change.owner)
@@ -129,7 +149,7 @@ class Upkeep:
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
         hints.removals = [one for one in hints.removals if one[0] not in overtaken or one[1] != self.keeper.table]
         self.keeper.writer.remove(hints, lasting)
-        if self._entered:
+        with suppress(WebTableError):  # then they are counted in ten minutes
             self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
         return failed
 
@@ -162,12 +182,13 @@ class Upkeep:
         if not known:
             return set()
         found = self.keeper.reader.stored([change.row for change in known], 3)
-        overtaken, crossed = set(), []
+        overtaken: set[int] = set()
+        crossed: list[Change] = []
         for change, now in zip(known, found, strict=True):
             before, page = change.before, change.page
-            if now is None or now.page.fetched_at > page.fetched_at:
+            if now is not None and now.page.fetched_at > page.fetched_at:
                 overtaken.add(change.owner)
-            elif before and before.content_at and any(
+            elif before and before.content_at and now is not None and any(
                 before.content_at < version.at < page.fetched_at for version in now.versions
             ):
                 crossed.append(change)
@@ -179,6 +200,7 @@ class Upkeep:
 
     def _add_new_indexes(self, changes: Sequence[Change]) -> None:
         """Take what indexes need that were added since the batch was prepared."""
-        new = [found for name, found in self.keeper.indexes.read().items() if name not in self.indexes]
+        known = {(name, one.state.added) for name, one in self.indexes.items()}
+        new = [one for name, one in self.keeper.indexes.read().items() if (name, one.state.added) not in known]
         if new:
             self.add(new, [Change(change.owner, change.row, None, change.page) for change in changes])

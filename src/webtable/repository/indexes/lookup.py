@@ -1,17 +1,19 @@
 """Reading an index: its entries in order, each checked against the page that it names, in batches.
 
 An entry that its page does not confirm is dropped, and counted. Where pages are written while a question is answered, a
-page may have moved to another place of the answer, which has been passed or comes later; it is given out once.
+page may have moved to another place of the answer. If that is still to come, the page will be met there; if it was
+passed already, the page is given where its old entry stands, unless it was given before.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 BATCH = 256
 """How many entries are checked at once, at most."""
-CLOCKS_DIFFER = timedelta(minutes=5)
+MOST_REMEMBERED = 200_000
+"""Of how many pages it is known whether they were given; a longer answer may give one twice that changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,15 @@ class Lookup:
         """Return the ranges of entry keys."""
         return [keys for places in self.places for keys in self.index.ranges(places, self.shard_of)]
 
-    def place(self, page: Page, key: bytes) -> bytes | None:
-        """Return the place of *page* among those that are asked for, None where it has none."""
-        return next((place for place in self.index.places(self.seen(page), key) if place in self), None)
+    def place(self, page: Page, key: bytes, *, storage: bool) -> bytes | None:
+        """Return where *page* stands in the answer: its first place (in *storage* order its first entry), or None."""
+        places = [place for place in self.index.places(self.seen(page), key) if place in self]
+        keys = [self.index.entry(place, key) for place in places] if storage else places
+        return (max if self.reverse else min)(keys, default=None)
+
+    def row_of(self, entry: bytes) -> bytes:
+        """Return the row key, without its salt, of the page that *entry* names."""
+        return self.index.row_of(place_of(entry))
 
     def seen(self, page: Page) -> Page:
         """Return *page* as the index gets to see it."""
@@ -86,40 +95,93 @@ class EntryReader:
         self,
         lookup: Lookup,
         columns: Sequence[str],
-        after: bytes | None = None,
+        after: Position | None = None,
         expected: int | None = None,
         *,
         storage: bool = False,
-    ) -> Iterator[Page]:
-        """Yield the pages that confirm their entries, with the page columns *columns*, in the order of the entries."""
-        recently = datetime.now(UTC) - CLOCKS_DIFFER
-        given: set[bytes] = set()
+    ) -> Iterator[tuple[bytes, Page]]:
+        """Yield the pages that confirm their entries, each with its place (in *storage* order its entry).
+
+        They have the page columns *columns*, and come in the order of the entries, those behind *after*.
+        """
+        answer = _Answer(lookup, after, storage)
         most = BODY_ROWS if "html" in columns else BATCH
         size = min(expected or most, most)
         wanted = (*columns, *lookup.index.columns)
-        rows = self.entries(lookup, after, expected, storage=storage)
-        places = (place_of(row.key) for row in rows)
-        named = ((place, lookup.index.row_of(place)) for place in places)
-        kept = ((place, row) for place, row in named if lookup.keep is None or lookup.keep(row))
+        rows = self.entries(lookup, after and after.place, expected, storage=storage)
+        named = ((row.key if storage else place_of(row.key), lookup.row_of(row.key)) for row in rows)
+        kept = ((here, row) for here, row in named if lookup.keep is None or lookup.keep(row))
         while batch := list(islice(kept, size)):
             found = self.reader.read([self.key.salted(row) for _, row in batch], wanted)
             self.metrics[f"{lookup.index.name}.read"] += len(batch)
-            for (place, row), page in zip(batch, found, strict=True):
-                if page is None or not _confirms(page, lookup, place, row, recently):
+            for (here, row), page in zip(batch, found, strict=True):
+                yield from self._moved(answer, here, wanted)
+                if page is not None and answer.takes(page, here, row):
+                    yield here, page
+                else:
                     self.metrics[f"{lookup.index.name}.dropped"] += 1
-                elif _changed_at(page) < recently:
-                    yield page
-                elif row not in given:
-                    given.add(row)
-                    yield page
             size = most
+        yield from self._moved(answer, None, wanted)
+
+    def _moved(self, answer: _Answer, here: bytes | None, wanted: Sequence[str]) -> Iterator[tuple[bytes, Page]]:
+        """Yield the pages that moved to a place before *here*, and whose entries there were not met."""
+        while (moved := answer.next_moved(here)) is not None:
+            place, row = moved
+            (page,) = self.reader.read([self.key.salted(row)], wanted)
+            if page is not None and answer.takes(page, place, row):
+                yield place, page
 
 
-def _confirms(page: Page, lookup: Lookup, place: bytes, row: bytes, recently: datetime) -> bool:
-    places = lookup.index.places(lookup.seen(page), row)
-    # A page that changed since the question was asked stands elsewhere in the answer now. Whether that place was
-    # passed before it came there, nobody knows; here it is, so here it is given.
-    return place in places or (_changed_at(page) >= recently and any(one in lookup for one in places))
+class Position(NamedTuple):
+    """The place behind which an answer goes on, and when the part before it was asked for."""
+
+    asked_at: datetime
+    place: bytes
+
+
+class _Answer:
+    """Which pages of an answer were given, and which have moved, as far as it must be known."""
+
+    def __init__(self, lookup: Lookup, after: Position | None, storage: bool) -> None:
+        self._lookup = lookup
+        self._after = after
+        self._storage = storage
+        self._given: set[int] = set()
+        self._moved: list[tuple[bytes, bytes]] = []
+
+    def takes(self, page: Page, here: bytes, row: bytes) -> bool:
+        """Whether *page*, whose entry was met *here*, is to be given."""
+        now = self._lookup.place(page, row, storage=self._storage)
+        given = hash(row)
+        if now is None or given in self._given:
+            return False
+        if now != here and (now > here) != self._lookup.reverse:
+            # It may be met there; but the entries at hand may have been read before it came there.
+            insort(self._moved, (now, row))
+            return False
+        if now != here and not self._was_missed(page, now):
+            return False
+        if len(self._given) < MOST_REMEMBERED:
+            self._given.add(given)
+        return True
+
+    def next_moved(self, here: bytes | None) -> tuple[bytes, bytes] | None:
+        """Return the next place before *here* (None: the end) that a page has moved to, and the page's row."""
+        moved, reverse = self._moved, self._lookup.reverse
+        if not moved:
+            return None
+        place = moved[-1 if reverse else 0][0]
+        if here is not None and (place >= here if not reverse else place <= here):
+            return None
+        return moved.pop(-1 if reverse else 0)
+
+    def _was_missed(self, page: Page, now: bytes) -> bool:
+        """Whether *page* was not given at the place that it has *now*, which is passed."""
+        after = self._after
+        if after is None or (now > after.place) != self._lookup.reverse:
+            return len(self._given) < MOST_REMEMBERED
+        # The batch before the token passed it. It was given there, if it was there by then.
+        return _changed_at(page) > after.asked_at
 
 
 def _changed_at(page: Page) -> datetime:

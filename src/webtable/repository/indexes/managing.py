@@ -12,15 +12,17 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.errors import InvalidArgument, TableNotFound
+from webtable.errors import InvalidArgument, TableNotFound, UnknownIndex
+from webtable.repository.codec import now_in_milliseconds
 from webtable.repository.creating import create_tables
 from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.states import FRESH_SECONDS, defined
 from webtable.repository.indexes.upkeep import Change, Hints, add_entries
-from webtable.repository.indexes.web import LINK
+from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.questions.base import Asked
 from webtable.rowkey import KeyRange
-from webtable.schema import IndexState, index_table, queue_table
+from webtable.rowkey.web import host_and_rest
+from webtable.schema import IndexState, Phase, index_table, queue_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,7 +57,7 @@ class IndexManagement(Asked):
             phase = known[name].state.phase
             raise InvalidArgument(f"{self.name} has an index {name!r} already; it is {phase}")
         create_tables(self.store, [index_table(self.table, name), queue_table(self.table)], "")
-        self.indexes.set(name, IndexState("building", state.of))
+        self.indexes.set(name, IndexState("building", state.of, added=now_in_milliseconds()))
         return self.rebuild_index(name, on_progress)
 
     def drop_index(self, index: str) -> None:
@@ -64,9 +66,9 @@ class IndexManagement(Asked):
         Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
         """
         found = self.indexes.named(index)
-        self.indexes.set(index, IndexState("retired", found.state.of))
+        self.indexes.set(index, IndexState("retired", found.state.of, added=found.state.added))
         time.sleep(FRESH_SECONDS * 1.5)
-        self.indexes.forget(index)
+        self.indexes.set(index, IndexState("dropped"))
         try:
             self.store.drop_table(found.table)
         except TableNotFound:
@@ -90,18 +92,26 @@ class IndexManagement(Asked):
                 _write_entries(keeper, found, piece)
                 pages += len(piece)
                 if is_new and time.monotonic() - saved > SAVE_SECONDS:
-                    self.indexes.set(index, IndexState("building", found.state.of, piece[-1][0].hex()))
+                    self._advance(index, found, "building", piece[-1][0].hex())
                     saved = time.monotonic()
                 if on_progress is not None:
                     on_progress(pages)
         finally:
             keeper.close()
         if is_new:
-            self.indexes.set(index, IndexState("ready", found.state.of))
+            self._advance(index, found, "ready")
         return pages
 
+    def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:
+        """Store how far a rebuild has come; raises `UnknownIndex` where the index was dropped in the meantime."""
+        now = self.indexes.named(index).state
+        if now.added != found.state.added or now.phase == "retired":
+            raise UnknownIndex(f"{self.name}: the index {index!r} was dropped while it was built")
+        if now.phase == "building":
+            self.indexes.set(index, IndexState(phase, now.of, position, now.added))
+
     def _pieces(self, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
-        columns = self._codec.select(("outlinks",) if found.index.name == LINK.name else ())
+        columns = self._codec.select(("outlinks",) if found.name == LINK.name else ())
         keys = KeyRange(after + b"\x00" if after else b"")
         rows = self.store.scan(self.table, [keys], columns=columns)
         pages = ((row.key, page) for row in rows if (page := self._reader.page(row)) is not None)
@@ -115,11 +125,14 @@ def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[byte
     changes = [Change(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
     errors = add_entries(hints, changes, [found], keeper.key)
     touched: set[bytes] = set()
-    if found.index.name == LINK.name:
+    hosts = {host_and_rest(page.url)[0] for _, page in pages} if found.name == HOST.name else set()
+    if found.name == LINK.name:
         for change in changes:
             touched |= keeper.inlinks.add_all(hints, change.owner, change.page, change.page.outlinks or ())
-    if touched:
-        entered = keeper.queue.entered(touched, ())
-        keeper.queue.write([entered, keeper.queue.done(entered)])
+    entered = keeper.queue.entered(touched, hosts) if touched or hosts else None
+    if entered is not None:
+        keeper.queue.write([entered])
     for error in (errors | keeper.writer.put(hints)).values():
         raise error
+    if entered is not None:
+        keeper.queue.write([keeper.queue.done(entered)])

@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, UnknownIndex
@@ -25,7 +26,7 @@ from webtable.schema import (
     meta_table,
     state_column,
 )
-from webtable.store import Delete, NewCell, Put, Store
+from webtable.store import NewCell, Put, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,11 +36,20 @@ FRESH_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """An index of a table: the table that holds its entries, and the phase that it is in."""
+    """An index of a table: the table that holds its entries, and the phase that it is in.
 
-    index: Index
+    `index` is imported when it is first asked for, and raises `LayoutMismatch` where it cannot be.
+    """
+
+    name: str
     table: str
     state: IndexState
+    _define: Callable[[str, IndexState], Index] = field(repr=False, compare=False)
+
+    @property
+    def index(self) -> Index:
+        """What the index is made of."""
+        return self._define(self.name, self.state)
 
 
 class Indexes:
@@ -54,14 +64,16 @@ class Indexes:
         self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
 
     def read(self) -> dict[str, Maintained]:
-        """Return the indexes as they are now, by name; raises `LayoutMismatch` for one that cannot be imported."""
+        """Return the indexes as they are now, by name."""
         began = time.monotonic()
         (row,) = self._store.read(self._meta, [STATES_ROW], columns=[STATES_FAMILY])
         found: dict[str, Maintained] = {}
         for column, (cell, *_) in (row.cells if row else {}).items():
             name = index_of_column(column)
             state = IndexState.from_json(self._name, name, cell.value)
-            found[name] = Maintained(self._defined(name, state), index_table(self._table, name).name, state)
+            if state.phase == "dropped":
+                continue
+            found[name] = Maintained(name, index_table(self._table, name).name, state, self._defined)
         self._known = began, found
         return found
 
@@ -73,7 +85,12 @@ class Indexes:
     def ready(self, name: str, question: str) -> Maintained:
         """Return the index *name*, to answer *question*; raises `IndexNeeded` where it is not complete."""
         found = self.recent().get(name)
-        if found is None or found.state.phase == "retired":
+        if found is not None and found.state.phase == "retired":
+            raise IndexNeeded(
+                f"{self._name}: {question} needs the index {name!r}, which is being dropped: when it is gone, add it "
+                f"with webtable index add {name}"
+            )
+        if found is None:
             raise IndexNeeded(
                 f"{self._name}: {question} needs the index {name!r}, which the table does not have: add it with "
                 f"webtable index add {name}"
@@ -100,17 +117,7 @@ class Indexes:
         before = row.cells[column][0].timestamp if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
         cell = NewCell(column, max(time.time_ns() // 1_000_000, before + 1), state.to_json())
-        self._apply(Put(STATES_ROW, [cell]))
-
-    def forget(self, name: str) -> None:
-        """Remove the state of an index: from now on nobody writes its entries."""
-        column = state_column(name)
-        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[column])
-        if row:
-            self._apply(Delete(STATES_ROW, row.cells[column][0].timestamp, [column]))
-
-    def _apply(self, change: Put | Delete) -> None:
-        (error,) = self._store.write(self._meta, [change])
+        (error,) = self._store.write(self._meta, [Put(STATES_ROW, [cell])])
         self._known = 0.0, {}
         if error is not None:
             raise error
@@ -121,13 +128,18 @@ class Indexes:
 
     def _defined(self, name: str, state: IndexState) -> Index:
         if not state.of:
+            if name not in WEB_INDEXES:
+                raise LayoutMismatch(f"{self._name}: this version of webtable does not know its index {name!r}")
             return WEB_INDEXES[name]
         with self._lock:
             if state.of not in self._imported:
                 try:
                     self._imported[state.of] = imported(state.of)
                 except InvalidArgument as exc:
-                    raise LayoutMismatch(f"{self._name} has an index that every writer needs: {exc}") from exc
+                    raise LayoutMismatch(
+                        f"{self._name} has an index that every writer needs: {exc}. Make it importable, or drop it "
+                        f"with webtable index drop {name}"
+                    ) from exc
             return self._imported[state.of]
 
 

@@ -34,6 +34,8 @@ class Change:
     row: bytes
     before: Page | None
     page: Page
+    is_repeated: bool = False
+    """Whether the very capture was stored already."""
 
 
 @dataclass(slots=True)
@@ -77,11 +79,9 @@ def add_entries(
                     hints.put(change.owner, table, entry, NewCell(INDEX_COLUMN, timestamp, b""))
                 if before is not None and is_later and index.names_pages:
                     for entry in set(index.entries(before, unsalted)).difference(entries):
-                        hints.remove(change.owner, table, Delete(entry, milliseconds(before.fetched_at)))
+                        hints.remove(change.owner, table, Delete(entry, timestamp - 1))
         except WebTableError as exc:
             errors[change.owner] = exc
-        except Exception as exc:  # noqa: BLE001 - a user's function may raise anything; its page is then not stored
-            errors[change.owner] = WebTableError(f"{page.url[:200]}: index {index.name} failed: {exc!r}")
     return errors
 
 

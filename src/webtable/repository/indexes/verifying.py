@@ -2,7 +2,7 @@
 
 Two kinds of differences are drift. An entry is *missing* where a page has none that it should have: questions miss that
 page. An entry is *stale* where its page has moved on: questions read it in vain. A third kind is none: an entry that is
-newer than its page, or that has no page, belongs to a capture that is being stored just now, or to one whose writer
+not older than its page, or that has no page, belongs to a capture that is being stored just now, or to one whose writer
 was killed and that may be stored again. It must stay, because removing it would hide it from then on: a delete in HBase
 also hides what is put later with the same timestamp.
 """
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from webtable.errors import InvalidArgument
 from webtable.repository.indexes.comparing import SETTLE_SECONDS, Drift
 from webtable.repository.indexes.entries import EntryComparison
 from webtable.repository.indexes.managing import IndexManagement, Progress
 from webtable.repository.indexes.web import LINK
 from webtable.repository.links.comparing import InlinkComparison
+from webtable.repository.questions.base import check_times
 
 
 class IndexVerification(IndexManagement):
@@ -48,8 +48,7 @@ class IndexVerification(IndexManagement):
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale."""
-        if as_of is not None and as_of.tzinfo is None:
-            raise InvalidArgument(f"as_of={as_of!r} must have a timezone")
+        check_times(as_of=as_of)
         drift = Drift(index, as_of or datetime.now(UTC))
         found = self.indexes.named(index)
         comparisons: list[EntryComparison | InlinkComparison] = [

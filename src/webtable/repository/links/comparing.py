@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.codec import milliseconds
 from webtable.repository.indexes.comparing import Comparison, Drift, Place
-from webtable.repository.links.inlinks import CURRENT_SOURCES, Inlinks
+from webtable.repository.links.inlinks import CURRENT_SOURCES, Inlinks, link_to
+from webtable.repository.links.queue import RecountQueue
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 
@@ -24,6 +26,7 @@ class InlinkComparison(Comparison):
 
     def __init__(self, asked: Asked, drift: Drift, *, settle: float, apply: bool) -> None:
         super().__init__(asked, drift, settle=settle, apply=apply)
+        self._queue = RecountQueue(asked.store, asked.table)
         self._inlinks = Inlinks(asked.table, self._codec.columns.inlinks.encode(), asked.key)
 
     def run(self) -> Iterator[None]:
@@ -31,9 +34,17 @@ class InlinkComparison(Comparison):
         yield from self.mend(self._missing_inlinks(), self._still_missing, "missing")
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
+    def write(self, places: Sequence[Place], kind: str) -> None:
+        """Mend differences of one kind, and have the links of their rows counted anew."""
+        entered = self._queue.entered({place.row for place in places}, ())
+        self._queue.write([entered])
+        super().write(places, kind)
+        self._queue.write([self._queue.done(entered)])
+
     def _missing_inlinks(self) -> Iterator[list[Place]]:
-        for page in self._linking_pages():
-            yield self._inlinks_absent(self._inlinks_of(page))
+        pages = self._linking_pages()
+        while some := list(islice(pages, SOURCES_AT_ONCE)):
+            yield self._inlinks_absent([place for page in some for place in self._inlinks_of(page)])
 
     def _linking_pages(self) -> Iterator[Page]:
         for row in self._store.scan(self._table, [KeyRange()], columns=self._codec.select(("outlinks",))):
@@ -46,19 +57,32 @@ class InlinkComparison(Comparison):
         return [Place(self._table, row, cell, source) for row, cell in self._inlinks.cells(page)]
 
     def _inlinks_absent(self, places: Sequence[Place]) -> list[Place]:
-        """Return those of *places*, all of one page, that have no cell."""
-        if not places:
-            return []
-        column = places[0].cell.column
-        found = self._store.read(self._table, [place.row for place in places], columns=[column])
-        return [place for place, row in zip(places, found, strict=True) if row is None]
+        """Return those of *places* that have no cell."""
+        there = self._there(places)
+        return [place for place in places if (place.row, place.cell.column) not in there]
+
+    def _there(self, places: Sequence[Place]) -> set[tuple[bytes, bytes]]:
+        """Return the rows and columns of those of *places* that have a cell."""
+        there: set[tuple[bytes, bytes]] = set()
+        by_row: dict[bytes, list[bytes]] = {}
+        for place in places:
+            by_row.setdefault(place.row, []).append(place.cell.column)
+        # The rows that the same pages link to are asked for together: most links of a site are on all of its pages.
+        by_columns: dict[tuple[bytes, ...], list[bytes]] = {}
+        for row, columns in by_row.items():
+            by_columns.setdefault(tuple(columns), []).append(row)
+        for wanted, rows in by_columns.items():
+            for found in self._store.read(self._table, rows, columns=wanted):
+                if found is not None:
+                    there.update((found.key, column) for column in found.cells)
+        return there
 
     def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
+        sources = list(dict.fromkeys(place.source for place in suspects))
         missing = []
-        for source in dict.fromkeys(place.source for place in suspects):
-            (page,) = self._reader.read([source], ("outlinks",))
-            if page is not None:
-                missing += self._inlinks_absent(self._inlinks_of(page))
+        for at in range(0, len(sources), SOURCES_AT_ONCE):
+            pages = self._reader.read(sources[at : at + SOURCES_AT_ONCE], ("outlinks",))
+            missing += self._inlinks_absent([place for page in pages if page for place in self._inlinks_of(page)])
         return missing
 
     def _stale_inlinks(self) -> Iterator[list[Place]]:
@@ -87,22 +111,24 @@ class InlinkComparison(Comparison):
         """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
         prefix = len(self._codec.columns.inlinks) + 1
         sources = [self._key.encode(cell.column[prefix:].decode()) for _, cell in cells]
-        pages = self._reader.read(sources, ("outlinks",))
+        found = self._store.read(self._table, sources, columns=self._codec.select(("outlinks",)))
         stale, pending = [], 0
-        for (row, cell), source, page in zip(cells, sources, pages, strict=True):
+        for (row, cell), source, stored in zip(cells, sources, found, strict=True):
             if cell.timestamp >= self._until:
                 continue
-            if page is None or milliseconds(page.fetched_at) < cell.timestamp:
+            page = stored and self._reader.page(stored)
+            if page is not None and link_to(self._key.url_of(row), page.outlinks or ()):
+                continue
+            # Links without a page are what a deletion that was cut short has left.
+            cells_left = stored.cells.get(self._codec.columns.urls, ()) if stored and page is None else ()
+            latest = milliseconds(page.fetched_at) if page else max((one.timestamp for one in cells_left), default=0)
+            if latest <= cell.timestamp:
                 pending += 1
-            elif row not in {target for target, _ in self._inlinks.cells(page)}:
+            else:
                 stale.append(Place(self._table, row, cell, source))
         return stale, pending
 
     def _inlinks_present(self, places: Sequence[Place]) -> list[Place]:
         """Return those of *places* that still have a cell."""
-        present = []
-        for place in places:
-            (row,) = self._store.read(self._table, [place.row], columns=[place.cell.column])
-            if row is not None:
-                present.append(place)
-        return present
+        there = self._there(places)
+        return [place for place in places if (place.row, place.cell.column) in there]

@@ -6,16 +6,16 @@ removed. So two that count at once do no harm, and a run that is cut short is do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from webtable.page import LinkCounts, Page
-from webtable.repository.codec import PageCodec, milliseconds
+from webtable.repository.codec import PageCodec, milliseconds, moment_of
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
@@ -34,6 +34,8 @@ PIECE = 10_000
 """How many inlinks of one row are in memory at once."""
 ROWS_A_ROUND = 200_000
 """How many rows of the queue are in memory at once."""
+MOST_REMEMBERED = 1_000_000
+"""Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
 
 Progress = Callable[[int], None]
 """Is told how many pages were counted so far."""
@@ -57,21 +59,27 @@ class LinkCounter:
     key: WebKey
     codec: PageCodec
     queue: RecountQueue
+    indexes: Collection[str]
+    """The names of the indexes that the table has."""
 
     def run(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
         """Count what waits in the queue, each page once, and return how much it was."""
-        began = datetime.now(UTC)
         pages = batches = 0
+        counted: set[int] = set()
         hosts: set[str] = set()
         waiting = self.queue.waiting(also_unfinished=also_unfinished)
         for some in _rounds(waiting):
-            rows = sorted({row for batch in some for row in batch.rows})
+            asked = {row for batch in some for row in batch.rows} if LINK.name in self.indexes else set()
+            rows = sorted(row for row in asked if hash(row) not in counted)
+            counted.update(map(hash, rows[: MOST_REMEMBERED - len(counted)]))
             for at in range(0, len(rows), ROWS_AT_ONCE):
-                pages += self._count(rows[at : at + ROWS_AT_ONCE], began)
+                self._count(rows[at : at + ROWS_AT_ONCE])
+                pages += len(rows[at : at + ROWS_AT_ONCE])
                 if on_progress is not None:
                     on_progress(pages)
             new = {host for batch in some for host in batch.hosts}.difference(hosts)
-            self.count_hosts(new)
+            if HOST.name in self.indexes:
+                self.count_hosts(new)
             hosts |= new
             self.queue.remove(some)
             batches += len(some)
@@ -79,45 +87,41 @@ class LinkCounter:
 
     def count_hosts(self, hosts: Iterable[str]) -> None:
         """Count the pages of *hosts* and the bytes of their bodies, and write the counts to their entries."""
+        table = index_table(self.table, HOST.name).name
         puts = []
         for host in sorted(hosts):
-            counted_at = datetime.now(UTC)
             pages = size = 0
             for row in self.store.scan(self.table, self.key.host_ranges(host), columns=[self.codec.columns.page]):
                 page = self.codec.page(row)
                 pages += page is not None
                 size += (page and page.size) or 0
-            counts = HostCounts(pages, size, counted_at)
-            (place,) = HOST.places(Page(url=f"https://{host}/"), b"")
-            cell = NewCell(HOST_COUNTS, milliseconds(counted_at), msgspec.json.encode(counts))
-            puts.append(Put(HOST.entry(place, b""), [cell]))
-        self._write(index_table(self.table, HOST.name).name, puts)
+            (entry,) = HOST.entries(Page(url=f"https://{host}/"), b"")
+            (stored,) = self.store.read(table, [entry], columns=[HOST_COUNTS])
+            before = [moment_of(stored.cells[HOST_COUNTS][0].timestamp)] if stored else []
+            counted_at = _later(_now(), before)
+            counts = msgspec.json.encode(HostCounts(pages, size, counted_at))
+            puts.append(Put(entry, [NewCell(HOST_COUNTS, milliseconds(counted_at), counts)]))
+        self._write(table, puts)
 
-    def _count(self, rows: Sequence[bytes], began: datetime) -> int:
-        """Count those of *rows* that this run has not counted yet, and return how many they are."""
+    def _count(self, rows: Sequence[bytes]) -> None:
         found = self.store.read(self.table, rows, columns=[self.codec.columns.links])
-        before = {row: self.codec.counts(stored) if stored else None for row, stored in zip(rows, found, strict=True)}
-        due = [row for row, counts in before.items() if not (counts and (counts.counted_at or began) > began)]
-        counted_at = _now()
-        counts = {
-            row: made for row, made in zip(due, self._counts(due, counted_at), strict=True)
-            if made.inlinks or made.self_links or before[row]
-        }  # fmt: skip
+        before = [self.codec.counts(stored) if stored else None for stored in found]
+        # Above the last count also where the clock of the machine that made it is ahead of this one's.
+        counted_at = _later(_now(), [was.counted_at for was in before if was and was.counted_at])
+        made = zip(rows, before, self._counts(rows, counted_at), strict=True)
+        counts = [(row, was, now) for row, was, now in made if now.inlinks or now.self_links or was]
         entries, cells, removals = [], [], []
         timestamp = milliseconds(counted_at)
-        for row, made in counts.items():
+        for row, was, now in counts:
             unsalted = self.key.unsalted(row)
-            new, old = _entries(made, unsalted), _entries(before[row], unsalted)
+            new, old = _entries(now, unsalted), _entries(was, unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
-            cells.append(Put(row, [NewCell(self.codec.columns.links, timestamp, msgspec.json.encode(made))]))
-            was = before[row]
-            if was and was.counted_at and was.counted_at < counted_at:
-                removals += [Delete(entry, milliseconds(was.counted_at)) for entry in old if entry not in new]
+            cells.append(Put(row, [NewCell(self.codec.columns.links, timestamp, msgspec.json.encode(now))]))
+            removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
         index = index_table(self.table, LINK.name).name
         self._write(index, entries)
         self._write(self.table, cells)
         self._write(index, removals)
-        return len(due)
 
     def _counts(self, rows: Sequence[bytes], counted_at: datetime) -> Iterator[LinkCounts]:
         family = self.codec.columns.inlinks.encode()
@@ -188,6 +192,10 @@ def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:
             some, size = [], 0
     if some:
         yield some
+
+
+def _later(now: datetime, others: Iterable[datetime]) -> datetime:
+    return max([now, *(other + timedelta(milliseconds=1) for other in others)])
 
 
 def _now() -> datetime:

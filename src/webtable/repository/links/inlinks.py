@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable.errors import InvalidURL
 from webtable.page import Link
 from webtable.repository.codec import milliseconds
-from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey import KeyRange, WebKey, canonical_url
 from webtable.store import Delete, NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webtable.page import Page
     from webtable.repository.indexes.upkeep import Hints
@@ -44,7 +44,7 @@ class Inlinks(NamedTuple):
     def cells(self, page: Page, links: Iterable[Link] | None = None) -> list[tuple[bytes, NewCell]]:
         """Return the inlinks that *links* (the page's own by default) make, each with its row."""
         timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
-        rows = self._by_row((page.outlinks or ()) if links is None else links)
+        rows = self.rows((page.outlinks or ()) if links is None else links)
         return [(row, NewCell(column, timestamp, inlink_value(link))) for row, link in rows.items()]
 
     def column(self, source: str) -> bytes:
@@ -58,21 +58,22 @@ class Inlinks(NamedTuple):
     def add(self, hints: Hints, owner: int, page: Page, before: Page | None, old: Iterable[Link]) -> set[bytes]:
         """Add to *hints* what becomes of the inlinks when *page* takes the place of what was stored *before*.
 
-        *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written anew where
-        the page says so (`inlinks_at`), or where their anchor or rel is another one.
+        *old* are the links of *before*, or of a capture that was stored before the very same *page*. Returns the rows
+        that gain or lose one. Those that stay are written anew where the page says so (`inlinks_at`), or where their
+        anchor or rel is another one.
         """
-        links, stored = self._by_row(page.outlinks or ()), self._by_row(old)
+        links, stored = self.rows(page.outlinks or ()), self.rows(old)
         timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
         for row, link in links.items():
             if page.inlinks_at is None or stored.get(row) != link:
                 hints.put(owner, self.table, row, NewCell(column, timestamp, inlink_value(link)))
         touched = links.keys() - stored.keys()
         # Of two captures of one moment neither is the later one: what the first has written stays, and is dropped.
-        if before is not None and before.content_at is not None and before.fetched_at < page.fetched_at:
+        if before is None or before.fetched_at < page.fetched_at:
             gone = stored.keys() - links.keys()
             touched |= gone
             for row in gone:
-                self.remove(hints, owner, row, page.url, stored[row], milliseconds(before.fetched_at), timestamp)
+                self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, timestamp)
         return touched
 
     def remove(self, hints: Hints, owner: int, row: bytes, source: str, link: Link, until: int, now: int) -> None:
@@ -81,7 +82,8 @@ class Inlinks(NamedTuple):
         hints.remove(owner, self.table, Put(row, [past]))
         hints.remove(owner, self.table, Delete(row, until, [self.column(source)]))
 
-    def _by_row(self, links: Iterable[Link]) -> dict[bytes, Link]:
+    def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
+        """Return *links* by the rows that they lead to; those that lead to no web page are left out."""
         rows: dict[bytes, Link] = {}
         for link in links:
             try:
@@ -101,3 +103,16 @@ def link_of(url: str, value: bytes) -> Link:
     """Return the link to *url* that `inlink_value` was given."""
     anchor, _, rel = value.decode("utf-8", "replace").partition("\0")
     return Link(url, anchor, rel)
+
+
+def link_to(target: str, links: Sequence[Link]) -> Link | None:
+    """Return the first of *links* that leads to the canonical URL *target*."""
+    exact = next((link for link in links if link.url == target), None)
+    return exact or next((link for link in links if _canonical(link.url) == target), None)
+
+
+def _canonical(url: str) -> str | None:
+    try:
+        return canonical_url(url)
+    except InvalidURL:
+        return None

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 DEAD_AFTER_SECONDS = 600
 """How old a batch is that is counted although its writer has not said that it is done."""
 ROWS_A_CELL = 10_000
+BATCHES_AT_ONCE = 4
+"""How many batches of the queue are read at once: each may have a hundred thousand rows."""
 
 _DONE = f"{QUEUE_FAMILY}:done".encode()
 _ROWS = f"{QUEUE_FAMILY}:rows-".encode()
@@ -65,18 +67,24 @@ class RecountQueue:
         return Put(entered.row, [NewCell(_DONE, now_in_milliseconds(), b"")])
 
     def waiting(self, *, also_unfinished: bool = False) -> Iterator[Waiting]:
-        """Yield the batches that can be counted; *also_unfinished* those whose writer may be at it still."""
-        for row in self._store.scan(self.table, [KeyRange()]):
-            since = _since(row)
-            if also_unfinished or _DONE in row.cells or since < now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000:
-                columns = sorted(column for column in row.cells if column.startswith(_ROWS))
-                rows = [one for column in columns for one in _decode(unpack(row.cells[column][0].value))]
-                hosts = _decode_hosts(row.value(_HOSTS) or b"\x90")
-                yield Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts)
+        """Yield the batches that can be counted now; *also_unfinished* those whose writer may be at it still."""
+        # Which they are is settled before the first is counted: what is done later may have links that no count has.
+        keys = sorted(self._done() | self._entered_before(now_in_milliseconds() + 1 if also_unfinished else _dead()))
+        for at in range(0, len(keys), BATCHES_AT_ONCE):
+            for row in self._store.read(self.table, keys[at : at + BATCHES_AT_ONCE]):
+                if row is not None:
+                    yield _waiting(row)
+
+    def _done(self) -> set[bytes]:
+        return {row.key for row in self._store.scan(self.table, [KeyRange()], columns=[_DONE], keys_only=True)}
+
+    def _entered_before(self, until: int) -> set[bytes]:
+        rows = self._store.scan(self.table, [KeyRange()], keys_only=True)
+        return {row.key for row in rows if _since(row) < until}
 
     def write(self, puts: Sequence[Put]) -> None:
         """Write *puts*; raises the first error."""
-        for error in self._store.write(self.table, puts):
+        for error in self._store.write(self.table, puts) if puts else ():
             if error is not None:
                 raise error
 
@@ -94,3 +102,14 @@ class RecountQueue:
 
 def _since(row: Row) -> int:
     return int(row.key[2:17])
+
+
+def _dead() -> int:
+    return now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000
+
+
+def _waiting(row: Row) -> Waiting:
+    columns = sorted(column for column in row.cells if column.startswith(_ROWS))
+    rows = [one for column in columns for one in _decode(unpack(row.cells[column][0].value))]
+    hosts = _decode_hosts(row.value(_HOSTS) or b"\x90")
+    return Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts)

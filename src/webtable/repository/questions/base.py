@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from webtable.errors import InvalidArgument
-from webtable.repository.codec import PageCodec
-from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.codec import PageCodec, moment_of, now_in_milliseconds
+from webtable.repository.indexes.lookup import EntryReader, Lookup, Position
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.reader import PageReader
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 PLAIN_KEY = WebKey(Salt.none())
 """The row keys without a salt: what the pages of an index are ordered by."""
+
+
+PLACES_REMEMBERED = 1_000
+"""Of how many pages that an answer gave last it is known where they were found."""
 
 
 class Asking(TypedDict, total=False):
@@ -98,6 +102,7 @@ class Asked:
         shard_of: Callable[[], bytes] | None = None,
         notes: Callable[[], Sequence[str]] | None = None,
         only: Callable[[Page], bool] | None = None,
+        within: bool = False,
         order: str | None = None,
         domain: str | None = None,
         columns: Sequence[str] | None = None,
@@ -107,7 +112,8 @@ class Asked:
         """Return the pages that *index* has in *places*, which are asked for when the question is.
 
         *orders* are the orders that there are, the first by default, and whether each is backwards; "storage" always is
-        one. Pages that are not *only* what is wanted are left out.
+        one. Pages that are not *only* what is wanted are left out. *within* says that the places are
+        those of the domain already.
         """
         order = order or next(iter(orders))
         check_order(order, [*orders, "storage"], limit)
@@ -126,26 +132,40 @@ class Asked:
             shard = shard_of() if shard_of is not None else None
             return Lookup(index, table, places(), shard, orders.get(order, False), keep)
 
+        # Where the last pages were found: one that changes meanwhile has another place by now.
+        places_given: dict[str, bytes] = {}
+        asked_at = [now_in_milliseconds()]
+
         def run(behind: bytes | None, at_most: int | None) -> Iterator[Page]:
             if at_most == 0:
-                return iter(())
-            found = self._entries.pages(lookup(), tuple(columns or ()), behind, at_most, storage=storage)
-            return islice(found if only is None else filter(only, found), at_most)
+                return
+            after = None if behind is None else Position(moment_of(int.from_bytes(behind[:8], "big")), behind[8:])
+            asked_at[0] = now_in_milliseconds()
+            found = self._entries.pages(lookup(), tuple(columns or ()), after, at_most, storage=storage)
+            chosen = found if only is None else ((place, page) for place, page in found if only(page))
+            for place, page in islice(chosen, at_most):
+                places_given[page.url] = place
+                if len(places_given) > PLACES_REMEMBERED:
+                    del places_given[next(iter(places_given))]
+                yield page
 
         def place(page: Page) -> bytes:
-            key = self.key.unsalted(self.key.encode(page.url))
-            entry = lookup().place(page, key)
-            if entry is None:
+            found = places_given.get(page.url)
+            if found is None:
+                key = self.key.unsalted(self.key.encode(page.url))
+                found = lookup().place(page, key, storage=storage)
+            if found is None:
                 raise InvalidArgument(f"{page.url[:200]} is none of the {question}")
-            return index.entry(entry, key) if storage else entry
+            return asked_at[0].to_bytes(8, "big") + found
 
         def explain() -> Explanation:
             asked = lookup()
             ranges = asked.ranges()
-            calls = self.store.describe_calls(asked.table, ranges, each=not storage and len(ranges) > 1)
+            each = not storage and len(ranges) > 1
+            calls = self.store.describe_calls(asked.table, ranges, each=each, reverse=asked.reverse)
             names = tuple(column.decode() for column in self._codec.select((*(columns or ()), *index.columns)))
             said = ["each entry is checked against its page: a read of the main table for 256 of them"]
-            if keep is not None and not asked.shard_of and len(asked.places) == 1:
+            if keep is not None and not within:
                 said.append(f"entries outside of {domain} are read and left out")
             said += notes() if notes is not None else []
             return Explanation(question, order, names, tuple(ranges), tuple(calls), index.name, tuple(said))
@@ -161,3 +181,10 @@ def check_times(**times: datetime | None) -> None:
     since, until = times.get("since"), times.get("until")
     if since is not None and until is not None and until < since:
         raise InvalidArgument(f"until={until} is before since={since}")
+
+
+def check_numbers(**numbers: int | None) -> None:
+    """Raise `InvalidArgument` for what is no whole number from 0 on."""
+    for name, number in numbers.items():
+        if number is not None and (type(number) is not int or number < 0):
+            raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from webtable.errors import InvalidArgument, InvalidURL, UnknownIndex
 from webtable.page import Page
+from webtable.repository.indexes.index import by_term
 from webtable.repository.indexes.web import (
     DIGEST,
     HIGHEST_SIZE,
@@ -20,7 +23,7 @@ from webtable.repository.indexes.web import (
     status_text,
     time_text,
 )
-from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking, check_times
+from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking, check_numbers, check_times
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -129,6 +132,7 @@ class IndexQuestions(Asked):
                     f"size_class={size_class!r} must be one of {', '.join(SIZE_CLASSES)}, without min_size and max_size"
                 )
             min_size, max_size = SIZE_CLASSES[size_class]
+        check_numbers(min_size=min_size, max_size=max_size)
         low, high = min_size or 0, HIGHEST_SIZE if max_size is None else max_size
         if not 0 <= low <= high:
             raise InvalidArgument(f"min_size={min_size} and max_size={max_size} leave no size in between")
@@ -150,7 +154,9 @@ class IndexQuestions(Asked):
             # Pages with one status are in the order of their URLs: those of a domain are a range.
             (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
             places = KeyRange(places.start + inside.start, places.start + inside.stop)
-        return self._by_index(f"pages with status {status}", STATUS, lambda: [places], {"url": False}, **asking)
+        return self._by_index(
+            f"pages with status {status}", STATUS, lambda: [places], {"url": False}, within=True, **asking
+        )
 
     def errors(
         self,
@@ -194,7 +200,7 @@ class IndexQuestions(Asked):
         A page that does not redirect is its own end. Raises `InvalidURL`.
         """
         page: Page | None
-        if _HANDLE.fullmatch(url):
+        if isinstance(url, str) and _HANDLE.fullmatch(url):
             page = self.by_handle(url)
             hops = [url if page is None else page.url]
         else:
@@ -236,17 +242,18 @@ class IndexQuestions(Asked):
     ) -> Pages:
         """Return the pages that the index named *index*, one of the table's own, has for *term*, or for all terms.
 
-        They come in the order of their terms, then of their URLs, or in the order "reverse". Raises `UnknownIndex`.
+        They come in the order of their terms, then of their URLs, or in the order "reverse"; one with several terms
+        comes once, by the first of them. Raises `UnknownIndex`.
         """
         chosen = self.indexes.named(index).index
         if not chosen.names_pages:
             raise UnknownIndex(f"the index {index!r} does not name pages: ask for hosts()")
         places = KeyRange() if term is None else chosen.range_of(term)
         raw = b"" if term is None else chosen.term(term)
-        by_term = term is not None and chosen.sharding(raw, b"") == raw != chosen.sharding(raw, b"-")
+        is_together = term is not None and chosen.sharding is by_term
         said = "all terms" if term is None else repr(term)
         return self._by_index(f"pages with {said} in the index {index}", chosen, lambda: [places],
-                              {"term": False, "reverse": True}, shard_of=(lambda: raw) if by_term else None,
+                              {"term": False, "reverse": True}, shard_of=(lambda: raw) if is_together else None,
                               **asking)  # fmt: skip
 
     def _by_time(
@@ -259,9 +266,11 @@ class IndexQuestions(Asked):
     ) -> Pages:
         check_times(since=since, until=until)
         prefix = f"{kind}_".encode()
-        start = prefix + time_text(since).encode() if since else prefix
-        stop = prefix + time_text(until).encode() if until else prefix_stop(prefix)
-        question = f"pages {kind}" + (f" from {since}" if since else "") + (f" before {until}" if until else "")
+        # Places are whole milliseconds: both bounds are the first of them that is not before the moment.
+        first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in (since, until))
+        start = prefix + first.encode() if first else prefix
+        stop = prefix + last.encode() if last else prefix_stop(prefix)
+        question = f"pages {kind}" + (f" from {first}" if first else "") + (f" before {last}" if last else "")
         return self._by_index(question, TIME, lambda: [KeyRange(start, stop)], orders, **asking)
 
     def _by_status(
@@ -296,3 +305,9 @@ def _target(page: Page) -> str | None:
         return canonical_url(page.redirect_to)
     except InvalidURL:
         return None
+
+
+def _next_millisecond(moment: datetime) -> datetime:
+    with suppress(OverflowError):  # at the end of the calendar
+        return moment + timedelta(microseconds=-moment.microsecond % 1_000)
+    return moment

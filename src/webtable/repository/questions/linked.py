@@ -7,13 +7,12 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from webtable.errors import InvalidURL
 from webtable.page import Page
 from webtable.repository.codec import moment_of
 from webtable.repository.indexes.lookup import Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.links.counting import LinkCounter, Progress, Recount
-from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
+from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
 from webtable.repository.links.queue import RecountQueue
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.repository.results import Explanation, Results, check_order, position_of
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from webtable.repository.results import Pages
     from webtable.store import Cell
 
+PAGES_AT_ONCE = 256
+"""Of how many error pages it is looked at once whether anybody links to them."""
 SOURCES_AT_ONCE = 64
 """How many linking pages are checked at once."""
 
@@ -85,7 +86,7 @@ class LinkQuestions(Asked):
         if (domain := asking.get("domain")) is not None:
             (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
             places = KeyRange(places.start + inside.start, places.start + inside.stop)
-        return self._by_index("pages without links", LINK, lambda: [places], {"url": False}, **asking)
+        return self._by_index("pages without links", LINK, lambda: [places], {"url": False}, within=True, **asking)
 
     def linking_to(
         self,
@@ -135,15 +136,24 @@ class LinkQuestions(Asked):
             (page,) = self._reader.read([row], ("outlinks",))
             return (page and page.outlinks) or ()
 
-        def run(position: bytes | None, at_most: int | None) -> Iterator[Link]:
-            first = 0 if position is None else int(position) + 1
-            return iter(links()[first:][:at_most])
+        def run(behind: bytes | None, at_most: int | None) -> Iterator[Link]:
+            found = links()
+            if behind is None:
+                return iter(found[:at_most])
+            # Behind the link, where it still is; else as far down as it was.
+            position, _, url = behind.partition(b" ")
+            at = next((at for at, link in enumerate(found) if link.url == url.decode()), int(position) - 1)
+            return iter(found[at + 1 :][:at_most])
+
+        def place(link: Link) -> bytes:
+            at = next((at for at, other in enumerate(links()) if other.url == link.url), 0)
+            return b"%d %s" % (at, link.url.encode())
 
         def explain() -> Explanation:
             names = tuple(column.decode() for column in self._codec.select(("outlinks",)))
             return Explanation(question, order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
 
-        return Results(question, order, limit, behind, run, lambda link: b"%d" % links().index(link), explain)
+        return Results(question, order, limit, behind, run, place, explain)
 
     def broken_links(
         self,
@@ -173,11 +183,13 @@ class LinkQuestions(Asked):
             asked = lookup(place)
 
             def links() -> Iterator[BrokenLink]:
-                for page in self._entries.pages(asked, (), None, at_most):
-                    is_first = asked.place(page, self.key.unsalted(self.key.encode(page.url))) == place
-                    behind = source if is_first and source else None
-                    for link in self._inlinks(page.url, behind, past=False, inside=inside):
-                        yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
+                pages = self._entries.pages(asked, (), None, at_most)
+                while some := list(islice(pages, PAGES_AT_ONCE)):
+                    linked = self._have_inlinks([page.url for _, page in some])
+                    for found, page in (one for one in some if one[1].url in linked):
+                        behind = source if found == place and source else None
+                        for link in self._inlinks(page.url, behind, past=False, inside=inside):
+                            yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
 
             return islice(links(), at_most)
 
@@ -202,7 +214,7 @@ class LinkQuestions(Asked):
         pages were counted so far.
         """
         queue = RecountQueue(self.store, self.table)
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue)
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read())
         return counter.run(on_progress, also_unfinished=also_unfinished)
 
     def links_freshness(self) -> Freshness:
@@ -213,6 +225,12 @@ class LinkQuestions(Asked):
     def _freshness_note(self) -> list[str]:
         waiting, since = self.links_freshness()
         return [f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"]
+
+    def _have_inlinks(self, urls: Sequence[str]) -> set[str]:
+        """Return those of *urls* that have an inlink, whether it holds or not."""
+        rows, family = [self.key.encode(url) for url in urls], self._codec.columns.inlinks.encode()
+        found = self.store.read_cells(self.table, rows, family, CURRENT_SOURCES, limit=1, keys_only=True)
+        return {url for url, cells in zip(urls, found, strict=True) if cells}
 
     def _inlinks(self, target: str, after: bytes | None, *, past: bool, inside: KeyRange | None) -> Iterator[Inlink]:
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
@@ -235,25 +253,12 @@ class LinkQuestions(Asked):
             (row, source.decode(), cell) for row, (source, cell) in zip(keys, cells, strict=True)
             if inside is None or self.key.unsalted(row) in inside
         ]  # fmt: skip
-        pages = self._reader.read([row for row, _, _ in wanted], ("outlinks",))
+        pages = self._reader.read([row for row, _, _ in wanted], ("outlinks",)) if wanted else []
         for (_, source, cell), page in zip(wanted, pages, strict=True):
-            link = None if page is None else _link_to(target, page.outlinks or ())
+            link = None if page is None else link_to(target, page.outlinks or ())
             self.metrics["inlinks.read"] += 1
             if (link is None) != past:
                 self.metrics["inlinks.dropped"] += 1
                 continue
             shown = link or link_of(target, cell.value)
             yield Inlink(source, shown.anchor, shown.rel, moment_of(cell.timestamp), not past, page)
-
-
-def _link_to(target: str, links: Sequence[Link]) -> Link | None:
-    """Return the first of *links* that leads to the canonical URL *target*."""
-    exact = next((link for link in links if link.url == target), None)
-    return exact or next((link for link in links if _canonical(link.url) == target), None)
-
-
-def _canonical(url: str) -> str | None:
-    try:
-        return canonical_url(url)
-    except InvalidURL:
-        return None

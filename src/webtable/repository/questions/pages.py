@@ -12,7 +12,7 @@ import msgspec
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST
-from webtable.repository.questions.base import PLAIN_KEY, Asked
+from webtable.repository.questions.base import PLAIN_KEY, Asked, check_numbers
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host, canonical_url
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 ROW_ORDERS = ("url", "storage")
 MOST_HOSTS = 256
 """The most hosts of a domain whose salts are worth looking up before its pages are read."""
+HOSTS_AT_ONCE = 64
+"""How many hosts are checked at once, where each is one range."""
 HOST_COUNTS = b"ref:counts"
 """The column of a host's entry that holds how many pages it had when they were counted last."""
 
@@ -89,17 +91,19 @@ class PageQuestions(Asked):
         question += chosen
         selected = self._codec.select(columns)
         behind = position_of(after, question, order)
+        # A row that is no page may have counts of links, so the store's limit would count it.
+        is_limited = keep is None and self._codec.columns.links not in selected
         is_subtree = domain is not None and not host_only and path is None
 
         def spec(at_most: int | None) -> ScanSpec:
             some = self._existing(domain or "", ranges) if is_subtree else ranges
-            return ScanSpec(self.table, some, selected, None if keep else at_most)
+            return ScanSpec(self.table, some, selected, at_most if is_limited else None, expected=at_most)
 
         def run(after_key: bytes | None, at_most: int | None) -> Iterator[Page]:
             if at_most == 0:
                 return iter(())
             pages = self._scan(spec(at_most), order, after_key)
-            return pages if keep is None else islice(filter(keep, pages), at_most)
+            return pages if is_limited else islice(filter(keep, pages), at_most)
 
         return Results(question, order, limit, behind, run, lambda page: self._place(page.url, order),
                        lambda: self._explain_scan(question, order, spec(None)))  # fmt: skip
@@ -133,36 +137,6 @@ class PageQuestions(Asked):
             return PLAIN_KEY.host_ranges(found.name)[0].start
 
         return Results(question, order, limit, behind, run, place, explain)
-
-    def discovered(
-        self,
-        domain: str | None = None,
-        *,
-        limit: int | None = None,
-        after: str | None = None,
-        order: str = "url",
-        full_scan: bool = False,
-    ) -> Results[str]:
-        """Return the URLs of *domain* (and below) that pages link to and that are no pages yet: what to crawl next.
-
-        They are found by their rows, all of which are read, without values; *full_scan* as in `pages`. Raises as
-        `pages` does.
-        """
-        check_order(order, ROW_ORDERS, limit)
-        question, ranges = self._rows_of(domain, host_only=False, path=None, full_scan=full_scan)
-        question = f"URLs without a page among the {question}"
-        behind = position_of(after, question, order)
-        spec = ScanSpec(self.table, ranges, [self._codec.columns.inlinks.encode() + b":"], keys_only=True)
-
-        def run(after_key: bytes | None, at_most: int | None) -> Iterator[str]:
-            if order == "storage":
-                rows = self._rows(spec, order, after_key)
-            else:
-                rows = in_key_order(self.store, spec, self.key.unsalted, None, after_key)
-            return islice(self._linked(rows), at_most)
-
-        return Results(question, order, limit, behind, run, lambda url: self._place(url, order),
-                       lambda: self._explain_scan(question, order, spec))  # fmt: skip
 
     def _rows_of(
         self, domain: str | None, *, host_only: bool, path: str | None, full_scan: bool
@@ -223,7 +197,8 @@ class PageQuestions(Asked):
 
     def _with_pages(self, entries: Iterator[Row]) -> Iterator[Host]:
         """Yield the hosts of *entries* that still have a page."""
-        while batch := list(islice(entries, 64)):
+        size = HOSTS_AT_ONCE if self.layout.salt != "url" else 1
+        while batch := list(islice(entries, size)):
             names = [host_of(place_of(row.key)[:-1].decode()) for row in batch]
             ranges = [keys for name in names for keys in self.key.host_ranges(name)]
             first = iter(self.store.first_rows(
@@ -239,18 +214,17 @@ class PageQuestions(Asked):
                 counts = None if stored is None else msgspec.json.decode(stored, type=HostCounts)
                 yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
 
-    def _linked(self, rows: Iterator[Row]) -> Iterator[str]:
-        """Yield the URLs of those of *rows* that are no pages."""
-        while batch := [row.key for row in islice(rows, 256)]:
-            found = self.store.read(self.table, batch, columns=[self._codec.columns.page])
-            yield from (self.key.url_of(row) for row, page in zip(batch, found, strict=True) if page is None)
-
 
 def _chosen(
     status: int | Collection[int] | None, content_type: str | None, min_size: int | None, max_size: int | None
 ) -> tuple[Callable[[Page], bool] | None, str]:
     """Return what tells whether a page is chosen (None: each is), and how the question says it."""
     wanted = {status} if isinstance(status, int) else None if status is None else set(status)
+    if isinstance(status, str) or not all(type(one) is int for one in wanted or ()):
+        raise InvalidArgument(f"status={status!r} must be a status code, or several")
+    if content_type is not None and not isinstance(content_type, str):
+        raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
+    check_numbers(min_size=min_size, max_size=max_size)
     if min_size is not None and max_size is not None and max_size < min_size:
         raise InvalidArgument(f"max_size={max_size} is below min_size={min_size}")
     given = {"status": wanted and sorted(wanted), "content_type": content_type, "min_size": min_size,

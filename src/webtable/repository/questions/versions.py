@@ -43,8 +43,13 @@ class VersionQuestions(Asked):
         (newest,) = self.get_many([url], columns=columns)
         if newest is None or newest.fetched_at <= as_of:
             return newest
-        times = TimeRange(0, milliseconds(as_of) + 1)
-        return next(iter(self._versions(url, EXTRA_COLUMNS if columns is None else columns, times)), None)
+        # By the list of versions, and not by a time range: in one HBase may find versions that are to be removed.
+        known = (version for version in self._versions(url, (), None) if version.fetched_at <= as_of)
+        if (version := next(known, None)) is None:
+            return None
+        at = milliseconds(version.fetched_at)
+        wanted = EXTRA_COLUMNS if columns is None else columns
+        return next(self._versions(url, wanted, TimeRange(at, at + 1)), None)
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
         """Yield for each of *urls*, in their order, what `get` returns; read in batches, lazily."""

@@ -1,0 +1,173 @@
+"""The commands about the indexes of a table: `index list`, `add`, `drop`, `rebuild`, `verify`, `repair`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from webtable.cli.failing import NOT_DONE, note
+from webtable.cli.output import Format, FormatOption, chosen_format, write_records
+from webtable.cli.progress import counting
+from webtable.cli.session import session
+from webtable.cli.text import examples, harmless, plural
+from webtable.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.repository import WebTable
+    from webtable.repository.indexes.comparing import Drift
+
+group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
+
+_DRIFT = ("index", "pages", "entries", "missing", "stale", "pending")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the index.", show_default=False)]
+SomeArgument = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The name of the index, if not --all.", show_default=False)
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are ready.")]
+
+
+class IndexLine:
+    """An index as it is listed: its name, its phase, and where it is defined if it is no index of webtable's own."""
+
+    def __init__(self, name: str, phase: str, of: str) -> None:
+        self.name, self.phase, self.of = name, phase, of
+
+
+def index_lines(table: WebTable) -> list[IndexLine]:
+    """Return the indexes of *table*, by name."""
+    return [IndexLine(name, state.phase, state.of) for name, state in table.index_states().items()]
+
+
+@group.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
+def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A002
+    """List the indexes of the table, and the phase that each is in.
+
+    Questions use an index that is `ready`. One that is `building` is not complete yet, one that is `retired` is about
+    to be dropped.
+    """
+    with session(ctx).open() as table:
+        found = index_lines(table)
+    write_records(found, ("name", "phase", "of"), format, asked_for=False)
+    if not found:
+        note("no indexes")
+
+
+@group.command(
+    epilog=examples("webtable index add size", "webtable -s crawl.db index add crawl_indexes:language"),
+)
+def add(
+    ctx: typer.Context,
+    index: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="One of webtable's own (time, size, link, url, status, host, digest), or "
+                                            "one of yours by its importable name, package.module:index.",
+                       show_default=False),
+    ],
+) -> None:
+    """Add an index, with entries for all pages; the table may be in use.
+
+    Where it was interrupted `index rebuild` goes on. Modules are looked for in the current directory too.
+    """
+    this = session(ctx)
+    with this.open() as table:
+        try:
+            with counting("index add", "page") as counted:
+                pages = table.add_index(index, counted)
+        except KeyboardInterrupt:
+            name = next((name for name, state in table.index_states().items() if state.of == index), index)
+            note(f"to go on: {this.command(f'index rebuild {name}')}")
+            raise
+    typer.echo(f"index {harmless(index)} added, with the entries of {plural(pages, 'page')}")
+
+
+@group.command(epilog=examples("webtable index drop size"))
+def drop(ctx: typer.Context, index: NameArgument) -> None:
+    """Drop an index, with its entries; the table may be in use."""
+    with session(ctx).open() as table:
+        table.drop_index(index)
+    typer.echo(f"index {harmless(index)} dropped")
+
+
+@group.command(epilog=examples("webtable index rebuild time"))
+def rebuild(ctx: typer.Context, index: NameArgument) -> None:
+    """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
+
+    The table may be in use. Entries that no longer hold are removed by `index repair`.
+    """
+    with session(ctx).open() as table, counting("index rebuild", "page") as counted:
+        pages = table.rebuild_index(index, counted)
+    typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
+
+
+@group.command(epilog=examples("webtable index verify time", "webtable index verify --all"))
+def verify(
+    ctx: typer.Context,
+    index: SomeArgument = None,
+    all_: AllOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Compare an index with the pages, both ways, and change nothing; the exit code is 1 where they differ.
+
+    Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
+    that are not stored, or not yet (pending), which are no difference. The table may be in use.
+    """
+    with session(ctx).open() as table:
+        drifts = [_compared(table, name, apply=False) for name in _names(table, index, all_)]
+    _conclude(drifts, format, _DRIFT)
+    if not all(drift.is_empty for drift in drifts):
+        raise typer.Exit(NOT_DONE)
+
+
+@group.command(epilog=examples("webtable index repair time", "webtable index repair --all --apply"))
+def repair(
+    ctx: typer.Context,
+    index: SomeArgument = None,
+    all_: AllOption = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write what is missing and remove what is stale. Default: only count it.")
+    ] = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Repair an index where it differs from the pages; without --apply it does what `index verify` does.
+
+    The exit code is 1 where differences stay. The table may be in use.
+    """
+    this = session(ctx)
+    with this.open() as table:
+        drifts = [_compared(table, name, apply=apply) for name in _names(table, index, all_)]
+    _conclude(drifts, format, (*_DRIFT, "repaired"))
+    if all(drift.missing + drift.stale == drift.repaired for drift in drifts):
+        return
+    if not apply:
+        command = this.command(f"index repair {index or '--all'} --apply")
+        note(f"nothing was changed; to repair it: {command}")
+    raise typer.Exit(NOT_DONE)
+
+
+def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
+    """Return which indexes are to be looked at; raises `InvalidArgument` where nothing says so."""
+    if (index is None) != all_:
+        raise InvalidArgument("name an index, or give --all")
+    if index is not None:
+        return [index]
+    states = table.index_states()
+    for name, state in states.items():
+        if state.phase != "ready":
+            note(f"left out: the index {name} is {state.phase}")
+    return [name for name, state in states.items() if state.phase == "ready"]
+
+
+def _compared(table: WebTable, index: str, *, apply: bool) -> Drift:
+    with counting(f"index {index}", "row") as counted:
+        return table.repair_index(index, apply=apply, on_progress=counted)
+
+
+def _conclude(drifts: Sequence[Drift], format: Format | None, columns: Sequence[str]) -> None:  # noqa: A002
+    write_records(drifts, columns, chosen_format(format))
+    for drift in drifts:
+        for example in drift.examples:
+            note(f"{drift.index}: {example}")

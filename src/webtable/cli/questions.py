@@ -1,0 +1,243 @@
+"""The commands that list pages, and hosts and URLs: by their place in the table, and by an index."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Unpack
+
+import typer
+
+from webtable.cli.listing import (
+    DomainArgument,
+    FullScanOption,
+    HostOnlyOption,
+    OfPages,
+    Paging,
+    PathOption,
+    check_scan,
+    question,
+)
+from webtable.cli.records import HOSTS, MODIFIED, PAGES, REDIRECTS, URLS
+from webtable.cli.text import examples, parse_size
+from webtable.cli.times import FORMS, TIME
+from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
+from webtable.repository.questions.base import Asking  # noqa: TC001 - typer reads it
+from webtable.repository.questions.indexed import SIZE_CLASSES
+from webtable.repository.questions.pages import Host  # noqa: TC001 - typer reads it
+
+commands = typer.Typer()
+
+ROWS, BY_INDEX = "Pages of a site", "Pages by an index"
+_BY_URL = ("url", "storage")
+_NEWEST_FIRST = ("newest", "oldest", "storage")
+
+SinceOption = Annotated[
+    datetime | None, typer.Option("--since", metavar=TIME, help=f"From this moment on: {FORMS}.", show_default=False)
+]
+UntilOption = Annotated[
+    datetime | None, typer.Option("--until", metavar=TIME, help="Up to this moment, which is not included.")
+]
+MinSizeOption = Annotated[
+    str | None, typer.Option("--min-size", metavar="SIZE", help="At least so many bytes, as in 5MB.")
+]
+MaxSizeOption = Annotated[str | None, typer.Option("--max-size", metavar="SIZE", help="At most so many bytes.")]
+
+
+@question(commands, orders=_BY_URL, panel=ROWS, epilog=examples(
+    "webtable pages example.com --limit 20",
+    "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
+    "webtable pages example.com --host-only --columns url,title,etag --format csv",
+    "webtable pages --full-scan --type application/pdf --min-size 5MB",
+    "webtable pages example.com --format jsonl | jq .title",
+))  # fmt: skip
+def pages(
+    table: WebTable,
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    status: Annotated[
+        list[int] | None, typer.Option("--status", help="Only with this status code; may be given more than once.")
+    ] = None,
+    content_type: Annotated[
+        str | None, typer.Option("--type", help="Only of this media type, as in text/html.", show_default=False)
+    ] = None,
+    min_size: MinSizeOption = None,
+    max_size: MaxSizeOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[OfPages],
+) -> Pages:
+    """List the pages of a host and of all hosts below it.
+
+    They come by URL, or in the order in which they are stored, which is faster over many hosts.
+
+    With --limit, and where there are more, the token that goes on behind them is told on standard error.
+    """
+    check_scan(domain, full_scan)
+    return table.pages(domain, host_only=host_only, path=path, status=status or None, content_type=content_type,
+                       min_size=_size("min-size", min_size), max_size=_size("max-size", max_size),
+                       full_scan=full_scan, **asking)  # fmt: skip
+
+
+@question(commands, HOSTS, orders=("url",), panel=ROWS, has_counts=True, epilog=examples(
+    "webtable hosts example.com",
+    "webtable hosts --format csv > hosts.csv",
+))  # fmt: skip
+def hosts(table: WebTable, domain: DomainArgument = None, **asking: Unpack[Paging]) -> Results[Host]:
+    """List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
+
+    The counts are those of the last `links refresh`, which `ingest` does at its end; `stats` counts now.
+    """
+    return table.hosts(domain, **asking)
+
+
+@question(commands, URLS, orders=_BY_URL, panel=ROWS, epilog=examples(
+    "webtable discovered example.com --limit 1000 > crawl-next.txt",
+    "webtable discovered --full-scan",
+))  # fmt: skip
+def discovered(
+    table: WebTable, domain: DomainArgument = None, full_scan: FullScanOption = False, **asking: Unpack[Paging]
+) -> Results[str]:
+    """List the URLs that pages link to and that are no pages yet: what to crawl next."""
+    check_scan(domain, full_scan)
+    return table.discovered(domain, full_scan=full_scan, **asking)
+
+
+@question(commands, orders=_NEWEST_FIRST, panel=BY_INDEX, epilog=examples(
+    "webtable fetched --since 2d --limit 20",
+    "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
+))  # fmt: skip
+def fetched(
+    table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]
+) -> Pages:
+    """List the pages that were fetched in a time, the newest first."""
+    return table.fetched(since, until, **asking)
+
+
+@question(commands, MODIFIED, orders=_NEWEST_FIRST, panel=BY_INDEX, epilog=examples(
+    "webtable modified --since 7d --domain example.com",
+    "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
+))  # fmt: skip
+def modified(
+    table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]
+) -> Pages:
+    """List the pages that were modified in a time, the newest first.
+
+    A page was modified when its server says so, else when a capture first brought its content.
+    """
+    return table.modified(since, until, **asking)
+
+
+@question(commands, orders=("oldest", "newest", "storage"), panel=BY_INDEX, epilog=examples(
+    "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
+    "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
+))  # fmt: skip
+def outdated(
+    table: WebTable,
+    not_fetched_since: Annotated[
+        datetime | None, typer.Option("--not-fetched-since", metavar=TIME, help=f"{FORMS}.", show_default=False)
+    ] = None,
+    not_modified_since: Annotated[
+        datetime | None, typer.Option("--not-modified-since", metavar=TIME, help="The same of the pages' changes.")
+    ] = None,
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the pages that were not fetched, or not modified, since a moment: what to fetch again.
+
+    One of the two moments must be given.
+    """
+    return table.outdated(not_fetched_since=not_fetched_since, not_modified_since=not_modified_since, **asking)
+
+
+@question(commands, orders=("largest", "smallest", "storage"), panel=BY_INDEX, epilog=examples(
+    "webtable largest --limit 20",
+    "webtable largest --class huge --domain example.com",
+    "webtable largest --min-size 1MB --max-size 5MB --order smallest",
+))  # fmt: skip
+def largest(
+    table: WebTable,
+    size_class: Annotated[
+        str | None,
+        typer.Option("--class", metavar="|".join(SIZE_CLASSES),
+                     help="Below 1,000, 10,000 or 100,000 bytes, or from there on."),
+    ] = None,
+    min_size: MinSizeOption = None,
+    max_size: MaxSizeOption = None,
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the pages by the size of their bodies, the largest first."""
+    return table.largest(size_class=size_class, min_size=_size("min-size", min_size),  # type: ignore[arg-type]
+                         max_size=_size("max-size", max_size), **asking)  # fmt: skip
+
+
+@question(commands, orders=_BY_URL, panel=BY_INDEX, epilog=examples(
+    "webtable with-status 503",
+    "webtable with-status 404 --domain example.com --columns url",
+))  # fmt: skip
+def with_status(
+    table: WebTable,
+    status: Annotated[int, typer.Argument(help="The status code.", show_default=False)],
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the pages whose last capture has this status."""
+    return table.with_status(status, **asking)
+
+
+@question(commands, orders=("status", "storage"), panel=BY_INDEX, epilog=examples(
+    "webtable errors --domain example.com",
+    "webtable errors --format csv > errors.csv",
+))  # fmt: skip
+def errors(table: WebTable, **asking: Unpack[Asking]) -> Pages:
+    """List the pages whose last capture is an error (status 400 and above), by status and URL."""
+    return table.errors(**asking)
+
+
+@question(commands, REDIRECTS, orders=("status", "url", "storage"), panel=BY_INDEX, epilog=examples(
+    "webtable redirects --domain example.com",
+    "webtable redirects --to https://example.com/new",
+))  # fmt: skip
+def redirects(
+    table: WebTable,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Only those that lead there directly, by URL.")
+    ] = None,
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the pages that redirect, by status and URL."""
+    if to is not None and asking["order"] == "status":
+        asking["order"] = None
+    return table.redirects(to=to, **asking)
+
+
+@question(commands, orders=_BY_URL, panel=BY_INDEX, epilog=examples(
+    "webtable duplicates https://example.com/products",
+))  # fmt: skip
+def duplicates(
+    table: WebTable,
+    url: Annotated[str, typer.Argument(help="The page's URL.")],
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the other pages with exactly the content of a page."""
+    return table.duplicates(url, **asking)
+
+
+@question(commands, PAGES, orders=("term", "reverse", "storage"), panel=BY_INDEX, epilog=examples(
+    "webtable indexed language de --limit 20",
+    "webtable indexed language --order reverse",
+))  # fmt: skip
+def indexed(
+    table: WebTable,
+    index: Annotated[str, typer.Argument(help="The name of an index of the table.", show_default=False)],
+    term: Annotated[
+        list[str] | None,
+        typer.Argument(help="What to find the pages by; all parts of it, where the index has several. Default: all.",
+                       show_default=False),
+    ] = None,
+    **asking: Unpack[Asking],
+) -> Pages:
+    """List the pages that an index has, in its order: one of your own, or of webtable's."""
+    wanted = term[0] if term and len(term) == 1 else tuple(term) if term else None
+    return table.indexed(index, wanted, **asking)
+
+
+def _size(name: str, text: str | None) -> int | None:
+    return None if text is None else parse_size(name, text)

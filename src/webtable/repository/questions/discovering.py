@@ -1,0 +1,82 @@
+"""The question what to crawl next: URLs that pages link to, and that are no pages yet."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.repository.indexes.web import LINK
+from webtable.repository.links.inlinks import CURRENT_SOURCES, link_to
+from webtable.repository.questions.linked import LinkQuestions
+from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
+from webtable.repository.results import Results, check_order, position_of
+from webtable.repository.scan import ScanSpec, in_key_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+if TYPE_CHECKING:
+    from webtable.store import Row
+
+URLS_AT_ONCE = 64
+FIRST_SOURCES = 3
+"""How many of the pages that link to a URL are looked at together with those of others."""
+
+
+class DiscoveryQuestions(PageQuestions, LinkQuestions):
+    """What the link graph knows of URLs that are not stored."""
+
+    def discovered(
+        self,
+        domain: str | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[str]:
+        """Return the URLs of *domain* (and below) that pages link to and that are no pages yet: what to crawl next.
+
+        They are found by their rows, all of which are read, without values; some of the pages that link to each are
+        checked. *full_scan* as in `pages`. Raises as `pages` does.
+        """
+        check_order(order, ROW_ORDERS, limit)
+        question, ranges = self._rows_of(domain, host_only=False, path=None, full_scan=full_scan)
+        question = f"URLs without a page among the {question}"
+        behind = position_of(after, question, order)
+        spec = ScanSpec(self.table, ranges, [self._codec.columns.inlinks.encode() + b":"], keys_only=True)
+
+        def run(after_key: bytes | None, at_most: int | None) -> Iterator[str]:
+            self.indexes.ready(LINK.name, question)
+            if order == "storage":
+                rows = self._rows(spec, order, after_key)
+            else:
+                rows = in_key_order(self.store, spec, self.key.unsalted, None, after_key)
+            return islice(self._not_fetched(rows), at_most)
+
+        return Results(question, order, limit, behind, run, lambda url: self._place(url, order),
+                       lambda: self._explain_scan(question, order, spec))  # fmt: skip
+
+    def _not_fetched(self, rows: Iterator[Row]) -> Iterator[str]:
+        """Yield the URLs of those of *rows* that are no pages and that a page links to."""
+        while batch := [row.key for row in islice(rows, URLS_AT_ONCE)]:
+            found = self.store.read(self.table, batch, columns=[self._codec.columns.page])
+            bare = [row for row, page in zip(batch, found, strict=True) if page is None]
+            urls = [self.key.url_of(row) for row in bare]
+            for url, is_linked in zip(urls, self._are_linked(bare, urls), strict=True):
+                if is_linked is None:
+                    is_linked = next(self._inlinks(url, None, past=False, inside=None), None) is not None
+                if is_linked:
+                    yield url
+
+    def _are_linked(self, rows: Sequence[bytes], urls: Sequence[str]) -> Iterator[bool | None]:
+        """Yield for each of *rows* whether one of the first pages that link there still does (None: ask the rest)."""
+        family = self._codec.columns.inlinks.encode()
+        cells = self.store.read_cells(self.table, rows, family, CURRENT_SOURCES, limit=FIRST_SOURCES, keys_only=True)
+        sources = [[column[len(family) + 1 :].decode() for column, _ in some] for some in cells]
+        named = list(dict.fromkeys(source for some in sources for source in some))
+        pages = dict(zip(named, self._reader.read([self.key.encode(one) for one in named], ("outlinks",)), strict=True))
+        for url, some in zip(urls, sources, strict=True):
+            linking = [page for source in some if (page := pages[source]) is not None]
+            is_linked = any(link_to(url, page.outlinks or ()) for page in linking)
+            yield None if not is_linked and len(some) == FIRST_SOURCES else is_linked

@@ -1,0 +1,172 @@
+"""Counts and bytes of pages by host, status, type, age and region: one pass over the rows, without their bodies."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from webtable.errors import InvalidArgument
+from webtable.repository.questions.base import check_times
+from webtable.repository.questions.pages import PageQuestions
+from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.rowkey import KeyRange, key_text
+from webtable.rowkey.domain import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webtable.page import Page
+
+Grouping = Literal["host", "status", "type", "age", "region"]
+"""What pages are counted by."""
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
+"""The groups of pages by the age of their last capture, from the youngest on."""
+UNKNOWN = "unknown"
+"""The group of the pages without a media type."""
+PROGRESS_PAGES = 1_000
+"""After how many pages the caller is told how far the count is."""
+
+_UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
+_IN_THE_KEY = frozenset({"host", "region"})
+
+
+class Group(NamedTuple):
+    """How many pages a group has, and how many bytes their bodies (None where those were not counted)."""
+
+    pages: int
+    bytes: int | None
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {self.bytes:,} bytes"
+        return f"{self.pages:,} page{'' if self.pages == 1 else 's'}{size}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """All pages, the bytes of their bodies (None where those were not counted), and the groups that have pages.
+
+    `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
+    ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
+    order.
+    """
+
+    pages: int
+    bytes: int | None
+    by: dict[Grouping, dict[str, Group]]
+
+    def __str__(self) -> str:
+        """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""
+        lines = [str(Group(self.pages, self.bytes))]
+        for name, groups in self.by.items():
+            if groups:
+                largest = max(groups, key=lambda group: groups[group].pages)
+                lines.append(f"by {name}: {len(groups):,}, most in {largest!r}: {groups[largest]}")
+        return "\n".join(lines)
+
+
+class StatsQuestions(PageQuestions):
+    """The question for counts."""
+
+    def stats(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        by: Grouping | Sequence[Grouping] = GROUPINGS,
+        bytes: bool = True,  # noqa: A002, what `Stats` calls them
+        full_scan: bool = False,
+        on_progress: Callable[[int], None] | None = None,
+        now: datetime | None = None,
+    ) -> Stats:
+        """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
+
+        The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
+        *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
+        `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
+        *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end.
+
+        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+        """
+        names = _known(by)
+        check_times(now=now)
+        _, ranges = self._rows_of(domain, host_only=host_only, path=path, full_scan=full_scan)
+        if domain is None:
+            ranges = [KeyRange()]
+        elif not host_only and path is None:
+            ranges = self._existing(domain, ranges)
+        keys_only = not bytes and _IN_THE_KEY.issuperset(names)
+        spec = ScanSpec(self.table, ranges, [self._codec.columns.page], keys_only=keys_only)
+        tallies = {name: self._tally(name, now or datetime.now(UTC)) for name in names}
+        pages, size = self._count(spec, tuple(tallies.values()), on_progress)
+        groups = {name: tally.groups(with_bytes=bytes) for name, tally in tallies.items()}
+        return Stats(pages, size if bytes else None, groups)
+
+    def _count(
+        self, spec: ScanSpec, tallies: Sequence[_Tally], on_progress: Callable[[int], None] | None
+    ) -> tuple[int, int]:
+        """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
+        pages = total = 0
+        for row in in_storage_order(self.store, spec, None):
+            page = None if spec.keys_only else self._codec.page(row)
+            size = (page and page.size) or 0
+            pages, total = pages + 1, total + size
+            for tally in tallies:
+                tally.add(row.key, page, size)
+            if on_progress is not None and pages % PROGRESS_PAGES == 0:
+                on_progress(pages)
+        if on_progress is not None:
+            on_progress(pages)
+        return pages, total
+
+    def _tally(self, name: Grouping, now: datetime) -> _Tally:
+        match name:
+            case "host":
+                host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
+                return _Tally(lambda row, _: host(self.key.unsalted(row).partition(b"/")[0]))
+            case "status":
+                return _Tally(lambda _, page: page.status_code)
+            case "type":
+                return _Tally(lambda _, page: page.content_type or UNKNOWN)
+            case "age":
+                return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
+            case "region":
+                starts = [region.keys.start for region in self.store.regions(self.table)]
+                return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+
+
+class _Tally:
+    """The pages and bytes of each group of a grouping: *group_of* a row key and its page, *shown* as text."""
+
+    def __init__(self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str) -> None:
+        self._group_of = group_of
+        self._shown = shown
+        self._pages: Counter[Any] = Counter()
+        self._bytes: Counter[Any] = Counter()
+
+    def add(self, row: bytes, page: Page | None, size: int) -> None:
+        """Count a page."""
+        group = self._group_of(row, page)
+        self._pages[group] += 1
+        self._bytes[group] += size
+
+    def groups(self, *, with_bytes: bool) -> dict[str, Group]:
+        """Return the groups, sorted."""
+        return {
+            self._shown(group): Group(pages, self._bytes[group] if with_bytes else None)
+            for group, pages in sorted(self._pages.items())
+        }
+
+
+def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
+    """Return *by* as it is meant, or raise `InvalidArgument`."""
+    names = (by,) if isinstance(by, str) else tuple(by)
+    unknown = [name for name in names if name not in GROUPINGS]
+    if unknown:
+        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(GROUPINGS)}")
+    return names

@@ -1,0 +1,127 @@
+"""Stores that kill their writer at one of its calls, and the pages to do it with."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from webtable import Link, Page, WebTable
+from webtable.store import Store
+
+CALLS = ("write", "read", "read_cells", "scan", "first_rows")
+
+Listener = Callable[..., None]
+
+
+class Killed(BaseException):
+    """What nothing catches: the writer is gone."""
+
+
+class Listening:
+    """A store that tells a listener what it is asked before it does it; the listener may raise."""
+
+    def __init__(self, store: Store, listener: Listener) -> None:
+        self._store, self._listener = store, listener
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in CALLS:
+            return found
+
+        def call(table: str, *given: Any, **options: Any) -> Any:
+            self._listener(name, table, *given)
+            return found(table, *given, **options)
+
+        return call
+
+
+def listening(table: WebTable, listener: Listener) -> WebTable:
+    """Return *table* once more, as another process would open it, over a store that tells *listener*."""
+    return WebTable(Listening(table.store, listener), table.table, table.layout)  # type: ignore[arg-type]
+
+
+@dataclass
+class Deadly:
+    """Counts the calls to a store, and kills the writer behind so many of them."""
+
+    left: int | None = None
+    calls: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, call: str, table: str, *_: object) -> None:
+        with self.lock:
+            self.calls.append(f"{call} {table}")
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    raise Killed
+
+
+def is_through(table: WebTable, act: Callable[[WebTable], object], calls: int) -> bool:
+    """Do *act*, killed behind so many *calls* to the store, and return whether it came to its end."""
+    try:
+        act(listening(table, Deadly(calls)))
+    except Killed:
+        return False
+    return True
+
+
+@contextmanager
+def killed_after(table: WebTable, wanted: Callable[..., bool]) -> Iterator[WebTable]:
+    """Give the table whose writer is killed before the first call that is *wanted*, and all later ones."""
+    dead = threading.Event()
+
+    def listen(*call: Any) -> None:
+        if dead.is_set() or wanted(*call):
+            dead.set()
+            raise Killed
+
+    try:
+        yield listening(table, listen)
+    except Killed:
+        return
+    raise AssertionError("the writer came to its end")
+
+
+@dataclass
+class Town:
+    """A site of a few pages that link to each other: a domain of its own in a table, crawled some days ago."""
+
+    table: WebTable
+    domain: str = field(default_factory=lambda: f"{uuid.uuid4().hex[:10]}.example")
+    now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+
+    def url(self, path: str = "/", host: str = "") -> str:
+        return f"https://{host + '.' if host else ''}{self.domain}{path}"
+
+    def links(self, *paths: str) -> tuple[Link, ...]:
+        return tuple(Link(self.url(path), f"to {path}", "nofollow" if path == "/" else "") for path in paths)
+
+    def page(self, path: str = "/", *, days: float = 5.0, host: str = "", **fields: Any) -> Page:
+        """Return a capture of some *days* ago."""
+        fields = {"title": f"title of {path}", "outlinks": (), **fields}
+        return Page(url=self.url(path, host), fetched_at=self.now - timedelta(days=days), **fields)
+
+    def store(self, *pages: Page) -> None:
+        with self.table.writer() as writer:
+            for page in pages:
+                writer.put(page)
+
+    def build(self, days: float = 5.0) -> Town:
+        """Store seven pages as of some *days* ago."""
+        home, twin = ("/a", "/b", "/gone", "/"), self.now - timedelta(days=400)
+        self.store(
+            self.page("/", days=days, html=b"home", outlinks=self.links(*home)),
+            self.page("/a", days=days, html=b"a" * 1_000, outlinks=self.links("/", "/b", "/never")),
+            self.page("/b", days=days, html=b"b" * 20),
+            self.page("/twin", days=days, html=b"b" * 20, last_modified=twin),
+            self.page("/gone", days=days, status_code=404, html=b"gone", outlinks=self.links("/")),
+            self.page("/old", days=days, status_code=301, redirect_to=self.url("/a"), outlinks=None),
+            self.page("/", days=days, host="shop", html=b"shop", outlinks=self.links("/", "/gone")),
+        )
+        return self

@@ -1,0 +1,290 @@
+"""Writers that are killed, fail, cross each other or have wrong clocks: no question misses a page or gives a wrong one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from answers import Expected, check_counts, check_questions, drifts, missing
+from faults import Listening, Town, is_through, killed_after, listening
+
+import webtable
+from webtable import Page, WebTable
+from webtable.errors import StoreUnavailable, WriteFailed
+from webtable.store import Delete
+
+
+@pytest.fixture
+def table(tmp_path):
+    with webtable.open(tmp_path / "own.db", create=True) as table:
+        yield table
+
+
+def first_put(town):
+    new = town.page("/new", html=b"new", days=2, outlinks=town.links("/a", "/never", "/new"))
+    return lambda table: table.put(new)
+
+
+def another_host(town):
+    new = town.page("/new", host="blog", html=b"b" * 20, days=2, status_code=503, outlinks=town.links("/a", "/gone"))
+    return lambda table: table.put(new)
+
+
+def recrawl_with_all_changed(town):
+    other = town.page("/a", html=b"other", days=1, status_code=500, outlinks=town.links("/gone", "/twin", "/"),
+                      last_modified=town.now - timedelta(days=30))  # fmt: skip
+    return lambda table: table.put(other)
+
+
+def recrawl_without_links(town):
+    return lambda table: table.put(town.page("/a", html=b"other", days=1))
+
+
+def recrawl_unchanged(town):
+    same = town.page("/a", html=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never"))
+    return lambda table: table.put(same)
+
+
+def recrawl_as_redirect(town):
+    moved = town.page("/b", days=1, status_code=302, redirect_to=town.url("/a"), outlinks=None)
+    return lambda table: table.put(moved)
+
+
+def redirect_elsewhere(town):
+    moved = town.page("/old", days=1, status_code=308, redirect_to=town.url("/new"), outlinks=None)
+    return lambda table: table.put(moved)
+
+
+def not_modified(town):
+    return lambda table: table.put_not_modified(town.url("/a"), town.now - timedelta(days=1))
+
+
+def late_capture(town):
+    return lambda table: table.put(town.page("/a", html=b"before", days=7, outlinks=town.links("/gone", "/b")))
+
+
+def late_capture_in_between(town):
+    town.store(town.page("/a", html=b"a" * 1_000, days=1, outlinks=town.links("/", "/b", "/never")))
+    return lambda table: table.put(town.page("/a", html=b"between", days=3, outlinks=town.links("/gone", "/b")))
+
+
+def deletion(town):
+    return lambda table: table.delete(town.url("/a"))
+
+
+def batch_of_all(town):
+    pages = [
+        town.page("/", html=b"home", days=1, outlinks=town.links("/a", "/b", "/gone", "/")),
+        town.page("/a", html=b"other", days=1, status_code=410, outlinks=town.links("/twin")),
+        town.page("/b", html=b"b" * 21, days=1, outlinks=town.links("/new", "/gone")),
+        town.page("/gone", days=1, html=b"back", outlinks=()),
+        town.page("/new", html=b"b" * 20, days=1),
+        Page(url=town.url("/twin"), status_code=304, same_as=town.url("/twin"),
+             fetched_at=town.now - timedelta(days=1)),
+        town.page("/new", host="blog", html=b"b" * 20, days=1, outlinks=town.links("/gone")),
+    ]  # fmt: skip
+
+    def act(table):
+        with table.writer(max_age=3_600) as writer:
+            for page in pages:
+                writer.put(page)
+
+    return act
+
+
+ACTS = [
+    first_put, another_host, recrawl_with_all_changed, recrawl_without_links, recrawl_unchanged, recrawl_as_redirect,
+    redirect_elsewhere, not_modified, late_capture, late_capture_in_between, deletion, batch_of_all,
+]  # fmt: skip
+
+
+def killed_at_every_call(table, act, check):
+    """Do *act* in one town after another, killed one call later each time, and *check* each of them."""
+    for calls in range(100):
+        town = Town(table).build()
+        done = is_through(table, act_of := act(town), calls)
+        check(town, act_of)
+        if done:
+            return calls
+    raise AssertionError("it never comes to its end")
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_writer_killed_at_any_call_leaves_every_question_right(table, act):
+    def check(town, act):
+        check_questions(table, town.domain)
+        act(table)
+        check_questions(table, town.domain)
+
+    calls = killed_at_every_call(table, act, check)
+
+    assert calls > 2
+    assert missing(table) == {}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_no_link_is_left_out_of_the_counts_when_a_writer_was_killed(table, act):
+    def check(town, act):
+        table.refresh_links(also_unfinished=True)
+        counted = {page.url: page.link_counts.inlinks for page in table.most_linked(domain=town.domain)}
+        expected = Expected(table, town.domain).counts()
+        assert {url: counted.get(url, 0) for url in expected if counted.get(url, 0) < expected[url]} == {}
+
+    killed_at_every_call(table, act, check)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_the_counts_of_links_are_right_once_a_killed_writer_has_put_its_pages_again(table, act):
+    def check(town, act):
+        act(table)
+        check_counts(table, town.domain)
+
+    killed_at_every_call(table, act, check)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_the_counts_of_links_are_right_once_what_a_killed_writer_has_left_is_repaired(table, act):
+    def check(town, act):
+        act(table)
+        table.refresh_links(also_unfinished=True)
+        table.repair_index("link", apply=True, settle=0)
+        check_counts(table, town.domain)
+
+    killed_at_every_call(table, act, check)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_repair_mends_what_a_killed_writer_has_left(table, act):
+    killed_at_every_call(table, act, lambda town, act: act(table))
+
+    drifts(table, apply=True)
+
+    assert [drift for drift in drifts(table).values() if not drift.is_empty] == []
+
+
+def crawl_again(town, **fields):
+    """Return the act that stores the page /a once more as it is now, fetched just now."""
+    fields = {"html": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
+    return lambda table: table.put(town.page("/a", days=0, **fields))
+
+
+def before_removals(call, table, changes=()):
+    return call == "write" and table.endswith("_idx") and any(isinstance(change, Delete) for change in changes)
+
+
+@pytest.mark.parametrize("question", [
+    lambda table, **asking: table.largest(**asking),
+    lambda table, **asking: table.fetched(order="oldest", **asking),
+    lambda table, **asking: table.modified(order="oldest", **asking),
+])  # fmt: skip
+def test_a_token_misses_no_page_beside_an_entry_of_a_page_that_moved(table, question):
+    town = Town(table).build()
+    with killed_after(table, before_removals) as dying:
+        crawl_again(town, html=b"s")(dying)
+    wanted = {page.url for page in question(table, domain=town.domain)}
+
+    token, found = None, []
+    while token or not found:
+        batch = question(table, domain=town.domain, after=token).page(1)
+        found += [page.url for page in batch]
+        token = batch.next_token
+
+    assert set(found) == wanted
+
+
+def test_a_token_gives_no_page_twice_beside_an_entry_of_a_page_that_moved(table):
+    town = Town(table).build()
+    with killed_after(table, before_removals) as dying:
+        crawl_again(town, html=b"a" * 10_000)(dying)
+
+    first = table.largest(domain=town.domain).page(1)
+    rest = list(table.largest(domain=town.domain, after=first.next_token))
+
+    assert [page.url for page in first] == [town.url("/a")]
+    assert town.url("/a") not in {page.url for page in rest}
+
+
+def test_a_page_that_moved_is_given_once(table):
+    town = Town(table).build()
+    with killed_after(table, before_removals) as dying:
+        crawl_again(town, html=b"s")(dying)
+
+    check_questions(table, town.domain, without=("fetched oldest", "outdated", "largest"))
+
+    assert [page.url for page in table.largest(domain=town.domain)].count(town.url("/a")) == 1
+
+
+def writes_to(name):
+    return lambda call, table, *_: call == "write" and table.endswith(name)
+
+
+def failing(wanted):
+    """Return a listener that lets no call through that is *wanted*."""
+
+    def listen(*call):
+        if wanted(*call):
+            raise StoreUnavailable("the store is not there")
+
+    return listen
+
+
+@pytest.mark.parametrize("name", ["time_idx", "size_idx", "link_idx", "url_idx", "status_idx", "host_idx", "digest_idx"])
+def test_a_page_without_its_entries_is_not_stored_and_reported(table, name):
+    town = Town(table).build()
+    before = table.get(town.url("/a"))
+
+    with pytest.raises(WriteFailed, match="not there") as failed:
+        crawl_again(town, html=b"s")(listening(table, failing(writes_to(name))))
+
+    assert [outcome.url for outcome in failed.value.failures] == [town.url("/a")]
+    assert table.get(town.url("/a")) == before
+    check_questions(table, town.domain)
+
+
+@pytest.mark.parametrize("name", ["pages", "queue"])
+def test_a_page_that_the_store_does_not_take_is_reported(table, name):
+    town = Town(table).build()
+    before = table.get(town.url("/a"))
+
+    with pytest.raises(WriteFailed, match="not there"):
+        recrawl_with_all_changed(town)(listening(table, failing(writes_to(name))))
+
+    assert table.get(town.url("/a")) == before
+    check_questions(table, town.domain)
+
+
+def test_only_the_pages_whose_entries_fail_are_not_stored(table):
+    town = Town(table).build()
+    store = OneRowFails(table.store, lambda name, row: name.endswith("status_idx") and b"418_" in row)
+    outcomes = []
+
+    with WebTable(store, table.table, table.layout).writer(on_outcome=outcomes.append) as writer:
+        writer.put(town.page("/teapot", days=1, status_code=418))
+        writer.put(town.page("/b", html=b"new", days=1))
+
+    assert {outcome.url for outcome in outcomes if outcome.error} == {town.url("/teapot")}
+    assert table.get(town.url("/teapot")) is None
+    assert table.get(town.url("/b")).html == b"new"
+    check_questions(table, town.domain)
+
+
+class OneRowFails(Listening):
+    """A store that does not take certain rows."""
+
+    def __init__(self, store, fails):
+        super().__init__(store, lambda *_: None)
+        self._fails = fails
+
+    def write(self, table, mutations):
+        errors = iter(self._store.write(table, [one for one in mutations if not self._fails(table, one.row)]))
+        return [StoreUnavailable("not now") if self._fails(table, one.row) else next(errors) for one in mutations]
+
+
+def test_removals_that_fail_leave_the_questions_right(table):
+    town = Town(table).build()
+
+    recrawl_with_all_changed(town)(listening(table, failing(before_removals)))
+
+    check_questions(table, town.domain)
+    assert drifts(table, apply=True)["size"].repaired == 1
+    assert drifts(table)["size"].is_empty

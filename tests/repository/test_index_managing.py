@@ -1,0 +1,316 @@
+"""Indexes that come and go beside writers: none is ever used before it is complete, none is left without pages."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext, suppress
+
+import own_indexes
+import pytest
+from answers import check_questions, missing
+from faults import Killed, Town, is_through, listening
+
+import webtable
+from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, StoreError, WebTableError, WriteFailed
+from webtable.schema import IndexState, index_table
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table whose readers know at once what became of its indexes."""
+    for module in ("states", "managing"):
+        monkeypatch.setattr(f"webtable.repository.indexes.{module}.FRESH_SECONDS", 0)
+    with webtable.open(tmp_path / "own.db", create=True) as table:
+        yield table
+
+
+def crawl_again(town, **fields):
+    """Return the act that stores the page /a once more, fetched a day ago."""
+    fields = {"html": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
+    return lambda table: table.put(town.page("/a", days=1, **fields))
+
+
+def writes_to(name):
+    return lambda call, table, *_: call == "write" and table.endswith(name)
+
+
+def once_at(wanted, act):
+    """Return a listener that does *act* at the first call that is *wanted*."""
+    done = []
+
+    def listen(*call):
+        if not done and wanted(*call):
+            done.append(call)
+            act()
+
+    return listen
+
+
+def pages_written(call, table, *_):
+    return (call, table) == ("write", "pages")
+
+
+def test_an_index_added_while_a_batch_is_under_way_has_its_pages(table):
+    table.drop_index("size")
+    town = Town(table).build()
+    listener = once_at(pages_written, lambda: table.add_index("size"))
+
+    crawl_again(town, html=b"s")(listening(table, listener))
+
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_an_index_dropped_while_a_batch_is_under_way_stops_no_page(table):
+    town = Town(table).build()
+    listener = once_at(lambda call, name, *_: call == "write" and name.endswith("size_idx"),
+                       lambda: table.drop_index("size"))  # fmt: skip
+
+    crawl_again(town, html=b"s")(listening(table, listener))
+
+    check_questions_without_size(table, town)
+
+
+def check_questions_without_size(table, town):
+    with pytest.raises(IndexNeeded, match="webtable index add size"):
+        list(table.largest(domain=town.domain))
+    table.add_index("size")
+    check_questions(table, town.domain)
+
+
+def test_an_index_dropped_and_added_again_while_a_batch_is_under_way_has_its_pages(table):
+    town = Town(table).build()
+
+    def again():
+        table.drop_index("size")
+        table.add_index("size")
+
+    crawl_again(town, html=b"s")(listening(table, once_at(pages_written, again)))
+
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_an_index_dropped_while_it_is_built_stays_dropped(table):
+    town = Town(table).build()
+    table.drop_index("size")
+    other = listening(table, lambda *_: None)
+
+    with suppress(WebTableError):
+        other.add_index("size", on_progress=once_at(lambda *_: True, lambda: table.drop_index("size")))
+
+    assert "size" not in table.index_states()
+    town.store(town.page("/later", html=b"x"))
+    check_questions_without_size(table, town)
+
+
+def test_two_that_add_the_same_index_at_once_do_no_harm(table):
+    table.drop_index("size")
+    town = Town(table).build()
+
+    def second():
+        with suppress(InvalidArgument):
+            table.add_index("size")
+
+    first = listening(table, once_at(writes_to("size_idx"), second))
+    first.add_index("size")
+
+    assert table.index_states()["size"].phase == "ready"
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_rebuild(table):
+    town = Town(table).build()
+    for calls in range(100):
+        table.drop_index("size")
+
+        is_done = is_through(table, lambda dying: dying.add_index("size"), calls)
+        with nullcontext() if is_done else pytest.raises(IndexNeeded, match="webtable index (add|rebuild) size"):
+            list(table.largest(domain=town.domain))
+        complete = table.rebuild_index if "size" in table.index_states() else table.add_index
+        complete("size")
+
+        check_questions(table, town.domain)
+        if is_done:
+            return
+    raise AssertionError("it never comes to its end")
+
+
+def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
+    monkeypatch.setattr("webtable.repository.indexes.managing.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.indexes.managing.SAVE_SECONDS", -1)
+    table.drop_index("size")
+    town = Town(table).build()
+
+    def stop(pages):
+        if pages == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        table.add_index("size", on_progress=stop)
+    interrupted = table.index_states()["size"]
+    rest = table.rebuild_index("size")
+
+    assert interrupted.phase == "building"
+    assert rest == 7 - 4
+    check_questions(table, town.domain)
+
+
+def test_writers_keep_an_index_that_is_still_building(table):
+    table.drop_index("size")
+    town = Town(table).build()
+    table.indexes.set("size", IndexState("building"))
+
+    with suppress(StoreError):
+        table.store.create_table(index_table("pages", "size"))
+    town.store(town.page("/later", html=b"later", days=1))
+    with pytest.raises(IndexNeeded, match="webtable index rebuild size"):
+        list(table.largest(domain=town.domain))
+    table.rebuild_index("size")
+
+    check_questions(table, town.domain)
+
+
+def language_page(town, path, language, **fields):
+    return town.page(path, headers={"content-language": language}, days=1, **fields)
+
+
+def test_an_index_of_ones_own_is_kept_and_asked(table):
+    town = Town(table).build()
+    assert table.add_index("own_indexes:language") == 7
+
+    town.store(language_page(town, "/de", "de"), language_page(town, "/en", "en"))
+    town.store(language_page(town, "/de2", "fr"))
+    town.store(Town(table, town.domain).page("/de2", days=0.5, headers={"content-language": "de"}))
+
+    assert [page.url for page in table.indexed("language", "de")] == [town.url("/de"), town.url("/de2")]
+    assert [page.url for page in table.indexed("language", "fr")] == []
+    assert len(list(table.indexed("language"))) == 10
+    assert missing(table) == {}
+
+
+def test_a_page_that_an_index_of_ones_own_refuses_is_not_stored_and_the_others_are(table):
+    table.add_index("own_indexes:fragile")
+    town = Town(table)
+    outcomes = []
+
+    with table.writer(on_outcome=outcomes.append) as writer:
+        writer.put(town.page("/good"))
+        writer.put(town.page("/broken"))
+
+    errors = {outcome.url: str(outcome.error) for outcome in outcomes if outcome.error}
+    assert list(errors) == [town.url("/broken")]
+    assert "fragile" in errors[town.url("/broken")]
+    assert "ZeroDivisionError" in errors[town.url("/broken")]
+    assert [page.url for page in table.pages(town.domain)] == [town.url("/good")]
+    check_questions(table, town.domain)
+
+
+def test_an_index_of_ones_own_that_fails_for_a_stored_page_stays_incomplete_and_names_the_page(table):
+    town = Town(table)
+    town.store(town.page("/good"), town.page("/broken"))
+
+    with pytest.raises(WebTableError, match="/broken.*fragile"):
+        table.add_index("own_indexes:fragile")
+
+    with pytest.raises(IndexNeeded, match="rebuild fragile"):
+        list(table.indexed("fragile", "x"))
+    table.drop_index("fragile")
+    assert "fragile" not in table.index_states()
+
+
+def test_a_question_to_an_index_that_fails_for_a_page_names_both(table, monkeypatch):
+    town = Town(table)
+    table.add_index("own_indexes:fragile")
+    town.store(town.page("/good"), town.page("/later"))
+    monkeypatch.setattr(own_indexes, "BROKEN", "/later")
+
+    with pytest.raises(WebTableError, match="/later.*fragile"):
+        list(table.indexed("fragile"))
+    with pytest.raises(WebTableError, match="/later.*fragile"):
+        table.verify_index("fragile", settle=0)
+
+
+def test_a_page_that_an_index_fails_for_can_be_deleted(table, monkeypatch):
+    town = Town(table)
+    table.add_index("own_indexes:fragile")
+    town.store(town.page("/later"))
+    monkeypatch.setattr(own_indexes, "BROKEN", "/later")
+
+    assert table.delete(town.url("/later"))
+
+    assert table.get(town.url("/later")) is None
+
+
+def test_terms_that_no_index_can_hold_keep_the_page_out(table):
+    town = Town(table)
+    table.add_index("own_indexes:titles")
+
+    with pytest.raises(WriteFailed, match="titles"):
+        table.put(town.page("/long", title="x" * 10_000))
+    with pytest.raises(WriteFailed, match="titles"):
+        table.put(town.page("/none", title=None))
+    town.store(town.page("/odd", title="50% of_all \ud83d\x00_"))
+
+    assert [page.url for page in table.indexed("titles")] == [town.url("/odd")]
+
+
+def test_a_table_whose_index_cannot_be_imported_is_not_written_until_that_is_dropped(table):
+    town = Town(table).build()
+    table.indexes.set("gone", IndexState(of="no_such_module:index"))
+    other = listening(table, lambda *_: None)
+
+    with pytest.raises(WriteFailed, match="no_such_module:index"):
+        other.put(town.page("/new"))
+    with pytest.raises(LayoutMismatch, match="no_such_module:index.*webtable index drop gone"):
+        list(other.indexed("gone"))
+    assert list(other.largest(domain=town.domain)) != []
+    assert other.get(town.url("/new")) is None
+
+    other.drop_index("gone")
+    other.put(town.page("/new"))
+
+    assert other.get(town.url("/new")) is not None
+
+
+@pytest.mark.parametrize("indexes", [[], ["time"], ["time", "own_indexes:fragile"]])
+def test_a_table_is_not_opened_with_other_indexes_than_it_has(tmp_path, indexes):
+    with webtable.open(tmp_path / "t.db", create=True, indexes=["time", "own_indexes:language"]):
+        pass
+
+    with pytest.raises(LayoutMismatch, match="time, own_indexes:language|own_indexes:language, time"):
+        webtable.open(tmp_path / "t.db", indexes=indexes)
+
+    with webtable.open(tmp_path / "t.db", indexes=["own_indexes:language", "time"]) as table:
+        assert set(table.index_states()) == {"time", "language"}
+
+
+@pytest.mark.parametrize("wrong", ["no_such", "own_indexes:nothing", "own_indexes:language_of", "Own:", "nowhere:x", "own_indexes:impostor"])
+def test_a_table_is_not_created_with_an_index_that_there_is_not(tmp_path, wrong):
+    with pytest.raises(InvalidArgument, match=wrong):
+        webtable.open(tmp_path / "t.db", create=True, indexes=[wrong])
+
+    assert not (tmp_path / "t.db").exists() or True
+
+
+def test_an_index_that_was_dropped_while_the_writers_clock_is_behind_can_be_added_again(table, monkeypatch):
+    town = Town(table).build()
+    clock = time.time_ns
+    table.drop_index("size")
+    monkeypatch.setattr(time, "time_ns", lambda: clock() - 600 * 10**9)
+
+    table.add_index("size")
+
+    check_questions(table, town.domain)
+
+
+def test_a_reader_knows_within_seconds_that_an_index_is_gone(tmp_path):
+    with webtable.open(tmp_path / "t.db", create=True) as table, webtable.open(tmp_path / "t.db") as reader:
+        town = Town(table).build()
+        assert len(list(reader.largest())) == 6
+
+        table.drop_index("size")
+
+        with pytest.raises(IndexNeeded, match="webtable index add size"):
+            list(reader.largest(domain=town.domain))

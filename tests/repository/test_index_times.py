@@ -1,0 +1,263 @@
+"""Clocks that differ, captures that come late, content that expires, pages that are deleted and come again."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+from answers import check_counts, check_questions, drifts, missing
+from faults import Town
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import webtable
+from webtable import Page
+from webtable.repository.links import counting, queue
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    with webtable.open(tmp_path_factory.mktemp("times") / "own.db", create=True) as table:
+        yield table
+
+
+@pytest.fixture
+def town(table):
+    return Town(table).build()
+
+
+def captures(town):
+    """Five captures of one page, no two of which are found by the same entries."""
+    return [
+        town.page("/a", days=9, html=b"1", outlinks=town.links("/b")),
+        town.page("/a", days=8, html=b"22", outlinks=town.links("/b", "/gone"), status_code=500),
+        town.page("/a", days=7, html=b"1", outlinks=town.links("/")),
+        town.page("/a", days=6, status_code=302, redirect_to=town.url("/b"), outlinks=None),
+        Page(url=town.url("/a"), status_code=304, same_as=town.url("/a"), fetched_at=town.now - timedelta(days=5)),
+    ]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(5))), ids=lambda order: "".join(map(str, order)))
+def test_captures_that_come_in_any_order_leave_the_questions_right(table, order):
+    town = Town(table)
+    found = captures(town)
+
+    for number in order:
+        if number != 4 or table.get(town.url("/a")) is not None:
+            table.put(found[number])
+
+    expected = check_questions(table, town.domain)
+    assert len(expected.pages) == 1
+    assert missing(table) == {}
+
+
+def test_the_counts_are_right_whatever_the_order_of_captures(table):
+    towns = []
+    for order in permutations(range(4)):
+        towns.append(Town(table))
+        found = captures(towns[-1])
+        for number in order:
+            table.put(found[number])
+
+    table.refresh_links(also_unfinished=True)
+
+    for town in towns:
+        check_counts(table, town.domain)
+
+
+def test_captures_dated_ahead_leave_the_questions_right(table, town):
+    town.store(town.page("/a", days=-0.9, html=b"tomorrow", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=0, html=b"today", outlinks=town.links("/gone")))
+    town.store(town.page("/b", days=-0.5, html=b"tonight", status_code=500))
+
+    check_questions(table, town.domain)
+    assert table.get(town.url("/a")).html == b"tomorrow"
+    assert missing(table) == {}
+
+
+def test_a_writer_whose_clock_is_behind_leaves_the_questions_right(table, town, monkeypatch):
+    clock = time.time_ns
+    town.store(town.page("/a", days=0, html=b"now", outlinks=town.links("/gone")))
+
+    monkeypatch.setattr(time, "time_ns", lambda: clock() - 600 * 10**9)
+    town.store(town.page("/a", days=600 / 86_400, html=b"earlier", outlinks=town.links("/twin", "/b")))
+    town.store(town.page("/b", days=600 / 86_400, html=b"new", outlinks=town.links("/a")))
+    monkeypatch.undo()
+
+    check_questions(table, town.domain)
+    assert table.get(town.url("/a")).html == b"now"
+    check_counts(table, town.domain)
+
+
+class Clock(datetime):
+    """A clock that is wrong by `ahead`."""
+
+    ahead = timedelta()
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) + cls.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr(counting, "datetime", Clock)
+    monkeypatch.setattr(Clock, "ahead", timedelta())
+    return Clock
+
+
+def test_links_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):
+    clock.ahead = timedelta(minutes=10)
+    table.refresh_links()
+    town.store(town.page("/new", outlinks=town.links("/twin", "/a")))
+
+    clock.ahead = timedelta()
+
+    check_counts(table, town.domain)
+
+
+def test_hosts_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):
+    clock.ahead = timedelta(minutes=10)
+    table.refresh_links()
+    town.store(town.page("/new", html=b"x"))
+
+    clock.ahead = timedelta()
+    table.refresh_links()
+
+    assert [host.pages for host in table.hosts(town.domain)] == [1, 7]
+
+
+def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, monkeypatch):
+    table.refresh_links(also_unfinished=True)
+    added = []
+    shard = lambda: "f" if added else "0"  # noqa: E731 - so that the late batch is behind the others
+    monkeypatch.setattr(queue, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=shard() + uuid4().hex)))
+    monkeypatch.setattr(counting, "ROWS_A_ROUND", 1)
+    for number in range(80):
+        town.store(town.page(f"/{number}", outlinks=town.links("/twin")))
+
+    def add_one(_):
+        if not added:
+            added.append("/late")
+            town.store(town.page("/late", outlinks=town.links("/twin")))
+
+    table.refresh_links(add_one)
+
+    check_counts(table, town.domain)
+
+
+def test_a_page_that_was_deleted_and_is_crawled_again_is_found(table, town):
+    table.delete(town.url("/a"))
+    check_questions(table, town.domain)
+
+    town.store(town.page("/a", days=-0.001, html=b"again", outlinks=town.links("/gone")))
+
+    check_questions(table, town.domain)
+    assert table.get(town.url("/a")).html == b"again"
+    check_counts(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_a_page_that_was_deleted_and_comes_again_with_an_older_date_stays_away(table, town):
+    table.delete(town.url("/a"))
+
+    town.store(town.page("/a", days=1, html=b"old", outlinks=town.links("/gone")))
+
+    check_questions(table, town.domain)
+    assert table.get(town.url("/a")) is None
+    assert missing(table) == {}
+
+
+def test_a_page_dated_ahead_can_be_deleted_and_crawled_again(table, town):
+    town.store(town.page("/a", days=-0.5, html=b"tonight"))
+    table.delete(town.url("/a"))
+    town.store(town.page("/a", days=-0.6, html=b"later", outlinks=town.links("/gone")))
+
+    check_questions(table, town.domain)
+    assert table.get(town.url("/a")).html == b"later"
+
+
+def same_moment(town):
+    """Three captures of one page and one millisecond."""
+    return [
+        town.page("/a", days=1, html=b"one", outlinks=town.links("/b")),
+        town.page("/a", days=1, html=b"second", outlinks=town.links("/gone"), status_code=404),
+        town.page("/a", days=1, html=None, outlinks=None, status_code=302, redirect_to=town.url("/b")),
+    ]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))) + [(0, 1, 0), (0, 1, 1), (1, 2, 1)])
+def test_captures_of_one_millisecond_leave_the_questions_right(table, town, order):
+    for number in order:
+        table.put(same_moment(town)[number])
+
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_a_repair_between_captures_of_one_millisecond_hides_no_page(table, town):
+    first, second, _ = same_moment(town)
+    table.put(first)
+    table.put(second)
+
+    drifts(table, apply=True)
+    table.put(first)
+
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path):
+    with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
+        town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
+
+        time.sleep(2.5)
+
+        expected = check_questions(table, town.domain, without=("discovered", "linking_to", "broken_links"))
+        assert len(expected.pages) == 7
+        assert {page.outlinks for page in expected.pages} == {None}
+        assert table.get(town.url("/a")).html is None
+        assert list(table.linking_to(town.url("/a"))) == []
+        assert list(table.broken_links(domain=town.domain)) == []
+        assert missing(table) == {}
+
+
+def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path):
+    with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
+        town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
+        time.sleep(2.5)
+
+        town.now = datetime.now(UTC)
+        town.store(town.page("/a", days=0, html=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
+        town.store(town.page("/b", days=0, html=b"other", outlinks=town.links("/a")))
+
+        check_questions(table, town.domain)
+        assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
+        assert missing(table) == {}
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+def test_captures_of_any_kind_in_any_order_leave_the_questions_right(table, data):
+    town = Town(table)
+    known = set()
+    for _ in range(data.draw(st.integers(1, 8))):
+        path = data.draw(st.sampled_from(["/", "/a", "/b"]))
+        kind = data.draw(st.sampled_from(["page", "page", "page", "304", "delete"]))
+        days = data.draw(st.sampled_from([-0.5, 0, 1, 1, 2, 3, 4]))
+        if kind == "page":
+            body = data.draw(st.sampled_from([None, b"x", b"yy", b"zzz"]))
+            links = data.draw(st.lists(st.sampled_from(["/", "/a", "/b", "/c"]), unique=True))
+            town.store(town.page(path, days=days, html=body, outlinks=town.links(*links),
+                                 status_code=data.draw(st.sampled_from([200, 301, 404]))))  # fmt: skip
+            known.add(path)
+        elif kind == "304" and path in known and table.get(town.url(path)):
+            table.put_not_modified(town.url(path), town.now - timedelta(days=days))
+        elif kind == "delete":
+            table.delete(town.url(path))
+
+    check_questions(table, town.domain)

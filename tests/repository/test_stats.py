@@ -1,0 +1,242 @@
+"""Counts and bytes of pages: in all, and by host, status, type, age and region."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+import webtable
+from webtable import Salt
+from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
+from webtable.page import Link
+from webtable.repository.questions import stats as counting
+from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats, StatsQuestions
+from webtable.rowkey import key_text
+
+DAY = 86_400
+
+
+@pytest.fixture
+def stats(site):
+    """Count the pages of the site."""
+    table = questions(site.table)
+    return lambda **options: table.stats(**{"domain": site.domain, "now": site.now, **options})
+
+
+def questions(table):
+    return StatsQuestions(table.store, table.table, table.layout)
+
+
+@pytest.fixture
+def crawl(site):
+    """Five pages of three hosts: 10, 20, 300 and 4,000 bytes, and one without a body."""
+    site.store(
+        site.page("/", html=b"x" * 10, content_type="text/html", age=DAY / 2),
+        site.page("/a", html=b"x" * 20, content_type="text/html", age=3 * DAY),
+        site.page("/", host="www", html=b"x" * 300, content_type="application/pdf", age=20 * DAY),
+        site.page("/", host="a.www", html=b"x" * 4_000, status_code=404, age=60 * DAY),
+        site.page("/moved", host="www", status_code=301, age=89 * DAY),
+    )
+    return site
+
+
+def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
+    found = stats()
+
+    assert (found.pages, found.bytes) == (5, 4_330)
+    assert list(found.by) == list(GROUPINGS)
+    assert found.by["host"] == {
+        crawl.domain: Group(2, 30),
+        f"a.www.{crawl.domain}": Group(1, 4_000),
+        f"www.{crawl.domain}": Group(2, 300),
+    }
+    assert found.by["status"] == {"200": Group(3, 330), "301": Group(1, 0), "404": Group(1, 4_000)}
+    assert found.by["type"] == {"application/pdf": Group(1, 300), "text/html": Group(2, 30), "unknown": Group(2, 4_000)}
+    assert found.by["age"] == {
+        "under 1 day": Group(1, 10), "1 to 7 days": Group(1, 20), "7 to 30 days": Group(1, 300),
+        "30 to 90 days": Group(2, 4_000),
+    }  # fmt: skip
+    assert found.by["region"] == {"": Group(5, 4_330)}
+
+
+def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
+    crawl.store(crawl.page("/99", status_code=999, age=60), crawl.page("/99a", status_code=99, age=60))
+
+    by = stats().by
+
+    assert list(by["host"]) == sorted(by["host"])
+    assert list(by["type"]) == ["application/pdf", "text/html", "unknown"]
+    assert list(by["status"]) == ["99", "200", "301", "404", "999"]
+    assert list(by["age"]) == list(AGES[:4])
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [(-0.5, AGES[0]), (0.99, AGES[0]), (1, AGES[1]), (6.9, AGES[1]), (7, AGES[2]), (29, AGES[2]), (30, AGES[3]),
+     (89.9, AGES[3]), (90, AGES[4]), (4_000, AGES[4])],
+)  # fmt: skip
+def test_an_age_is_that_of_the_last_capture_at_the_given_moment(site, stats, days, expected):
+    site.store(site.page("/a", age=7_200, html=b"old"))
+    site.store(site.page("/a", age=0, html=b"new"))
+
+    found = stats(by=["age"], now=site.now + timedelta(days=days))
+
+    assert found.by == {"age": {expected: Group(1, 3)}}
+
+
+def test_without_a_moment_ages_are_those_of_now(site):
+    site.store(site.page("/a", age=2 * DAY, html=b""), site.page("/b", age=60, html=b""))
+
+    assert list(questions(site.table).stats(site.domain, by="age").by["age"]) == ["under 1 day", "1 to 7 days"]
+
+
+def test_a_domain_without_pages_has_none(stats):
+    found = stats()
+
+    assert found == Stats(0, 0, {name: {} for name in GROUPINGS})
+    assert str(found) == "0 pages, 0 bytes"
+    assert stats(bytes=False).bytes is None
+
+
+def test_counts_are_kept_to_a_host_or_a_directory(crawl, stats):
+    crawl.store(crawl.page("/docs/a", html=b"1"), crawl.page("/docs-old", html=b"1"))
+
+    assert stats(host_only=True).pages == 4
+    assert stats(path="/docs/").pages == 1
+    assert list(stats(domain=f"www.{crawl.domain}").by["host"]) == [f"a.www.{crawl.domain}", f"www.{crawl.domain}"]
+
+
+@pytest.mark.parametrize("options", [{}, {"bytes": False, "by": ["host", "region"]}])
+def test_deleted_pages_and_rows_that_are_only_linked_to_are_not_counted(site, stats, options):
+    link = (Link(site.url("/linked"), "x", ""),)
+    site.store(*(site.page(f"/{n}", outlinks=link, html=b"x") for n in range(3)))
+
+    site.table.delete(site.url("/1"))
+
+    assert stats(**options).pages == 2
+    assert [group.pages for group in stats(**options).by["host"].values()] == [2]
+
+
+def test_every_scheme_and_port_of_a_host_counts_as_the_host(site, stats):
+    schemes = [f"http://{site.domain}/", f"https://{site.domain}:8443/a", f"https://{site.domain}/"]
+    site.store(*(webtable.Page(url=url, html=b"x", fetched_at=site.now) for url in schemes))
+
+    assert stats(by="host").by == {"host": {site.domain: Group(3, 3)}}
+
+
+def test_no_bodies_are_read(spied, crawl):
+    read = []
+    spied.listener = lambda call, table, columns: table == crawl.table.table and read.append((call, columns))
+
+    questions(spied.site.table).stats(crawl.domain)
+
+    assert read == [("scan", [b"metadata:page"])]
+
+
+def test_only_salts_that_a_host_of_the_domain_has_are_counted(spied, crawl):
+    store, ranges = spied.site.table.store, []
+    scan = store.scan
+    store.scan = lambda name, keys, **options: ranges.append((name, keys)) or scan(name, keys, **options)
+
+    questions(spied.site.table).stats(crawl.domain)
+
+    (asked,) = [keys for name, keys in ranges if name == crawl.table.table]
+    assert 1 <= len(asked) <= 3
+
+
+@pytest.mark.parametrize("by", [(), ["host"], ["region"], ["region", "host"]])
+def test_hosts_and_regions_without_bytes_are_counted_by_row_keys_alone(spied, crawl, stats, by):
+    store, asked = spied.site.table.store, []
+    scan = store.scan
+    store.scan = lambda name, *args, **options: asked.append((name, options)) or scan(name, *args, **options)
+
+    found = questions(spied.site.table).stats(crawl.domain, by=by, bytes=False)
+
+    whole = stats(by=by)
+    assert [options["keys_only"] for name, options in asked if name == crawl.table.table] == [True]
+    assert (found.pages, found.bytes) == (5, None)
+    assert {name: {key: group.pages for key, group in groups.items()} for name, groups in found.by.items()} == {
+        name: {key: group.pages for key, group in groups.items()} for name, groups in whole.by.items()
+    }
+    assert {group.bytes for groups in found.by.values() for group in groups.values()} <= {None}
+
+
+def test_without_bytes_groups_of_metadata_have_none_either(crawl, stats):
+    assert stats(by=["status"], bytes=False).by == {
+        "status": {"200": Group(3, None), "301": Group(1, None), "404": Group(1, None)}
+    }
+
+
+def test_progress_is_told_every_so_many_pages_and_at_the_end(crawl, stats, monkeypatch):
+    monkeypatch.setattr(counting, "PROGRESS_PAGES", 2)
+    told, told_of_none = [], []
+
+    stats(on_progress=told.append)
+    stats(domain="nothing.example", on_progress=told_of_none.append)
+
+    assert told == [2, 4, 5]
+    assert told_of_none == [0]
+
+
+def test_the_whole_table_is_counted_only_when_told_so(crawl, stats):
+    with pytest.raises(FullScanNeeded, match="full_scan=True"):
+        stats(domain=None)
+    found = stats(domain=None, full_scan=True)
+
+    assert found.by["host"][f"www.{crawl.domain}"] == Group(2, 300)
+    assert found.pages == sum(group.pages for group in found.by["status"].values()) >= 5
+
+
+@pytest.mark.parametrize("salt", [Salt.host(), Salt.domain(), Salt.url(), Salt.none()], ids=lambda salt: salt.source)
+def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, adapter, site, salt):
+    if adapter == "hbase-thrift1":
+        pytest.skip("a Thrift1 gateway makes no regions")
+    regions = 1 if salt.source == "none" else 4
+    hosts = ["example.com", "www.example.com", "b.co.uk", "127.0.0.1"]
+    with webtable.open(new_url(), create=True, salt=salt, regions=regions) as table:
+        with table.writer() as writer:
+            for number, host in enumerate(hosts):
+                for n in range(number + 1):
+                    writer.put(webtable.Page(url=f"https://{host}/{n}", html=b"12", fetched_at=site.now))
+        found = questions(table).stats(full_scan=True, by=["host", "region"])
+
+        assert found.by["host"] == {
+            "127.0.0.1": Group(4, 8),
+            "b.co.uk": Group(3, 6),
+            "example.com": Group(1, 2),
+            "www.example.com": Group(2, 4),
+        }
+        starts = [region.keys.start for region in table.store.regions(table.table)]
+        expected = [max(start for start in starts if start <= table.key.encode(f"https://{host}/{n}"))
+                    for number, host in enumerate(hosts) for n in range(number + 1)]  # fmt: skip
+        assert len(starts) == regions
+        assert found.by["region"] == {
+            key_text(start): Group(expected.count(start), 2 * expected.count(start)) for start in sorted(set(expected))
+        }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"by": ["host", "colour"]}, InvalidArgument, "by='colour'.*host, status, type, age, region"),
+        ({"by": "size"}, InvalidArgument, "by='size'"),
+        ({"by": [None]}, InvalidArgument, "by=None"),
+        ({"now": datetime(2026, 1, 1)}, InvalidArgument, "now="),
+        ({"domain": "a b"}, InvalidURL, "a b"),
+        ({"domain": None, "path": "/docs/"}, InvalidArgument, "name the domain"),
+    ],
+)
+def test_an_argument_that_cannot_be_honoured_is_refused(stats, arguments, error, text):
+    with pytest.raises(error, match=text):
+        stats(**arguments)
+
+
+def test_a_summary_is_a_line_for_all_and_one_for_each_grouping(crawl, stats):
+    assert str(stats(by=["status", "type"])).splitlines() == [
+        "5 pages, 4,330 bytes",
+        "by status: 3, most in '200': 3 pages, 330 bytes",
+        "by type: 3, most in 'text/html': 2 pages, 30 bytes",
+    ]
+    assert str(stats(by="host", bytes=False, path="/a/")) == "0 pages"
+    assert str(stats(by=(), domain=f"a.www.{crawl.domain}")) == "1 page, 4,000 bytes"

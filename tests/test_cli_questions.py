@@ -1,0 +1,552 @@
+"""The commands that ask questions: of one page, of pages by rows and indexes, of links and of words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import webtable
+from webtable.cli import app
+from webtable.cli.times import parse_time
+from webtable.errors import InvalidArgument
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https://example.com/copy"
+GONE, OLD, BIG = "https://example.com/gone", "https://example.com/old", "https://docs.example.com/big"
+OTHER, NEW = "https://other.example/", "https://example.com/new"
+ABOUT_HTML = b"<title>About salt</title><p>A salt in front of a <b>row key</b>.<a href=/>home</a>"
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def cells(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.lines]
+
+    @property
+    def urls(self) -> list[str]:
+        return [cells[0] for cells in self.cells]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run `webtable` with these arguments, as in a pipe."""
+
+    def command(*args: object) -> Result:
+        result = CliRunner().invoke(app, list(map(str, args)), prog_name="webtable")
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return command
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the commands believe that they write to a terminal of 100 columns."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("webtable.cli.") and hasattr(module, "on_terminal"):
+            monkeypatch.setattr(module, "on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def page(url: str, html: bytes, days: float, **fields: object) -> webtable.Page:
+    return webtable.Page(url=url, html=html, content_type="text/html", fetched_at=NOW - timedelta(days=days), **fields)
+
+
+HOME_HTML = (
+    b"<title>Home</title><p>All of it.<a href=/about>About</a><a href=/gone rel=nofollow>Gone [1]</a>"
+    b"<a href=https://other.example/>Other</a><a href=/new>New</a>"
+)
+SITE = [
+    page(HOME, b"<title>Old home</title><p>Nothing.<a href=/was>Was</a>", 9),
+    page(HOME, HOME_HTML, 1),
+    page(ABOUT, ABOUT_HTML, 5, etag='"7"', last_modified=NOW - timedelta(days=40)),
+    page(COPY, ABOUT_HTML, 4),
+    page(GONE, b"<title>Not here</title>", 2, status_code=404),
+    page(OLD, b"moved", 3, status_code=301, redirect_to=ABOUT),
+    page(BIG, b"<title>Big</title>" + b"x" * 20_000, 20),
+    page(OTHER, b"<title>Other</title><a href=https://example.com/about>see there</a>", 6),
+]
+
+
+@pytest.fixture
+def site() -> None:
+    """A store of pages of example.com, its subdomain and another domain, whose links are counted."""
+    with webtable.open("webtable.db", create=True) as table:
+        with table.writer() as writer:
+            for one in SITE:
+                writer.put(one)
+        table.refresh_links()
+
+
+LISTINGS = {
+    "pages with a status": (["pages", "example.com", "--status", "404", "--status", "301"], [GONE, OLD]),
+    "pages of a size": (["pages", "example.com", "--min-size", "1kB"], [BIG]),
+    "pages up to a size": (["pages", "example.com", "--max-size", "10B"], [OLD]),
+    "pages of a type": (["pages", "example.com", "--type", "application/pdf"], []),
+    "all pages": (["pages", "--full-scan", "--status", "404"], [GONE]),
+    "hosts": (["hosts"], ["docs.example.com", "example.com", "other.example"]),
+    "hosts of a domain": (["hosts", "docs.example.com"], ["docs.example.com"]),
+    "URLs to crawl": (["discovered", "example.com"], [NEW]),
+    "all URLs to crawl": (["discovered", "--full-scan"], [NEW]),
+    "fetched": (["fetched"], [HOME, GONE, OLD, COPY, ABOUT, OTHER, BIG]),
+    "fetched since": (["fetched", "--since", "60h"], [HOME, GONE]),
+    "fetched, the oldest first": (["fetched", "--until", "5d", "--order", "oldest"], [BIG, OTHER, ABOUT]),
+    "fetched of a domain": (["fetched", "--domain", "other.example"], [OTHER]),
+    "modified": (["modified", "--since", "30d", "--until", "100h"], [OTHER, BIG]),
+    "modified long ago": (["modified", "--until", "30d"], [ABOUT]),
+    "not fetched": (["outdated", "--not-fetched-since", "132h"], [BIG, OTHER]),
+    "not modified": (["outdated", "--not-modified-since", "5d", "--limit", "2"], [ABOUT, BIG]),
+    "the largest": (["largest", "--limit", "2"], [BIG, HOME]),
+    "the smallest": (["largest", "--order", "smallest", "--limit", "1"], [OLD]),
+    "of a size class": (["largest", "--class", "large"], [BIG]),
+    "between sizes": (["largest", "--min-size", "6", "--max-size", "30"], [GONE]),
+    "with a status": (["with-status", "404"], [GONE]),
+    "with a status elsewhere": (["with-status", "404", "--domain", "other.example"], []),
+    "errors": (["errors"], [GONE]),
+    "redirects": (["redirects"], [OLD]),
+    "redirects to a page": (["redirects", "--to", ABOUT], [OLD]),
+    "redirects to another": (["redirects", "--to", HOME], []),
+    "duplicates": (["duplicates", ABOUT], [COPY]),
+    "duplicates of what is stored nowhere": (["duplicates", NEW], []),
+    "an index": (["indexed", "status", "301"], [OLD]),
+    "an index of two parts": (["indexed", "link", "outlinks", "99999999", "--domain", "docs.example.com"], [BIG]),
+    "an index backwards": (["indexed", "status", "--order", "reverse", "--limit", "2"], [GONE, OLD]),
+    "linked most": (["most-linked", "--limit", "2"], [HOME, ABOUT]),
+    "linked least": (["most-linked", "--order", "fewest", "--limit", "1", "--domain", "other.example"], [OTHER]),
+    "dead ends": (["dead-ends", "--domain", "example.com"], [BIG, GONE, OLD]),
+    "links to a page": (["linking-to", ABOUT], [HOME, OTHER]),
+    "links to a page from a domain": (["linking-to", ABOUT, "--domain", "other.example"], [OTHER]),
+    "links to what is no page": (["linking-to", NEW], [HOME]),
+    "links that were": (["linking-to", "https://example.com/was", "--past"], [HOME]),
+    "links to what is known nowhere": (["linking-to", "https://nowhere.example/"], []),
+    "links of a page": (["links-of", HOME], [ABOUT, GONE, OTHER, NEW]),
+    "links of what is stored nowhere": (["links-of", NEW], []),
+    "broken links": (["broken-links"], [GONE]),
+    "broken links elsewhere": (["broken-links", "--domain", "other.example"], []),
+    "words": (["search", "SALT", "row", "--domain", "example.com"], [ABOUT, COPY]),
+    "a phrase": (["search", '"row key"', "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
+    "titles": (["search", "home", "--in", "title", "--full-scan"], [HOME]),
+    "words in a directory": (["search", "salt", "--domain", "example.com", "--path", "/docs/"], []),
+}
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_a_question_is_answered_in_its_order(run: Run, site: None, case: str) -> None:
+    arguments, expected = LISTINGS[case]
+
+    result = run(*arguments)
+
+    assert result.code == 0, result.err
+    assert result.urls == expected
+    assert not result.err or "--limit" in arguments
+
+
+@pytest.mark.parametrize("case", [case for case, (_, expected) in LISTINGS.items() if len(expected) > 1])
+def test_a_limit_tells_the_token_that_goes_on(run: Run, site: None, case: str) -> None:
+    arguments, expected = LISTINGS[case]
+    if "--limit" in arguments:
+        at = arguments.index("--limit")
+        arguments = [*arguments[:at], *arguments[at + 2 :]]
+
+    first = run(*arguments, "--limit", 1)
+    on = shlex.split(first.err.removeprefix("more: "))
+    second = run(*arguments, "--limit", 1, *on)
+
+    assert first.urls + second.urls == expected[:2]
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_every_listing_has_all_formats(run: Run, site: None, case: str) -> None:
+    arguments, expected = LISTINGS[case]
+
+    jsonl = run(*arguments, "--format", "jsonl").lines
+    table = run(*arguments, "--format", "table").out
+    with_header = list(csv.reader(io.StringIO(run(*arguments, "--format", "csv").out)))
+
+    assert len(jsonl) == len(expected)
+    assert all(isinstance(json.loads(line), dict) for line in jsonl)
+    assert all(url in table for url in expected)
+    assert [row[0] for row in with_header[1:]] == expected
+
+
+@pytest.mark.parametrize("case", LISTINGS)
+def test_every_listing_explains_itself_and_asks_nothing(run: Run, site: None, case: str) -> None:
+    arguments, _ = LISTINGS[case]
+
+    result = run(*arguments, "--explain")
+
+    assert (result.code, result.err) == (0, "")
+    assert "order: " in result.out
+    assert "calls of the first piece: " in result.out
+
+
+def test_on_a_terminal_an_empty_answer_is_said(run: Run, site: None, on_terminal: None) -> None:
+    assert run("broken-links", "--domain", "other.example").err == "no broken links of other.example\n"
+    assert run("with-status", "503").err == "no pages with status 503\n"
+
+
+@pytest.mark.parametrize("command", ["hosts", "discovered --full-scan", "errors", "broken-links"])
+def test_an_order_that_a_question_does_not_have_is_refused(run: Run, site: None, command: str) -> None:
+    result = run(*command.split(), "--order", "colour")
+
+    assert result.code == 2
+    assert "colour" in result.err
+
+
+def test_results_that_are_no_pages_have_columns_of_their_own(run: Run, site: None) -> None:
+    assert run("hosts", "example.com", "--columns", "name,pages,bytes").cells == [
+        ["docs.example.com", "1", "20018"], ["example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
+    ]  # fmt: skip
+    assert run("links-of", HOME, "--columns", "url,anchor,rel").cells[1] == [GONE, "Gone [1]", "nofollow"]
+    assert run("broken-links", "--columns", "target,status_code,source,anchor,rel").cells == [
+        [GONE, "404", HOME, "Gone [1]", "nofollow"]
+    ]
+    assert run("linking-to", ABOUT, "--columns", "source,anchor,is_current,title").cells == [
+        [HOME, "About", "true", "Home"], [OTHER, "see there", "true", "Other"],
+    ]  # fmt: skip
+    assert run("most-linked", "--columns", "url,inlinks,internal,external", "--limit", "2").cells == [
+        [HOME, "2", "2", "0"], [ABOUT, "2", "1", "1"],
+    ]  # fmt: skip
+
+
+def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(run: Run, site: None) -> None:
+    result = run("hosts", "--columns", "url")
+
+    assert (result.code, result.out) == (2, "")
+    assert "columns='url' is no column of a host; it has name, pages, bytes, counted_at" in result.err
+
+
+def test_bodies_come_with_html(run: Run, site: None) -> None:
+    (line,) = run("errors", "--html", "--format", "jsonl", "--columns", "url").lines
+
+    assert json.loads(line) == {"url": GONE, "html": "<title>Not here</title>"}
+
+
+def test_a_table_leaves_out_columns_without_a_value_unless_they_are_asked_for(run: Run, site: None) -> None:
+    assert "rel" not in run("linking-to", ABOUT, "--format", "table").lines[1]
+    assert "rel" in run("linking-to", GONE, "--format", "table").lines[1]
+    assert "rel" in run("linking-to", ABOUT, "--format", "table", "--columns", "source,rel").lines[1]
+
+
+def test_a_table_of_two_urls_fits_its_terminal(run: Run, on_terminal: None) -> None:
+    source, target = "https://example.com/" + "s" * 60, "https://example.com/" + "t" * 60
+    with webtable.open("webtable.db", create=True) as table:
+        table.put(page(source, f"<a href={target}>{'words ' * 30}</a>".encode(), 1))
+        table.put(page(target, b"", 1, status_code=500))
+
+    lines = run("broken-links").lines
+
+    assert max(map(len, lines)) <= 100
+    assert "".join(line[1:40].strip() for line in lines[3:]).startswith("https://example.com/tt")
+
+
+# words and counts
+
+
+def test_matches_are_marked_with_brackets_in_a_pipe(run: Run, site: None) -> None:
+    first, _ = run("search", "salt", "row", "--domain", "example.com").cells
+
+    assert first == [ABOUT, "3", "About [salt]", "A [salt] in front of a [row] key.home"]
+
+
+def test_hits_in_json_have_an_excerpt_each(run: Run, site: None) -> None:
+    first, _ = run("search", "row", "--domain", "example.com", "--format", "jsonl").lines
+
+    assert json.loads(first) == {
+        "url": ABOUT, "matches": 1, "title": "About salt", "excerpts": ["A salt in front of a [row] key.home"],
+    }  # fmt: skip
+
+
+def test_hits_on_a_terminal_are_shown_below_their_urls(run: Run, site: None, on_terminal: None) -> None:
+    lines = [line.rstrip() for line in run("search", "row", "--domain", "example.com").lines]
+
+    assert lines[:3] == [f"{ABOUT}  1 match", "  About salt", "  A salt in front of a row key.home"]
+
+
+def test_words_cannot_command_a_terminal(run: Run, on_terminal: None) -> None:
+    with webtable.open("webtable.db", create=True) as table:
+        table.put(page(HOME, "<title>a\x1b]0;x\x07</title><p>needle \u202e in [red]hay".encode(), 1))
+
+    result = run("search", "needle", "--domain", "example.com")
+
+    assert not {"\x1b", "\u202e", "\x07"} & set(result.out)
+    assert "[red]hay" in result.out
+
+
+def test_stats_count_by_what_is_asked_for(run: Run, site: None) -> None:
+    assert run("stats", "example.com", "--by", "status,host").cells[1:] == [
+        ["status", "200", "4", str(sum(len(one.html) for one in (*SITE[1:4], SITE[6])))],
+        ["status", "301", "1", "5"],
+        ["status", "404", "1", "23"],
+        ["host", "docs.example.com", "1", "20018"],
+        ["host", "example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
+    ]
+    assert run("stats", "--full-scan", "--by", "host", "--no-bytes", "--format", "csv").lines[:2] == [
+        "by,group,pages", "all,,7",
+    ]  # fmt: skip
+
+
+def test_stats_on_a_terminal_are_tables(run: Run, site: None, on_terminal: None) -> None:
+    lines = run("stats", "example.com").lines
+
+    assert lines[0] == "6 pages, 20.4 kB"
+    assert [line.strip() for line in lines if line.startswith("By ")] == [
+        "By host", "By status", "By type", "By age", "By region",
+    ]  # fmt: skip
+
+
+def test_stats_show_the_largest_of_many_groups(run: Run, on_terminal: None) -> None:
+    with webtable.open("webtable.db", create=True) as table, table.writer() as writer:
+        for number in range(40):
+            writer.put(page(f"https://h{number}.example.com/", b"x", 1))
+        writer.put(page("https://h7.example.com/b", b"x", 1))
+
+    out = run("stats", "example.com", "--by", "host").out
+
+    assert "… and 25 more" in out
+    assert out.index("h7.example.com") < out.index("h0.example.com")
+
+
+# one page
+
+
+def test_get_as_of_shows_what_the_page_was(run: Run, site: None) -> None:
+    assert run("get", HOME, "--as-of", "5d", "--columns", "title").out == "title\tOld home\n"
+    assert run("get", HOME, "--columns", "title").out == "title\tHome\n"
+
+
+def test_get_as_of_a_time_before_the_first_capture_finds_nothing(run: Run, site: None) -> None:
+    result = run("get", HOME, "--as-of", "2020-01-01")
+
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"webtable: {HOME}: not stored as of 2020-01-01\n"
+
+
+def test_get_shows_how_many_pages_link_there(run: Run, site: None, on_terminal: None) -> None:
+    assert "2 (1 internal, 1 external), counted 20" in run("get", ABOUT).out
+
+
+def test_diff_shows_what_changed(run: Run, site: None) -> None:
+    lines = run("diff", HOME).lines
+
+    assert "title: 'Old home' -> 'Home'" in lines
+    assert "-Nothing. Was" in lines or "-Nothing.Was" in lines
+    assert any(line.startswith("link added: https://example.com/about") for line in lines)
+
+
+def test_diff_is_json_when_asked(run: Run, site: None) -> None:
+    found = json.loads(run("diff", HOME, "--format", "json").out)
+
+    assert found["title"] == ["Old home", "Home"]
+    assert [link[0] for link in found["links_removed"]] == ["https://example.com/was"]
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "said"),
+    [
+        (ABOUT, [], "there are no two versions to compare; stored is that of "),
+        (HOME, ["--old", "2020-01-01"], "there are no two versions to compare; stored are those of "),
+        (NEW, [], "not stored"),
+    ],
+)
+def test_diff_of_less_than_two_versions_is_exit_code_1(
+    run: Run, site: None, url: str, options: list[str], said: str
+) -> None:
+    result = run("diff", url, *options)
+
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"webtable: {url}: {said}")
+
+
+def test_validators_are_lines_of_headers(run: Run, site: None) -> None:
+    modified = (NOW - timedelta(days=40)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+    assert run("validators", ABOUT).lines == ['If-None-Match: "7"', f"If-Modified-Since: {modified}"]
+    assert (run("validators", NEW).code, run("validators", NEW).out) == (0, "")
+
+
+def test_not_modified_renews_a_page(run: Run, site: None) -> None:
+    moment = (NOW - timedelta(hours=1)).isoformat()
+
+    result = run("not-modified", ABOUT, "--fetched-at", moment)
+
+    assert (result.code, result.out) == (0, f"not modified\t{ABOUT}\n")
+    assert run("get", ABOUT, "--columns", "status_code,fetched_at").lines == [
+        "status_code\t200", f"fetched_at\t{moment[:19]}.000Z",
+    ]  # fmt: skip
+
+
+def test_what_is_not_stored_cannot_be_unmodified(run: Run, site: None) -> None:
+    result = run("not-modified", NEW)
+
+    assert (result.code, result.out) == (1, "")
+    assert "not stored" in result.err
+
+
+def test_a_handle_leads_to_its_page(run: Run, site: None) -> None:
+    assert run("by-handle", "182ccedb33a9e03f", "--columns", "url").out == f"url\t{HOME}\n"
+    assert run("by-handle", "182ccedb33a9e03f", "--html").out == HOME_HTML.decode()
+    assert run("by-handle", "0" * 16).err == f"webtable: {'0' * 16}: not stored\n"
+    assert run("by-handle", "0" * 16).code == 1
+    assert run("by-handle", "example").code == 2
+
+
+def test_resolve_lists_the_way_to_the_end(run: Run, site: None) -> None:
+    assert (run("resolve", OLD).code, run("resolve", OLD).lines) == (0, [OLD, ABOUT])
+    assert run("resolve", ABOUT).lines == [ABOUT]
+
+
+def test_resolve_without_an_end_is_exit_code_1(run: Run, site: None) -> None:
+    with webtable.open("webtable.db") as table:
+        table.put(page(COPY, b"", 0, status_code=302, redirect_to=GONE + "2"))
+        table.put(page(GONE, b"", 0, status_code=302, redirect_to=GONE + "/"))
+        table.put(page(GONE + "/", b"", 0, status_code=302, redirect_to=GONE))
+
+    lost, loop = run("resolve", COPY), run("resolve", GONE)
+
+    assert (lost.code, lost.lines, lost.err) == (1, [COPY, GONE + "2"], f"webtable: {GONE}2: not stored\n")
+    assert (loop.code, loop.lines, loop.err) == (1, [GONE, GONE + "/", GONE], f"webtable: {GONE}: a loop\n")
+
+
+# counts
+
+
+def test_counts_that_wait_are_told_with_the_command_that_makes_them(run: Run, site: None) -> None:
+    with webtable.open("webtable.db") as table:
+        table.put(page(NEW, b"<a href=/about>again</a>", 0))
+
+    for command in ("most-linked", "hosts"):
+        assert "counts: 1 batch waits since 20" in run(command).err
+        assert run(command).err.endswith(": webtable links refresh\n")
+    assert run("links", "status").cells[0] == ["waiting", "1"]
+    assert run("dead-ends").err == ""
+
+
+def test_links_refresh_counts_what_waits(run: Run, site: None) -> None:
+    with webtable.open("webtable.db") as table:
+        table.put(page(NEW, b"<a href=/about>again</a>", 0))
+
+    refreshed = run("links", "refresh")
+
+    assert refreshed.out == "1 page and 1 host counted, for 1 batch that waited\n"
+    assert run("most-linked", "--limit", "1", "--columns", "url,inlinks").cells == [[ABOUT, "3"]]
+    assert run("links", "refresh").out == "nothing waits to be counted\n"
+    assert run("links", "status").lines == ["waiting\t0"]
+
+
+# times, and what is none
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC)),
+        ("2026-11-20T10:00", datetime(2026, 11, 20, 10, tzinfo=UTC)),
+        ("2026-11-20 10:00:30Z", datetime(2026, 11, 20, 10, 0, 30, tzinfo=UTC)),
+        ("2026-11-20T10:00+01:00", datetime(2026, 11, 20, 9, tzinfo=UTC)),
+    ],
+)
+def test_a_time_is_in_utc_where_it_has_no_offset(text: str, moment: datetime) -> None:
+    assert parse_time("since", text) == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [("7d", timedelta(days=7)), ("12h", timedelta(hours=12)), ("30m", timedelta(minutes=30)), ("2W", timedelta(14))],
+)
+def test_a_time_may_be_ago(text: str, ago: timedelta) -> None:
+    before = datetime.now(UTC)
+
+    moment = parse_time("since", text)
+
+    assert before - ago - timedelta(seconds=1) < moment <= datetime.now(UTC) - ago
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "7y", "2026-13-01", "-7d", "99999999999d", "١d٢"])
+def test_what_is_no_time_is_refused_with_its_name_and_value(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="since="):
+        parse_time("since", text)
+
+
+def test_a_listing_since_a_while_ago_goes_on_where_it_ended(run: Run, site: None) -> None:
+    first = run("fetched", "--since", "90h", "--limit", "2")
+
+    more, option, moment, *rest = first.err.split()
+    second = run("fetched", option, moment, *rest)
+
+    assert (more, option, rest[0]) == ("more:", "--since", "--after")
+    assert first.urls + second.urls == [HOME, GONE, OLD]
+
+
+BAD_INPUT = {
+    "no time": (["fetched", "--since", "yesterday"], "yesterday"),
+    "no time for a page": (["get", HOME, "--as-of", "soon"], "soon"),
+    "until before since": (["modified", "--since", "1d", "--until", "2d"], "until"),
+    "outdated without a time": (["outdated"], "not_fetched_since"),
+    "outdated with two times": (["outdated", "--not-fetched-since", "1d", "--not-modified-since", "1d"], "one of"),
+    "no status": (["with-status", "abc"], "status"),
+    "a status that there is not": (["with-status", "1000"], "1000"),
+    "no size": (["largest", "--min-size", "big"], "big"),
+    "no size class": (["largest", "--class", "gigantic"], "gigantic"),
+    "a size class and a size": (["largest", "--class", "huge", "--min-size", "1"], "huge"),
+    "sizes the wrong way round": (["pages", "example.com", "--min-size", "9", "--max-size", "8"], "max_size"),
+    "no handle": (["by-handle", "xyz"], "xyz"),
+    "no URL to link to": (["linking-to", "example"], "example"),
+    "no URL to redirect to": (["redirects", "--to", "ftp://example.com/"], "ftp"),
+    "a domain that is none": (["errors", "--domain", "https://example.com/"], "https://example.com/"),
+    "an unknown index": (["indexed", "colour"], "colour"),
+    "an index that names no pages": (["indexed", "host"], "host"),
+    "a term with too many parts": (["indexed", "status", "4", "0", "4"], "status"),
+    "no words": (["search", " ", "--domain", "example.com"], "words"),
+    "words anywhere": (["search", "salt"], "--full-scan"),
+    "URLs to crawl anywhere": (["discovered"], "--full-scan"),
+    "counts of everything": (["stats"], "--full-scan"),
+    "counts by nothing": (["stats", "example.com", "--by", "colour"], "colour"),
+    "a damaged token": (["errors", "--after", "x"], "x"),
+    "an unknown column": (["errors", "--columns", "colour"], "colour"),
+    "a limit below none": (["hosts", "--limit", "-1"], "-1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, site: None, case: str) -> None:
+    arguments, named = BAD_INPUT[case]
+
+    result = run(*arguments)
+
+    assert (result.code, result.out) == (2, ""), result.err
+    assert len(result.err.splitlines()) == 1
+    assert result.err.startswith("webtable: ")
+    assert named in result.err
+
+
+def test_a_token_of_another_question_is_refused(run: Run, site: None) -> None:
+    token = run("fetched", "--limit", "1").err.split()[-1]
+
+    result = run("modified", "--limit", "1", "--after", token)
+
+    assert (result.code, result.out) == (2, "")
