@@ -34,6 +34,13 @@ def demo(folder: Path) -> None:
     run("webtable", "pages", "example.com", "--limit", "3", "--explain", folder=folder)
     run("webtable", "get", "https://example.com/", folder=folder)
     run("webtable", "history", "https://example.com/", folder=folder)
+    run("webtable", "errors", "--domain", "example.com", "--limit", "5", folder=folder)
+    run("webtable", "modified", "--limit", "5", folder=folder)
+    run("webtable", "most-linked", "--limit", "5", folder=folder)
+    run("webtable", "broken-links", "--limit", "5", folder=folder)
+    run("webtable", "search", "mountain", "--domain", "docs.example.com", "--limit", "3", folder=folder)
+    run("webtable", "stats", "example.com", folder=folder)
+    run("webtable", "index", "verify", "--all", folder=folder)
     run("webtable", "keys", "encode", "https://www.example.com/", "http://example.com:8080/?id=7", folder=folder)
     run("webtable", "keys", "advise", "--compare", "host,url,hash", "--plot", "advise.html", folder=folder)
 

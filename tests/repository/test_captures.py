@@ -359,7 +359,7 @@ def test_an_empty_body_is_a_body(site):
 @pytest.fixture
 def short_lived(new_url, site):
     """A site in a table that keeps content for 100 days."""
-    with webtable.open(new_url(), create=True, ttl=100 * DAY) as table:
+    with webtable.open(new_url(), create=True, ttl=100 * DAY, indexes=[]) as table:
         yield type(site)(table, site.domain, site.now)
 
 
@@ -413,7 +413,7 @@ def test_a_date_without_a_timezone_is_refused(site):
 
 
 def test_a_table_without_ttl_keeps_old_captures(new_url, site):
-    with webtable.open(new_url(), create=True, ttl=None) as table:
+    with webtable.open(new_url(), create=True, ttl=None, indexes=[]) as table:
         table.put(site.page(html=b"x", age=5000 * DAY))
 
         assert table.get(site.url()).html == b"x"
@@ -442,7 +442,7 @@ def test_a_body_over_max_body_is_cut_and_says_so(site):
 @pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_a_body_that_looks_like_a_compressed_one_comes_back_as_it_was(new_url, site, compression):
     bodies = [zstandard.compress(b"inside"), b"\x28\xb5\x2f\xfd", b"plain", b""]
-    with webtable.open(new_url(), create=True, compression=compression) as table:
+    with webtable.open(new_url(), create=True, compression=compression, indexes=[]) as table:
         with table.writer() as writer:
             for number, body in enumerate(bodies):
                 writer.put(site.page(f"/{number}", html=body))

@@ -1,11 +1,15 @@
-"""Writers that are killed, fail, cross each other or have wrong clocks: no question misses a page or gives a wrong one."""
+"""Writers that are killed, and stores that fail: no question misses an acknowledged page or gives a wrong one."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import os
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
 
 import pytest
-from answers import Expected, check_counts, check_questions, drifts, missing
+from answers import INDEXES, Expected, check_counts, check_questions, drifts, missing
 from faults import Listening, Town, is_through, killed_after, listening
 
 import webtable
@@ -115,6 +119,7 @@ def test_a_writer_killed_at_any_call_leaves_every_question_right(table, act):
         check_questions(table, town.domain)
         act(table)
         check_questions(table, town.domain)
+        check_counts(table, town.domain)
 
     calls = killed_at_every_call(table, act, check)
 
@@ -123,49 +128,44 @@ def test_a_writer_killed_at_any_call_leaves_every_question_right(table, act):
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_no_link_is_left_out_of_the_counts_when_a_writer_was_killed(table, act):
+def test_what_killed_writers_have_left_is_counted_and_repaired(table, act):
+    towns = []
+
     def check(town, act):
+        towns.append(town)
         table.refresh_links(also_unfinished=True)
         counted = {page.url: page.link_counts.inlinks for page in table.most_linked(domain=town.domain)}
         expected = Expected(table, town.domain).counts()
-        assert {url: counted.get(url, 0) for url in expected if counted.get(url, 0) < expected[url]} == {}
-
-    killed_at_every_call(table, act, check)
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_the_counts_of_links_are_right_once_a_killed_writer_has_put_its_pages_again(table, act):
-    def check(town, act):
+        assert {url for url, count in expected.items() if counted.get(url, 0) < count} == set()
         act(table)
-        check_counts(table, town.domain)
 
     killed_at_every_call(table, act, check)
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_the_counts_of_links_are_right_once_what_a_killed_writer_has_left_is_repaired(table, act):
-    def check(town, act):
-        act(table)
-        table.refresh_links(also_unfinished=True)
-        table.repair_index("link", apply=True, settle=0)
-        check_counts(table, town.domain)
-
-    killed_at_every_call(table, act, check)
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_a_repair_mends_what_a_killed_writer_has_left(table, act):
-    killed_at_every_call(table, act, lambda town, act: act(table))
-
     drifts(table, apply=True)
 
     assert [drift for drift in drifts(table).values() if not drift.is_empty] == []
+    for town in towns:
+        check_counts(table, town.domain)
 
 
 def crawl_again(town, **fields):
     """Return the act that stores the page /a once more as it is now, fetched just now."""
     fields = {"html": b"a" * 1_000, "outlinks": town.links("/", "/b", "/never"), **fields}
     return lambda table: table.put(town.page("/a", days=0, **fields))
+
+
+def test_a_killed_batch_leaves_every_question_right_on_every_store(site):
+    for calls in range(1, 100, 4):
+        town = Town(site.table, now=site.now).build()
+        act = batch_of_all(town)
+
+        is_done = is_through(site.table, act, calls)
+        check_questions(site.table, town.domain)
+        act(site.table)
+        check_questions(site.table, town.domain)
+
+        if is_done:
+            return
+    raise AssertionError("it never comes to its end")
 
 
 def before_removals(call, table, changes=()):
@@ -228,13 +228,13 @@ def failing(wanted):
     return listen
 
 
-@pytest.mark.parametrize("name", ["time_idx", "size_idx", "link_idx", "url_idx", "status_idx", "host_idx", "digest_idx"])
-def test_a_page_without_its_entries_is_not_stored_and_reported(table, name):
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_page_without_its_entries_is_not_stored_and_reported(table, index):
     town = Town(table).build()
     before = table.get(town.url("/a"))
 
     with pytest.raises(WriteFailed, match="not there") as failed:
-        crawl_again(town, html=b"s")(listening(table, failing(writes_to(name))))
+        crawl_again(town, html=b"s")(listening(table, failing(writes_to(f"{index}_idx"))))
 
     assert [outcome.url for outcome in failed.value.failures] == [town.url("/a")]
     assert table.get(town.url("/a")) == before
@@ -288,3 +288,49 @@ def test_removals_that_fail_leave_the_questions_right(table):
     check_questions(table, town.domain)
     assert drifts(table, apply=True)["size"].repaired == 1
     assert drifts(table)["size"].is_empty
+
+
+LOOP = """
+import sys
+from datetime import UTC, datetime, timedelta
+import webtable
+from webtable import Link, Page
+
+url, domain, first = sys.argv[1], sys.argv[2], int(sys.argv[3])
+start = datetime.now(UTC) - timedelta(days=3)
+
+def tell(outcome):
+    print(outcome.url, outcome.fetched_at.isoformat(), outcome.error, flush=True)
+
+with webtable.open(url) as table, table.writer(buffer_pages=3, on_outcome=tell) as writer:
+    for number in range(first, first + 100_000):
+        links = tuple(Link(f"https://{domain}/{other % 40}") for other in range(number, number + 5))
+        writer.put(Page(url=f"https://{domain}/{number % 40}", html=b"x" * (number % 700), outlinks=links,
+                        status_code=(200, 404, 200, 301)[number % 4], fetched_at=start + timedelta(seconds=number)))
+"""
+
+
+def test_processes_that_are_killed_at_any_moment_lose_no_acknowledged_page(table):
+    town = Town(table)
+    path = table.store.name
+    acknowledged = {}
+    for number in range(10):
+        child = subprocess.Popen([sys.executable, "-c", LOOP, path, town.domain, str(number * 1_000)],
+                                 stdout=subprocess.PIPE, text=True)  # fmt: skip
+        lines = [child.stdout.readline() for _ in range(4 + number * 7)]
+        os.kill(child.pid, signal.SIGKILL)
+        rest = child.stdout.read()
+        child.wait()
+        child.stdout.close()
+        # The last line may be cut.
+        for line in [*lines, *rest.splitlines(keepends=True)]:
+            url, fetched_at, error = line.split() if line.endswith("\n") else (None, None, None)
+            if url is not None:
+                assert error == "None"
+                acknowledged[url] = datetime.fromisoformat(fetched_at)
+
+        expected = check_questions(table, town.domain)
+        assert {url for url, when in acknowledged.items() if expected.by_url[url].fetched_at < when} == set()
+
+    assert len(acknowledged) > 30
+    assert missing(table) == {}

@@ -41,7 +41,7 @@ def captures(town):
     ]
 
 
-@pytest.mark.parametrize("order", list(permutations(range(5))), ids=lambda order: "".join(map(str, order)))
+@pytest.mark.parametrize("order", permutations(range(5)), ids=lambda order: "".join(map(str, order)))
 def test_captures_that_come_in_any_order_leave_the_questions_right(table, order):
     town = Town(table)
     found = captures(town)
@@ -190,7 +190,7 @@ def same_moment(town):
     ]
 
 
-@pytest.mark.parametrize("order", list(permutations(range(3))) + [(0, 1, 0), (0, 1, 1), (1, 2, 1)])
+@pytest.mark.parametrize("order", [*permutations(range(3)), (0, 1, 0), (0, 1, 1), (1, 2, 1)])
 def test_captures_of_one_millisecond_leave_the_questions_right(table, town, order):
     for number in order:
         table.put(same_moment(town)[number])

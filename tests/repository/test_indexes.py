@@ -121,12 +121,11 @@ def test_tokens_lead_through_all_pages(town, question, order):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_token_goes_on_after_inserts_and_deletes(site, question):
     town = Town(site.table, now=site.now)
-    def page(number, **fields):
-        return town.page(f"/{number:02}", days=50 - number, html=b"x" * (number + 1), outlinks=(), **fields)
     status = {"errors": 404, "redirects": 302}.get(question, 200)
-    town.store(*(page(number, status_code=status) for number in range(12)),
-               *(town.page(f"/to{number}", days=60, status_code=200, html=None,
-                           outlinks=town.links(*(f"/{n:02}" for n in range(number)))) for number in range(12)))  # fmt: skip
+    paths = [f"/{number:02}" for number in range(12)]
+    for number, path in enumerate(paths):
+        town.store(town.page(path, days=50 - number, html=b"x" * (number + 1), status_code=status))
+        town.store(town.page(f"/to{path[1:]}", days=60, outlinks=town.links(*paths[:number])))
     town.table.refresh_links()
     ask = QUESTIONS[question]
     before = urls(ask(town.table, domain=town.domain))
@@ -347,8 +346,7 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
 
 
 @pytest.mark.parametrize(("name", "ask"), [
-    *((index, ask) for index, ask in zip(
-        ("time", "time", "time", "size", "status", "status", "status", "link", "link"), QUESTIONS.values(), strict=True)),
+    *zip(["time", "time", "time", "size", "status", "status", "status", "link", "link"], QUESTIONS.values(), strict=True),
     ("url", lambda table: table.redirects(to="https://example.com/")),
     ("digest", lambda table: table.duplicates("https://example.com/")),
     ("host", lambda table: table.hosts("example.com")),
@@ -427,7 +425,7 @@ def test_bad_input_is_refused_by_name(own, ask, named):
 def test_bad_names_are_refused_by_name(own):
     with pytest.raises(UnknownColumn, match="'body'"):
         own.table.errors(columns=["body"])
-    with pytest.raises(UnknownIndex, match="'nothing'.*status"):
+    with pytest.raises(UnknownIndex, match=r"'nothing'.*status"):
         own.table.indexed("nothing")
     with pytest.raises(UnknownIndex, match="hosts"):
         own.table.indexed("host")

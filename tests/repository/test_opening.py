@@ -57,12 +57,12 @@ def test_a_table_is_opened_as_it_was_created(new_url, site):
 )
 def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, options, shown, adapter):
     url = new_url()
-    webtable.create(url)
+    webtable.create(url, indexes=[])
 
     for attempt in (
         lambda: webtable.open(url, **options),
         lambda: webtable.open(url, create=True, **options),
-        lambda: webtable.create(url, **options),
+        lambda: webtable.create(url, **{"indexes": [], **options}),
     ):
         with pytest.raises(LayoutMismatch) as raised:
             attempt()
@@ -71,7 +71,7 @@ def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, optio
 
 def test_opening_with_the_options_of_the_table_is_no_error(new_url):
     url = new_url()
-    webtable.create(url, salt=Salt.domain(), versions=2)
+    webtable.create(url, indexes=[], salt=Salt.domain(), versions=2)
 
     with webtable.open(url, salt=Salt.domain(), versions=2) as table:
         assert table.layout.suffix_list is not None
@@ -79,7 +79,7 @@ def test_opening_with_the_options_of_the_table_is_no_error(new_url):
 
 def test_another_list_of_public_suffixes_is_an_error_that_says_which_to_install(new_url, monkeypatch):
     url = new_url()
-    webtable.create(url, salt=Salt.domain())
+    webtable.create(url, indexes=[], salt=Salt.domain())
     monkeypatch.setattr("webtable.schema.layout.suffix_list_version", lambda: "9.9.9")
 
     with pytest.raises(LayoutMismatch, match=r"install publicsuffixlist==\d"):
@@ -91,7 +91,7 @@ def test_another_list_of_public_suffixes_is_an_error_that_says_which_to_install(
 )
 def test_a_layout_of_another_version_is_an_error(new_url, stored):
     url = new_url()
-    webtable.create(url)
+    webtable.create(url, indexes=[])
     store, table = open_store(url)
     with store:
         store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, stored)])])
@@ -103,10 +103,10 @@ def test_a_layout_of_another_version_is_an_error(new_url, stored):
 def test_creating_is_idempotent(new_url, site):
     url = new_url()
 
-    first = webtable.create(url)
+    first = webtable.create(url, indexes=[])
     with webtable.open(url) as table:
         table.put(site.page(html=b"x"))
-    second = webtable.create(url)
+    second = webtable.create(url, indexes=[])
 
     assert first.create
     assert second.is_empty
@@ -118,14 +118,14 @@ def test_creating_is_idempotent(new_url, site):
 def test_a_dry_run_says_what_is_to_be_done_and_does_nothing(new_url):
     url = new_url()
 
-    steps = webtable.create(url, regions=4, dry_run=True)
+    steps = webtable.create(url, indexes=[], regions=4, dry_run=True)
 
     assert steps.create
     assert "SPLITS => ['40', '80', 'c0']" in steps.shell()
     with pytest.raises(TableNotFound):
         webtable.open(url)
-    webtable.create(url)
-    assert webtable.create(url, dry_run=True).is_empty
+    webtable.create(url, indexes=[])
+    assert webtable.create(url, indexes=[], dry_run=True).is_empty
 
 
 def test_a_creation_that_was_cut_short_is_completed(new_url):
@@ -136,7 +136,7 @@ def test_a_creation_that_was_cut_short_is_completed(new_url):
 
     with pytest.raises(TableNotFound):
         webtable.open(url)
-    assert webtable.create(url).is_empty
+    assert webtable.create(url, indexes=[]).is_empty
     webtable.open(url).close()
 
 
@@ -144,10 +144,10 @@ def test_regions_begin_at_the_split_points(new_url, adapter):
     url = new_url()
     if adapter == "hbase-thrift1":
         with pytest.raises(CapabilityError, match="create 'web_"):
-            webtable.create(url, regions=4)
+            webtable.create(url, indexes=[], regions=4)
         return
 
-    webtable.create(url, regions=4)
+    webtable.create(url, indexes=[], regions=4)
 
     with webtable.open(url) as table:
         regions = table.store.regions(table.table)
@@ -163,18 +163,18 @@ def test_drift_is_reported_and_applied_only_when_asked(new_url, adapter):
         )
 
     with pytest.raises(SchemaDrift) as raised:
-        webtable.create(url)
+        webtable.create(url, indexes=[])
 
     assert "VERSIONS => 3" in str(raised.value)
     assert "change family 'content': versions 1 -> 3" in str(raised.value)
     assert "add family 'outlinks'" in str(raised.value)
-    assert len(webtable.create(url, dry_run=True).changes) == 3
+    assert len(webtable.create(url, indexes=[], dry_run=True).changes) == 3
     if adapter == "hbase-thrift1":
         with pytest.raises(CapabilityError, match="alter"):
-            webtable.create(url, apply=True)
+            webtable.create(url, indexes=[], apply=True)
         return
-    webtable.create(url, apply=True)
-    assert webtable.create(url).is_empty
+    webtable.create(url, indexes=[], apply=True)
+    assert webtable.create(url, indexes=[]).is_empty
     with webtable.open(url) as opened:
         assert {family.name for family in opened.store.describe(table).schema.families} >= {"other", "inlinks"}
 
@@ -187,7 +187,7 @@ def test_an_impossible_layout_is_refused_and_nothing_is_created(new_url, options
     url = new_url()
 
     with pytest.raises(InvalidArgument):
-        webtable.create(url, **options)
+        webtable.create(url, **{"indexes": [], **options})
     with pytest.raises(TableNotFound):
         webtable.open(url)
 

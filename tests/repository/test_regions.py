@@ -29,7 +29,7 @@ def compared(boundaries: list[bytes], wanted: list[bytes]) -> RegionComparison:
 
 
 def filled(url: str, pages: list[webtable.Page], **options) -> webtable.WebTable:
-    table = webtable.open(url, create=True, **options)
+    table = webtable.open(url, create=True, indexes=[], **options)
     with table.writer() as writer:
         for page in pages:
             writer.put(page)
@@ -78,7 +78,7 @@ def test_wanted_split_points_are_compared_in_any_order(shared_table):
 
 @ON_SPLIT_TABLES
 def test_a_new_table_has_the_regions_that_it_was_created_with(new_url):
-    with webtable.open(new_url(), create=True, regions=16) as table:
+    with webtable.open(new_url(), create=True, regions=16, indexes=[]) as table:
         assert regions_of(table).as_wanted
         assert len(regions_of(table).regions) == 16
         assert regions_of(table, [b"10", b"18"]).missing == (b"18",)
@@ -182,7 +182,7 @@ def test_rows_that_are_no_pages_are_not_in_the_sample(new_url, site):
 
 
 def test_an_empty_table_has_an_empty_sample(new_url):
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
         assert sample_urls(table) == []
 
 

@@ -36,8 +36,9 @@ FIRST_ROWS = 128
 class ScanSpec:
     """A scan over one table: its ranges (one a salt), its stored columns (None: all), and how many rows it has.
 
-    With `keys_only` the rows that have a cell in the columns come without their cells. `expected` is how many rows the
-    caller is likely to take, where there is no limit. Rows that lack what is `containing` may be left out.
+    With `keys_only` the rows that have a cell in the columns come without their cells. `expected` is how many rows of
+    each range the caller is likely to take, where there is no limit. Rows that lack what is `containing` may be left
+    out.
     """
 
     table: str

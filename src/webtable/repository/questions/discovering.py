@@ -65,7 +65,7 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
             urls = [self.key.url_of(row) for row in bare]
             for url, is_linked in zip(urls, self._are_linked(bare, urls), strict=True):
                 if is_linked is None:
-                    is_linked = next(self._inlinks(url, None, past=False, inside=None), None) is not None
+                    is_linked = next(self._inlinks(url, None, past=False, inside=None, expected=8), None) is not None
                 if is_linked:
                     yield url
 

@@ -111,7 +111,7 @@ class LinkQuestions(Asked):
 
         def run(source: bytes | None, at_most: int | None) -> Iterator[Inlink]:
             self.indexes.ready(LINK.name, question)
-            found = self._inlinks(target, source, past=past, inside=inside)
+            found = self._inlinks(target, source, past=past, inside=inside, expected=at_most)
             return islice(found, at_most)
 
         def explain() -> Explanation:
@@ -188,7 +188,7 @@ class LinkQuestions(Asked):
                     linked = self._have_inlinks([page.url for _, page in some])
                     for found, page in (one for one in some if one[1].url in linked):
                         behind = source if found == place and source else None
-                        for link in self._inlinks(page.url, behind, past=False, inside=inside):
+                        for link in self._inlinks(page.url, behind, past=False, inside=inside, expected=at_most):
                             yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
 
             return islice(links(), at_most)
@@ -232,18 +232,21 @@ class LinkQuestions(Asked):
         found = self.store.read_cells(self.table, rows, family, CURRENT_SOURCES, limit=1, keys_only=True)
         return {url for url, cells in zip(urls, found, strict=True) if cells}
 
-    def _inlinks(self, target: str, after: bytes | None, *, past: bool, inside: KeyRange | None) -> Iterator[Inlink]:
+    def _inlinks(
+        self, target: str, after: bytes | None, *, past: bool, inside: KeyRange | None, expected: int | None = None
+    ) -> Iterator[Inlink]:
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
         prefix = PAST if past else b""
         rest = PAST_SOURCES if past else CURRENT_SOURCES
         rest = rest if after is None else rest.after(prefix + after)
+        size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         while True:
-            (cells,) = self.store.read_cells(self.table, [row], family, rest, limit=SOURCES_AT_ONCE)
+            (cells,) = self.store.read_cells(self.table, [row], family, rest, limit=size)
             named = [(column[len(family) + 1 + len(prefix) :], cell) for column, cell in cells]
             yield from self._checked(target, named, past=past, inside=inside)
-            if len(cells) < SOURCES_AT_ONCE:
+            if len(cells) < size:
                 return
-            rest = rest.after(cells[-1][0][len(family) + 1 :])
+            rest, size = rest.after(cells[-1][0][len(family) + 1 :]), SOURCES_AT_ONCE
 
     def _checked(
         self, target: str, cells: Sequence[tuple[bytes, Cell]], *, past: bool, inside: KeyRange | None
