@@ -27,7 +27,7 @@ def run(setting: Setting) -> list[Result]:
     pages, what = prepared_pages(setting)
     hosts = sorted({page.url.split("/")[2] for page in pages})
     with (
-        webtable.open(setting.new_file(), create=True) as table,
+        webtable.open(setting.new_file(), create=True, indexes=[]) as table,
         bare.database(setting.new_file()) as connection,
     ):
         with table.writer() as writer:
@@ -71,6 +71,7 @@ def run(setting: Setting) -> list[Result]:
                 ours=cells,
                 peer=lambda: select(f"{METADATA} OR {HTML}", unpack=False),
                 pairs=setting.pairs(7),
+                note="a table without indexes",
             ),
             compare(
                 f"embedded, scan of Page objects with bodies: {what}",
@@ -79,6 +80,7 @@ def run(setting: Setting) -> list[Result]:
                 ours=lambda: scan(["html"]),
                 peer=lambda: select(f"{METADATA} OR {HTML}", unpack=True),
                 pairs=setting.pairs(7),
+                note="a table without indexes",
             ),
             compare(
                 f"embedded, listing of Page objects without bodies: {what}",
@@ -87,5 +89,6 @@ def run(setting: Setting) -> list[Result]:
                 ours=lambda: scan([]),
                 peer=lambda: select(METADATA, unpack=False),
                 pairs=setting.pairs(7),
+                note="a table without indexes",
             ),
         ]

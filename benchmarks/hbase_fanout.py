@@ -63,6 +63,7 @@ def run(setting: Setting) -> list[Result]:
                     peer=threads,
                     pairs=setting.pairs(15),
                     unit="ms",
-                    note=f"a table of 16 regions with {setting.scaled(50_000):,} pages of other domains",
+                    note=f"a table of 16 regions, without indexes, with {setting.scaled(50_000):,} pages of other "
+                    "domains",
                 )
             ]

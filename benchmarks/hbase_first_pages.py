@@ -53,5 +53,5 @@ def _growth(table: WebTable, setting: Setting, hosts: int, asks: int) -> Result:
         1.5,
         at_most=True,
         note=f"{asks} questions each, in turn, in key order over all salts; "
-        f"{setting.scaled(50_000):,} pages of other domains beside them",
+        f"{setting.scaled(50_000):,} pages of other domains beside them; a table without indexes",
     )

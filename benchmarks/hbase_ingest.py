@@ -56,6 +56,7 @@ def run(setting: Setting) -> list[Result]:
             peer=script,
             pairs=setting.pairs(3),
             warm_up=False,
-            note="the script stores the body, 12 metadata columns and the links as JSON; one process each",
+            note="the script stores the body, 12 metadata columns and the links as JSON; a table without indexes; one "
+            "process each",
         )
     ]

@@ -49,6 +49,7 @@ def run(setting: Setting) -> list[Result]:
                 ours=ours,
                 peer=happybase,
                 pairs=setting.pairs(7),
-                note="ours gives Page objects; HappyBase dictionaries of bytes, 1,000 rows a call",
+                note="ours gives Page objects; HappyBase dictionaries of bytes, 1,000 rows a call; a table without "
+                "indexes",
             )
         ]

@@ -52,7 +52,8 @@ def run(setting: Setting) -> list[Result]:
                 ours=lambda titles=TITLE in columns: ours(titles=titles),  # type: ignore[misc]
                 peer=lambda columns=columns: happybase(columns),  # type: ignore[misc]
                 pairs=setting.pairs(7),
-                note="ours gives Page objects with decompressed bodies; HappyBase dictionaries, 100 rows a call",
+                note="ours gives Page objects with decompressed bodies; HappyBase dictionaries, 100 rows a call; "
+                "a table without indexes",
             )
             for asked, columns in WANTED.items()
         ]

@@ -45,6 +45,7 @@ def run(setting: Setting) -> list[Result]:
             ours=ours,
             peer=happybase,
             pairs=setting.pairs(5),
-            note=f"fresh tables of {REGIONS} regions; both start from the same pages, the digest of the body included",
+            note=f"fresh tables of {REGIONS} regions, without indexes; both start from the same pages, the digest of "
+            "the body included",
         )
     ]

@@ -119,6 +119,20 @@ def compare(
     Raises `AssertionError` where the sides did not come to the same proof.
     """
     runs = [(ours(), peer()) for _ in range(pairs + warm_up)]
+    return compared(what, against, runs, target=target, warm_up=warm_up, unit=unit, note=note)
+
+
+def compared(
+    what: str,
+    against: str,
+    runs: list[tuple[Run, Run]],
+    *,
+    target: float | None,
+    warm_up: bool = True,
+    unit: str = "pages/s",
+    note: str = "",
+) -> Result:
+    """Return what `compare` returns, from *runs* of both sides; for more sides than two that run in turn."""
     for mine, other in runs:
         assert (mine.items, mine.proof) == (other.items, other.proof), (
             f"{what}: not the same outcome: {mine.items:,} items, {str(mine.proof)[:200]}; "

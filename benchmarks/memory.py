@@ -66,6 +66,7 @@ def _results(store: str, url: str, count: int) -> list[Result]:
             LIMIT_MB,
             at_most=True,
             unit=" MB",
+            note="a table without indexes",
         )
         for stream, measured in watched(url, count).items()
     ]
@@ -95,7 +96,7 @@ def watched(url: str, count: int) -> dict[str, Stream]:
 
 def write(url: str, count: int) -> int:
     """Stream pages into a new table and return how many were stored."""
-    with webtable.open(url, create=True, regions=REGIONS) as table:
+    with webtable.open(url, create=True, regions=REGIONS, indexes=[]) as table:
         print("ready", flush=True)
         writer = table.writer()
         with writer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime
+
 import pytest
 
 pytest.importorskip("w3lib")
@@ -9,7 +12,11 @@ pytest.importorskip("psutil")
 
 from benchmarks import report
 from benchmarks.__main__ import NAMES, main
-from benchmarks.measuring import LeftOut, Result, Run, compare
+from benchmarks.crawl import Crawl
+from benchmarks.measuring import LeftOut, Result, Run, compare, compared
+from benchmarks.questions import QUESTIONS
+
+import webtable
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +62,42 @@ def test_a_ratio_is_the_median_of_the_pairs_without_the_first():
     result = compare("w", "a", target=3, ours=lambda: next(ours), peer=lambda: next(peer), pairs=3)
 
     assert (result.figure, result.met) == (3.0, True)
+
+
+def test_of_three_sides_in_turn_two_are_compared_without_a_warm_up():
+    runs = [(Run(seconds, 10, ""), Run(1.0, 10, "")) for seconds in (2.0, 4.0, 5.0)]
+
+    result = compared("w", "a", runs, target=0.3, warm_up=False)
+
+    assert (result.figure, result.met) == (0.25, False)
+
+
+def test_a_made_up_crawl_knows_how_often_its_pages_are_linked():
+    crawl = Crawl(400, datetime(2026, 1, 1, tzinfo=UTC))
+
+    links = Counter(link.url for page in crawl.pages() for link in page.outlinks or ())
+
+    assert links == crawl.inlinks()
+    assert links.keys() <= {page.url for page in crawl.pages()}
+
+
+def test_no_two_pages_of_a_made_up_crawl_have_the_same_second():
+    pages = list(Crawl(2_000, datetime(2026, 1, 1, tzinfo=UTC)).pages())
+
+    assert len({page.fetched_at for page in pages}) == len({page.last_modified for page in pages}) == 2_000
+
+
+def test_every_question_that_is_measured_finds_something_in_a_small_crawl(tmp_path):
+    crawl = Crawl.until_now(200)
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        with table.writer() as writer:
+            for page in crawl.pages():
+                writer.put(page)
+        table.refresh_links()
+
+        found = {question.name: question.ours(table, crawl) for question in QUESTIONS}
+
+    assert all(found.values())
 
 
 def test_the_page_shows_what_was_missed_and_what_was_left_out():

@@ -41,7 +41,7 @@ def captures(town):
     ]
 
 
-@pytest.mark.parametrize("order", permutations(range(5)), ids=lambda order: "".join(map(str, order)))
+@pytest.mark.parametrize("order", [*permutations(range(5))], ids=lambda order: "".join(map(str, order)))
 def test_captures_that_come_in_any_order_leave_the_questions_right(table, order):
     town = Town(table)
     found = captures(town)

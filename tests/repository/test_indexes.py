@@ -346,7 +346,7 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
 
 
 @pytest.mark.parametrize(("name", "ask"), [
-    *zip(["time", "time", "time", "size", "status", "status", "status", "link", "link"], QUESTIONS.values(), strict=True),
+    *zip(["time"] * 3 + ["size"] + ["status"] * 3 + ["link"] * 2, QUESTIONS.values(), strict=True),
     ("url", lambda table: table.redirects(to="https://example.com/")),
     ("digest", lambda table: table.duplicates("https://example.com/")),
     ("host", lambda table: table.hosts("example.com")),

@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webtable.errors import InvalidURL
 from webtable.repository.indexes.index import Index, by_domain, by_term
 from webtable.rowkey import canonical_url
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
 
 HIGHEST_SIZE = 10**12 - 1
 HIGHEST_COUNT = 10**8 - 1
+HOST_COUNTS = b"ref:counts"
+"""The column of a host's entry that holds how many pages it had when they were counted last."""
+
+
+class HostCounts(msgspec.Struct, frozen=True):
+    """What was counted of a host: the value of `HOST_COUNTS`."""
+
+    pages: int
+    bytes: int
+    counted_at: datetime
 
 
 def time_text(moment: datetime) -> str:

@@ -16,10 +16,9 @@ import msgspec
 
 from webtable.page import LinkCounts, Page
 from webtable.repository.codec import PageCodec, milliseconds, moment_of
-from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.indexes.web import HOST, HOST_COUNTS, LINK, HostCounts
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.questions.pages import HOST_COUNTS, HostCounts
 from webtable.rowkey import WebKey, registered_domain
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put, Store

@@ -44,6 +44,8 @@ class Waiting(NamedTuple):
     timestamp: int
     rows: Sequence[bytes]
     hosts: Sequence[str]
+    is_settled: bool
+    """Whether its writer has written all of it, or must be dead."""
 
 
 class RecountQueue:
@@ -69,11 +71,12 @@ class RecountQueue:
     def waiting(self, *, also_unfinished: bool = False) -> Iterator[Waiting]:
         """Yield the batches that can be counted now; *also_unfinished* those whose writer may be at it still."""
         # Which they are is settled before the first is counted: what is done later may have links that no count has.
-        keys = sorted(self._done() | self._entered_before(now_in_milliseconds() + 1 if also_unfinished else _dead()))
+        settled = self._done() | self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000)
+        keys = sorted(settled | self._entered_before(now_in_milliseconds() + 1) if also_unfinished else settled)
         for at in range(0, len(keys), BATCHES_AT_ONCE):
             for row in self._store.read(self.table, keys[at : at + BATCHES_AT_ONCE]):
                 if row is not None:
-                    yield _waiting(row)
+                    yield _waiting(row, row.key in settled)
 
     def _done(self) -> set[bytes]:
         return {row.key for row in self._store.scan(self.table, [KeyRange()], columns=[_DONE], keys_only=True)}
@@ -89,8 +92,9 @@ class RecountQueue:
                 raise error
 
     def remove(self, batches: Iterable[Waiting]) -> None:
-        """Remove *batches*, which are counted."""
-        for error in self._store.write(self.table, [Delete(batch.key, batch.timestamp) for batch in batches]):
+        """Remove *batches*, which are counted, but those whose writers may be at it still."""
+        deletes = [Delete(batch.key, batch.timestamp) for batch in batches if batch.is_settled]
+        for error in self._store.write(self.table, deletes) if deletes else ():
             if error is not None:
                 raise error
 
@@ -104,12 +108,8 @@ def _since(row: Row) -> int:
     return int(row.key[2:17])
 
 
-def _dead() -> int:
-    return now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000
-
-
-def _waiting(row: Row) -> Waiting:
+def _waiting(row: Row, is_settled: bool) -> Waiting:
     columns = sorted(column for column in row.cells if column.startswith(_ROWS))
     rows = [one for column in columns for one in _decode(unpack(row.cells[column][0].value))]
     hosts = _decode_hosts(row.value(_HOSTS) or b"\x90")
-    return Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts)
+    return Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts, is_settled)

@@ -210,8 +210,8 @@ class LinkQuestions(Asked):
         """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
 
         Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
-        to its end are counted when they are ten minutes old, or with *also_unfinished*. *on_progress* is told how many
-        pages were counted so far.
+        to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
+        again then. *on_progress* is told how many pages were counted so far.
         """
         queue = RecountQueue(self.store, self.table)
         counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read())

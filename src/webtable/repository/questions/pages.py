@@ -11,7 +11,7 @@ import msgspec
 
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument
 from webtable.repository.indexes.index import place_of
-from webtable.repository.indexes.web import HOST
+from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.questions.base import PLAIN_KEY, Asked, check_numbers
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order
@@ -30,16 +30,6 @@ MOST_HOSTS = 256
 """The most hosts of a domain whose salts are worth looking up before its pages are read."""
 HOSTS_AT_ONCE = 64
 """How many hosts are checked at once, where each is one range."""
-HOST_COUNTS = b"ref:counts"
-"""The column of a host's entry that holds how many pages it had when they were counted last."""
-
-
-class HostCounts(msgspec.Struct, frozen=True):
-    """What was counted of a host: the value of `HOST_COUNTS`."""
-
-    pages: int
-    bytes: int
-    counted_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

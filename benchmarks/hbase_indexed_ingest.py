@@ -1,0 +1,136 @@
+"""What do the indexes cost a writer on HBase, and what do 60 links a page cost on top?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from benchmarks.material import digest_of, made_up_pages
+from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
+from benchmarks.setting import REGIONS, Setting
+from webtable import Link, Page
+from webtable.schema import INDEX_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NEEDS = frozenset({"hbase"})
+DOMAIN = "ingested.example"
+HOSTS = [f"h{number}.{DOMAIN}" for number in range(40)]
+BODY_BYTES = 6_000
+NAVIGATION = 30
+"""How many of its links a page shares with all others of its host."""
+OTHERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is ingested, and into a table with which indexes."""
+
+    name: str
+    pages: Sequence[Page]
+    indexes: Sequence[str]
+
+    @property
+    def links(self) -> int:
+        """How many links the pages have."""
+        return sum(len(page.outlinks or ()) for page in self.pages)
+
+    def run(self, setting: Setting) -> tuple[Run, Counter[str]]:
+        """Ingest into a fresh table, and return the run and the calls of the gateways that it took."""
+        with setting.hbase_table(self.indexes) as table:
+            if not setting.quick:
+                wait_until_idle()
+            before = Counter(table.store.calls)
+            with stopwatch() as watch, table.writer() as writer:
+                for page in self.pages:
+                    writer.put(page)
+            calls = Counter(table.store.calls) - before
+            stored = list(table.pages(DOMAIN, columns=["html"], order="storage"))
+            assert sum(page.outlink_count or 0 for page in stored) == self.links
+            if self.links:
+                home = self.pages[0].url
+                found = {link.source for link in table.linking_to(home)}
+                assert found == {page.url for page in self.pages if home in {link.url for link in page.outlinks or ()}}
+            elif self.indexes:
+                assert sum(1 for _ in table.dead_ends(order="storage")) == len(self.pages)
+            digest = digest_of((page.url, page.html or b"") for page in stored)
+        return Run(watch.seconds, len(stored), digest), calls
+
+
+def run(setting: Setting) -> list[Result]:
+    """Ingest the same pages without indexes, with all of them, and with links too, in turn."""
+    pages = list(made_up_pages(setting.scaled(10_000), HOSTS, body_bytes=BODY_BYTES))
+    none = Side("no index", pages, [])
+    indexed = Side("all seven indexes", pages, INDEX_NAMES)
+    linked = Side(f"all seven indexes and {NAVIGATION + OTHERS} links a page", list(_linked(pages)), INDEX_NAMES)
+    sides = (none, indexed, linked)
+    turns = [_turn(sides, number, setting) for number in range(setting.pairs(3))]
+    return [
+        *(
+            compared(
+                f"ingest of {len(pages):,} generated pages with bodies ({BODY_BYTES / 1000:.0f} KB each) into HBase: "
+                f"{side.name}",
+                "the same pages without an index",
+                [(turn[place][0], turn[0][0]) for turn in turns],
+                target=target,
+                warm_up=False,
+                note=f"fresh tables of {REGIONS} regions, one writer, each side once the first, the second and the last "
+                f"of a turn; {_entries(side)}",
+            )
+            for place, side, target in ((1, indexed, 0.3), (2, linked, 0.15))
+        ),
+        *(_calls(side, [turn[place][1] for turn in turns]) for place, side in enumerate(sides)),
+    ]
+
+
+def _turn(sides: Sequence[Side], number: int, setting: Setting) -> list[tuple[Run, Counter[str]]]:
+    """Return what came of each of *sides*, in their order; they run in another one each time.
+
+    What a side leaves behind (files to be written and removed) slows down the one after it, and links leave most.
+    """
+    runs = {}
+    for place in range(len(sides)):
+        side = sides[(number + place) % len(sides)]
+        runs[side.name] = side.run(setting)
+    return [runs[side.name] for side in sides]
+
+
+def _linked(pages: Sequence[Page]) -> Iterator[Page]:
+    """Yield *pages* with links as a site has them: its navigation on each page, and others within the site."""
+    for number, page in enumerate(pages):
+        site = pages[number % len(HOSTS) :: len(HOSTS)]
+        others = Random(number).sample(site, min(OTHERS, len(site)))
+        found = {one.url: Link(one.url, one.title or "") for one in (*site[:NAVIGATION], *others)}
+        # Where both are the same page, further ones make up for it.
+        for one in site[NAVIGATION:]:
+            if len(found) >= NAVIGATION + OTHERS:
+                break
+            found.setdefault(one.url, Link(one.url, one.title or ""))
+        yield replace(page, outlinks=tuple(found.values()))
+
+
+def _entries(side: Side) -> str:
+    return f"{side.links:,} links, each an inlink of another page" if side.links else "the pages have no links"
+
+
+def _calls(side: Side, turns: Sequence[Counter[str]]) -> Result:
+    """Return how many calls of the gateways 500 pages took."""
+    each = median(calls.total() for calls in turns) * 500 / len(side.pages)
+    kinds = ", ".join(f"{kind} {count * 500 / len(side.pages):.1f}" for kind, count in turns[-1].most_common())
+    return Result(
+        f"calls of the gateways for 500 pages: {side.name}",
+        "–",
+        f"{each:.0f} calls",
+        "–",
+        each,
+        None,
+        unit=" calls",
+        note=kinds,
+    )

@@ -1,0 +1,136 @@
+"""How long does each question take that an index answers, how does that grow, and how long does a filter scan take?"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from benchmarks.crawl import DOMAINS, HOSTS, Crawl
+from benchmarks.measuring import Result, Run, compare, stopwatch
+from benchmarks.plain_questions import PlainQuestions
+from benchmarks.questions import QUESTIONS, ROWS, Question
+from webtable import WebKey
+from webtable.schema import INDEX_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.setting import Setting
+    from webtable import WebTable
+
+NEEDS = frozenset({"hbase"})
+SIZES = (1_000, 10_000, 100_000)
+TRY_SIZES = (200, 400, 800)
+ASKS = 10
+"""How often ours is asked for each time that the peer is, which takes far longer."""
+WARM_UP = 3
+
+
+def run(setting: Setting) -> list[Result]:
+    """Ask tables of three sizes in turn, and then the largest and a plain table of the same pages."""
+    crawls = [Crawl.until_now(size) for size in (TRY_SIZES if setting.quick else SIZES)]
+    with ExitStack() as stack:
+        tables = [stack.enter_context(setting.hbase_table(INDEX_NAMES)) for _ in crawls]
+        for table, crawl in zip(tables, crawls, strict=True):
+            _load(table, crawl)
+            setting.flush(table.table)
+        peer = stack.enter_context(setting.happybase_table())
+        plain = PlainQuestions(peer, WebKey(), ROWS)
+        plain.store(crawls[-1].pages(), crawls[-1].inlinks())
+        setting.flush(peer.name.decode())
+        asked = [_asked(question, tables, crawls, setting.pairs(30)) for question in QUESTIONS]
+        compared = [
+            _compared(question, tables[-1], plain, crawls[-1], setting) for question in QUESTIONS if question.peer
+        ]
+    return [_slowest(asked, crawls[-1]), *(_growth(one, crawls) for one in asked), *compared]
+
+
+def _load(table: WebTable, crawl: Crawl) -> None:
+    with table.writer() as writer:
+        for page in crawl.pages():
+            writer.put(page)
+    table.refresh_links()
+
+
+class Asked(NamedTuple):
+    """What a question took at each size: the median of its seconds, and its calls of the gateways."""
+
+    name: str
+    seconds: list[float]
+    calls: list[float]
+
+
+def _asked(question: Question, tables: list[WebTable], crawls: list[Crawl], asks: int) -> Asked:
+    seconds: list[list[float]] = [[] for _ in tables]
+    before = [table.store.calls.total() for table in tables]
+    for ask in range(asks + WARM_UP):
+        for table, crawl, times in zip(tables, crawls, seconds, strict=True):
+            with stopwatch() as watch:
+                found = question.ours(table, crawl)
+            assert found, f"{question.name}: nothing found among {crawl.count:,} pages"
+            if ask >= WARM_UP:
+                times.append(watch.seconds)
+    calls = [table.store.calls.total() - count for table, count in zip(tables, before, strict=True)]
+    return Asked(question.name, [median(times) for times in seconds], [count / (asks + WARM_UP) for count in calls])
+
+
+def _growth(asked: Asked, crawls: list[Crawl]) -> Result:
+    return Result(
+        f"{asked.name}, among {', '.join(f'{crawl.count:,}' for crawl in crawls)} pages",
+        "itself at the first size",
+        f"p50 {', '.join(f'{seconds * 1000:.1f} ms' for seconds in asked.seconds)}",
+        f"{asked.seconds[0] * 1000:.1f} ms",
+        asked.seconds[-1] / asked.seconds[0],
+        2,
+        at_most=True,
+        note=f"{', '.join(f'{count:.1f}' for count in asked.calls)} calls of the gateways",
+    )
+
+
+def _slowest(asked: list[Asked], crawl: Crawl) -> Result:
+    slowest = max(asked, key=lambda one: one.seconds[-1])
+    milliseconds = slowest.seconds[-1] * 1000
+    return Result(
+        f"the slowest of {len(asked)} questions: {slowest.name}, among {crawl.count:,} pages",
+        "–",
+        f"p50 {milliseconds:.1f} ms",
+        "–",
+        milliseconds,
+        100,
+        at_most=True,
+        unit=" ms",
+        note=f"the first {ROWS} results of each; tables of 16 regions with all indexes, of {HOSTS} hosts on {DOMAINS} "
+        "domains, without bodies, flushed to files; the sizes are asked in turn. HappyBase is asked on a table of the "
+        "same keys, flushed too, which has 12 metadata columns, and what else is asked by as a column of its own",
+    )
+
+
+def _compared(question: Question, table: WebTable, plain: PlainQuestions, crawl: Crawl, setting: Setting) -> Result:
+    peer, lean = question.peer, question.lean
+    assert peer is not None
+    note = ""
+    if lean is not None:
+        timed = _timed(lambda: lean(plain, crawl))
+        assert timed.proof == question.ours(table, crawl), f"{question.name}: not the same in two steps"
+        note = f"in two steps, a scan of that column alone and a read of {ROWS} rows, HappyBase took " \
+               f"{timed.seconds * 1000:,.0f} ms"
+    return compare(
+        f"{question.name}, among {crawl.count:,} pages",
+        f"HappyBase, {question.against}",
+        target=100,
+        ours=lambda: _timed(lambda: question.ours(table, crawl), ASKS),
+        peer=lambda: _timed(lambda: peer(plain, crawl)),
+        pairs=setting.pairs(3),
+        unit="ms",
+        note=note,
+    )
+
+
+def _timed(ask: Callable[[], list[Any]], times: int = 1) -> Run:
+    seconds = []
+    for _ in range(times):
+        with stopwatch() as watch:
+            found = ask()
+        seconds.append(watch.seconds)
+    return Run(median(seconds), len(found), found)
