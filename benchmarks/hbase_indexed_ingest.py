@@ -81,7 +81,7 @@ def run(setting: Setting) -> list[Result]:
                 [(turn[place][0], turn[0][0]) for turn in turns],
                 target=target,
                 warm_up=False,
-                note=f"fresh tables of {REGIONS} regions, one writer, each side once the first, the second and the last "
+                note=f"fresh tables of {REGIONS} regions, one writer, each side once first, second and last "
                 f"of a turn; {_entries(side)}",
             )
             for place, side, target in ((1, indexed, 0.3), (2, linked, 0.15))

@@ -92,8 +92,7 @@ class Setting:
     def flush(self, table: str) -> None:
         """Have HBase write *table*, and those beside it (`{table}_…`), from its memory to files.
 
-        A region does that when it is closed; Thrift has no call for it. It also keeps 100,000 pages of several tables
-        within the heap of 1 GB that HBase has in a container of `docker/hbase`.
+        A region does that when it is closed; Thrift has no call for it.
         """
 
         def reopen(name: str) -> None:
@@ -150,6 +149,9 @@ def _with_hbase(made: Setting, url: str | None, stack: ExitStack) -> Setting:
     try:
         from webtable.testing import hbase_server
 
+        # With the 1 GB and 256 MB of the image, three crawls and a peer's table of 100,000 rows at once ran out.
+        os.environ.setdefault("HBASE_HEAP", "3g")
+        os.environ.setdefault("THRIFT_HEAP", "768m")
         return replace(made, hbase=stack.enter_context(hbase_server()))
     except (ImportError, WebTableError) as exc:
         return replace(made, missing={**made.missing, "hbase": str(exc)})

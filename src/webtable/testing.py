@@ -40,6 +40,8 @@ __all__ = ["NoHBase", "hbase_server", "hbase_url"]
 IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
 STARTUP_SECONDS = 180.0
+HEAPS = {"HBASE_HEAP", "THRIFT_HEAP"}
+"""What the image takes from its environment, as in `2g`; handed on where it is set."""
 
 
 class NoHBase(WebTableError):
@@ -84,7 +86,10 @@ def _start(stack: ExitStack) -> str:
     from testcontainers.core.container import DockerContainer
 
     try:
-        container = stack.enter_context(DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2))
+        wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2)
+        for name in HEAPS & os.environ.keys():
+            wanted = wanted.with_env(name, os.environ[name])
+        container = stack.enter_context(wanted)
     except docker.errors.DockerException as exc:
         raise NoHBase(f"no HBase: set WEBTABLE_HBASE_URL or see why Docker has no such image ({exc})") from exc
     _wait_until_ready(container)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -45,11 +46,26 @@ def test_an_exception_in_the_block_loses_no_page(site, error):
     assert urls_of(site) == [site.url("/a")]
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts come through, also where the tests were started in the background, which ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
-    slow = threading.Event()
-    spied.listener = lambda call, *_: call == "write" and slow.wait(10)
-    threading.Timer(0.3, _thread.interrupt_main).start()
-    threading.Timer(0.6, slow.set).start()
+    slow, first = threading.Event(), threading.Lock()
+
+    def listener(call, *_):
+        if call == "write" and first.acquire(blocking=False):
+            # By then the caller waits, for two batches are on their way.
+            threading.Timer(1.0, _thread.interrupt_main).start()
+            threading.Timer(1.5, slow.set).start()
+        return call == "write" and slow.wait(10)
+
+    spied.listener = listener
     put = []
 
     with pytest.raises(KeyboardInterrupt), spied.site.table.writer(buffer_pages=5) as writer:
@@ -215,9 +231,10 @@ def _until(done):
         time.sleep(0.05)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
     slow = threading.Event()
-    spied.listener = lambda call, *_: call == "write" and slow.wait(0.5)
+    spied.listener = lambda call, *_: call == "write" and slow.wait(1)
     writer = spied.site.table.writer(buffer_pages=3)
     for number in range(8):
         writer.put(site.page(f"/{number}", html=b"x"))
