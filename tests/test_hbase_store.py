@@ -27,13 +27,14 @@ from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused
 from webtable.rowkey import KeyRange, prefix_range, split_points
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.base import MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row
+from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scanning
 from webtable.store.hbase.fanout import FirstRows, groups_of
 from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces, rows_of
 from webtable.store.hbase.selection import Selection, selection
-from webtable.store.hbase.wire import Connector, Deadline, WrongReply, thrift1, thrift2
+from webtable.store.hbase.wire import Connector, WrongReply, thrift1, thrift2
 from webtable.store.hbase.words import expression
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import stages

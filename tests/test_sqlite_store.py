@@ -391,7 +391,7 @@ def test_compact_removes_what_nobody_sees_and_gives_the_space_back(store, path):
     store.set_family("t", FamilySchema("hour", versions=3, min_versions=1, ttl=60))
     before = list(store.scan("t", [KeyRange()], versions=9))
 
-    freed = store.compact()
+    freed = store.compact(store.tables())
 
     assert (stored_cells(path, "three"), stored_cells(path, "hour"), stored_cells(path, "f")) == (500, 500, 100)
     assert list(store.scan("t", [KeyRange()], versions=9)) == before
@@ -403,7 +403,7 @@ def test_compact_forgets_deletes_as_a_major_compaction_does(store):
     store.write("t", [Delete(b"a", 2000), put(b"a", timestamp=1500)])
     assert keys(store) == []
 
-    store.compact()
+    store.compact(store.tables())
 
     assert keys(store) == []
     store.write("t", [put(b"a", timestamp=1500)])

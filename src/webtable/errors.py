@@ -14,11 +14,13 @@ WebTableError
 ├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
 │   ├── ExpiredCapture       older than its family's time to live
 │   ├── FutureCapture        fetched more than a day from now
+│   ├── HiddenByDelete       older than a delete of its page, which would hide it
 │   └── CellTooLarge         a cell over the store's limit, after compression
 ├── FullScanNeeded           a question that only a scan of the whole table answers (also a ValueError)
 │   └── IndexNeeded          a question on a table without the index it needs; the message says how to add it
 ├── IndexFailed              the function of an index of your own failed for a page
 ├── WriteFailed              pages that were handed in and not stored, each with its reason
+├── OtherProcess             a writer, or a scan under way, of the process that this one was forked from
 ├── FormatError              an input file that cannot be read as what it is taken for
 ├── SchemaError              the table is not what the caller takes it for
 │   ├── TableNotFound        no such table or file; create it first
@@ -27,6 +29,7 @@ WebTableError
 └── StoreError               the store did not do it
     ├── StoreUnavailable     not reached in time; trying again may help
     ├── StoreRefused         understood and declined; trying again does not help
+    ├── DamagedRow           a stored row that cannot be read; deleting or storing its page anew mends it
     ├── NotAStore            what the URL leads to is no store of this kind
     └── CapabilityError      this store has no call for that; the message says what to run instead
 """
@@ -37,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
 
 class WebTableError(Exception):
@@ -100,6 +104,14 @@ class FutureCapture(InvalidCapture):
     """A capture dated more than a day from now: it would hide every later one."""
 
 
+class HiddenByDelete(InvalidCapture):
+    """A capture older than a delete of its page: the delete would hide it. `deleted_at` is the moment of the delete."""
+
+    def __init__(self, message: str, deleted_at: datetime) -> None:
+        super().__init__(message)
+        self.deleted_at = deleted_at
+
+
 class CellTooLarge(InvalidCapture):
     """A cell over the store's limit after compression; `max_body` cuts such bodies instead."""
 
@@ -129,6 +141,10 @@ class WriteFailed(WebTableError):
     def __init__(self, message: str, failures: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
+
+
+class OtherProcess(WebTableError):
+    """A writer, or a scan under way, that belongs to the process that this one was forked from: make a new one here."""
 
 
 class FormatError(WebTableError):
@@ -161,6 +177,19 @@ class StoreUnavailable(StoreError):
 
 class StoreRefused(StoreError):
     """The store understood and declined; trying again does not help."""
+
+
+class DamagedRow(StoreError):
+    """A stored row that cannot be read: `row` is its key, `url` what the key stands for, `reason` what is wrong.
+
+    To delete the page mends it, and so does storing a newer capture of it.
+    """
+
+    def __init__(self, row: bytes, url: str | None, reason: str) -> None:
+        super().__init__(f"{url or repr(row[:200])}: the stored row is damaged: {reason}")
+        self.row = row
+        self.url = url
+        self.reason = reason
 
 
 class NotAStore(StoreError):

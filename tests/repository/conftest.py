@@ -124,6 +124,9 @@ class SpyStore(Store):
     def regions(self, table):
         return self._store.regions(table)
 
+    def compact(self, tables):
+        return self._store.compact(tables)
+
     def close(self):
         self._store.close()
 

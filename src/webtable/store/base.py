@@ -22,13 +22,17 @@ What every adapter promises and every caller relies on:
 - `limit` counts rows and is exact. A scan holds nothing open on the server between rows that a slow consumer, a
   dropped connection or a restart could cost it: it goes on behind the last row that it gave.
 - A store may be used by many threads at once. Every call ends within the store's deadline, in an answer or in one of
-  the errors below `webtable.errors.StoreError` (`TableNotFound` where the table is missing).
+  the errors below `webtable.errors.StoreError` (`TableNotFound` where the table is missing). A caller who makes several
+  calls for one of somebody else's gives them one deadline: see `webtable.store.deadline`. The iterator of a scan has a
+  deadline for each row that it is asked for.
+- After a fork the child may use the store as the parent does; nothing that the parent has under way is touched by it.
 """
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -113,11 +117,16 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Cells to be removed from a row: those of *columns* (None is the whole row) at or below *timestamp*."""
+    """Cells to be removed from a row: those of *columns* (None is the whole row) at or below *timestamp*.
+
+    With *exact* those at *timestamp* itself, of *columns* with a qualifier; where a store has no call for that, the
+    outcome is a `CapabilityError`.
+    """
 
     row: bytes
     timestamp: int
     columns: Sequence[bytes] | None = None
+    exact: bool = False
 
 
 Mutation = Put | Delete
@@ -150,6 +159,8 @@ class Store(abc.ABC):
 
     name: str
     calls: Counter[str]
+    writes_side_by_side: bool = True
+    """Whether several threads that write at once are faster than one."""
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
@@ -157,6 +168,15 @@ class Store(abc.ABC):
 
         Raises only what holds for all of them before anything is sent (`TableNotFound`, a closed store).
         """
+
+    def together(self) -> AbstractContextManager[None]:
+        """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
+
+        Elsewhere each call stands for itself, as without the block. What this thread reads in the block is read as it
+        has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
+        the block then ends in a `StoreError`.
+        """
+        return nullcontext()
 
     @abc.abstractmethod
     def read(
@@ -254,6 +274,14 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def regions(self, table: str) -> list[Region]:
         """Return the table's regions in key order; one that spans all keys where the store has none."""
+
+    @abc.abstractmethod
+    def compact(self, tables: Sequence[str]) -> int:
+        """Give back the space of what nobody sees any more in *tables*, and return how many bytes that was.
+
+        The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
+        when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
+        """
 
     @abc.abstractmethod
     def close(self) -> None:

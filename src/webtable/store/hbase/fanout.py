@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.base import Row
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
     from webtable.store.hbase.thrift2 import Thrift2
-    from webtable.store.hbase.wire import Deadline
     from webtable.store.hbase.workers import Workers
 
 _LEAST_ROWS: Final = 16

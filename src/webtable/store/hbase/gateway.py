@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.pool import Pool
-    from webtable.store.hbase.wire import Deadline
 
 T = TypeVar("T")
 

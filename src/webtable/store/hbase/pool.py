@@ -13,7 +13,8 @@ from webtable.errors import StoreError, StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.store.hbase.wire import Connection, Deadline
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.wire import Connection
 
 
 class Pool:

@@ -8,8 +8,9 @@ from typing import Final
 from thriftpy2.thrift import TApplicationException
 
 from webtable.errors import NotAStore, StoreUnavailable
+from webtable.store.deadline import Deadline
 from webtable.store.hbase.failures import DRIVER_ERRORS
-from webtable.store.hbase.wire import Connector, Deadline, Protocol, Transport, thrift2
+from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift2
 
 _SECONDS: Final = 5.0
 _ELSEWHERE_SECONDS: Final = 1.5

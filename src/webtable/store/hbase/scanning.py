@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.store.base import Row
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
     from webtable.store.hbase.thrift1 import Thrift1
     from webtable.store.hbase.thrift2 import Thrift2
-    from webtable.store.hbase.wire import Deadline
     from webtable.store.hbase.workers import Workers
 
 RANGES_A_CALL: Final = 1000

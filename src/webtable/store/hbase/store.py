@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable
+from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import (
     ALL_QUALIFIERS,
@@ -21,6 +21,7 @@ from webtable.store.base import (
     TableDescription,
     TimeRange,
 )
+from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.gateway import Gateway
@@ -31,7 +32,7 @@ from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
-from webtable.store.hbase.wire import Connector, Deadline, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift1, thrift2
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import Write
 
@@ -223,6 +224,11 @@ class HBaseStore(Store):
         """Return the table's regions in key order."""
         return self._tables.regions(table, self._deadline())
 
+    def compact(self, tables: Sequence[str]) -> int:
+        """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
+        lines = "; ".join(f"major_compact '{table}'" for table in tables)
+        raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
+
     def close(self) -> None:
         """Close all connections, those in use when their call is over."""
         self._closed = True
@@ -237,7 +243,7 @@ class HBaseStore(Store):
     def _deadline(self, factor: int = 1) -> Deadline:
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
-        return Deadline(self._timeout * factor)
+        return of_call(self._timeout * factor)
 
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
                 deadline: Callable[[], Deadline]) -> Pieces:

@@ -13,11 +13,12 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.base import Region, TableDescription
 from webtable.store.hbase import schema as descriptors
-from webtable.store.hbase.wire import Deadline, thrift2
+from webtable.store.hbase.wire import thrift2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.gateway import Gateway
 
 

@@ -18,9 +18,10 @@ from webtable.store.base import MAX_ROW_KEY, Cell, Delete, Put, Row
 from webtable.store.hbase import filterstrings
 from webtable.store.hbase.gateway import repeated
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
-from webtable.store.hbase.wire import Deadline, thrift1
+from webtable.store.hbase.wire import thrift1
 
 if TYPE_CHECKING:
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.gateway import Gateway
 
 Each = Callable[[Iterable[Callable[[], None]]], None]

@@ -8,11 +8,12 @@ from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Delete, Put, Row
 from webtable.store.hbase import filters
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
-from webtable.store.hbase.wire import Deadline, thrift2
+from webtable.store.hbase.wire import thrift2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.gateway import Gateway
 
 _TDelete, _TColumn = thrift2.TDelete, thrift2.TColumn

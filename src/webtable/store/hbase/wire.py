@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import select
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,6 +13,8 @@ import thriftpy2
 from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TClient, TMessageType
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
+
+from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -34,25 +35,6 @@ _PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
 
 class WrongReply(OSError):
     """A reply that does not belong to the call that waits for it, or is no reply at all."""
-
-
-class Deadline:
-    """A moment after which nothing is waited for."""
-
-    __slots__ = ("at",)
-
-    def __init__(self, seconds: float) -> None:
-        self.at = time.monotonic() + seconds
-
-    def left(self) -> float:
-        """Return the seconds until then; never below 0."""
-        return max(0.0, self.at - time.monotonic())
-
-    def within(self, seconds: float) -> Deadline:
-        """Return the deadline in *seconds*, or this one where it is earlier."""
-        sooner = Deadline(seconds)
-        sooner.at = min(sooner.at, self.at)
-        return sooner
 
 
 class GatewaySocket:

@@ -10,7 +10,7 @@ from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from webtable.store.hbase.wire import Deadline
+    from webtable.store.deadline import Deadline
     from webtable.store.hbase.workers import Workers
 
 BATCH_BYTES: Final = 2 * 1024 * 1024

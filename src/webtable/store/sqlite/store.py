@@ -207,13 +207,12 @@ class SQLiteStore(Store):
         splits = self.describe(table).schema.split_keys
         return [Region(KeyRange(start, stop)) for start, stop in zip((b"", *splits), (*splits, b""), strict=True)]
 
-    def compact(self) -> int:
-        """Remove what no reader sees, give the space back to the disk and return how many bytes that was.
+    def compact(self, tables: Sequence[str]) -> int:
+        """Give back the space of what nobody sees any more in *tables*, and return how many bytes that was.
 
-        As after a major compaction of HBase the deletes are forgotten: a cell that one of them covered is visible when
-        it is written once more. Writers wait while the file is written anew at the end; it takes as much space again.
+        Writers wait while the file is written anew at the end; it takes as much space again.
         """
-        for table in self.tables():
+        for table in tables:
             self._compact(table)
         with self._file.exclusive() as connection:
             before = _size(connection)
