@@ -73,7 +73,8 @@ def options(
 ) -> None:
     """Store crawled web pages in one SQLite file or in HBase, and ask for them by URL, host, domain or directory.
 
-    Exit codes: 0 done, 1 not done (not found, not stored, damaged input), 2 wrong usage, 3 store, 130 interrupted.
+    Exit codes: 0 done, 1 not done (not found, not stored, damaged input), 2 wrong usage, 3 store, 130 interrupted (143
+    by SIGTERM).
     """
     ctx.obj = Session(store)
     if ctx.invoked_subcommand is None:
