@@ -13,12 +13,12 @@ from msgspec.structs import force_setattr, replace
 from webtable.errors import CellTooLarge, StoreError, UnknownColumn
 from webtable.page import Link, LinkCounts, Page
 from webtable.repository.bodies import pack, unpack
-from webtable.repository.captures import Capture, Stored, Version
+from webtable.repository.captures import Capture, Deleted, Stored, Version
 from webtable.schema import Layout, web_columns
 from webtable.store import MAX_CELL, NewCell, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from webtable.store import Cell
 
@@ -32,9 +32,21 @@ PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as
 MAX_VALUE = MAX_CELL - 65_536
 """The largest value of a cell in bytes: the store's limit counts the row key and the names in."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+class _Extent(msgspec.Struct):
+    size: int | None = None
+    outlink_count: int | None = None
+
+
+_LINK_BYTES = 250
+
+
 _decode_page = msgspec.json.Decoder(Page).decode
+_decode_deleted = msgspec.json.Decoder(Deleted).decode
+_decode_extent = msgspec.json.Decoder(_Extent).decode
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
 _decode_counts = msgspec.json.Decoder(LinkCounts).decode
 _encoder = msgspec.json.Encoder()
@@ -42,7 +54,7 @@ _encoder = msgspec.json.Encoder()
 
 def milliseconds(moment: datetime) -> int:
     """Return a timezone-aware *moment* as epoch milliseconds."""
-    return (moment - _EPOCH) // _MILLISECOND
+    return (moment - EPOCH) // _MILLISECOND
 
 
 def now_in_milliseconds() -> int:
@@ -52,7 +64,7 @@ def now_in_milliseconds() -> int:
 
 def moment_of(timestamp: int) -> datetime:
     """Return epoch milliseconds as a moment in UTC."""
-    return _EPOCH + timestamp * _MILLISECOND
+    return EPOCH + timestamp * _MILLISECOND
 
 
 _decode_capture = msgspec.json.Decoder(Capture).decode
@@ -133,6 +145,23 @@ class PageCodec:
             return None
         return self.fill(_decoded(_decode_page, stored, row), row)
 
+    def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
+        """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
+        with_html, with_links = self.columns.html in columns, self.columns.urls in columns
+
+        def weight(row: Row) -> int:
+            stored = row.value(self.columns.page)
+            if stored is None:
+                return 0
+            try:
+                extent = _decode_extent(stored)
+            except msgspec.MsgspecError:
+                return 0  # who reads the page will say so
+            body = (extent.size or 0) if with_html else 0
+            return body + (_LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
+
+        return weight
+
     def fill(self, page: Page, row: Row) -> Page:
         """Give *page*, which nobody else may hold yet, what *row* has of its own cells beside the metadata."""
         if (counts := self.counts(row)) is not None:
@@ -165,12 +194,27 @@ class PageCodec:
             or (links and page.outlink_count is not None and not _is_current(page, links[0]))
         )
 
-    def stored(self, row: Row) -> Stored | None:
-        """Return what a row with its capture column holds of a page, None where it is no page."""
-        page = self.page(row)
+    def stored(self, row: Row) -> Stored:
+        """Return what a row with its capture column, and that of its deletes, holds of a page."""
+        deleted, page = self.deleted(row), self.page(row)
         if page is None:
+            return Stored(deleted=deleted)
+        versions = [self._capture(row, cell) for cell in row.cells.get(self.columns.capture, ())]
+        return Stored(page, versions, deleted)
+
+    def deleted(self, row: Row) -> Deleted | None:
+        """Return what a delete has hidden of *row*, None where there was none."""
+        cells = row.cells.get(self.columns.deleted)
+        if not cells:
             return None
-        return Stored(page, [self._capture(row, cell) for cell in row.cells.get(self.columns.capture, ())])
+        try:
+            return _decode_deleted(cells[0].value)
+        except msgspec.MsgspecError:
+            return Deleted(moment_of(cells[0].timestamp))
+
+    def deleted_cell(self, deleted: Deleted) -> NewCell:
+        """Return the cell that a delete leaves behind."""
+        return NewCell(self.columns.deleted, milliseconds(deleted.until), _json(deleted))
 
     def _capture(self, row: Row, cell: Cell) -> Version:
         return Version(moment_of(cell.timestamp), _decoded(_decode_capture, cell.value, row))

@@ -6,19 +6,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable.repository.captures import Stored
 from webtable.repository.codec import PageCodec, milliseconds
+from webtable.repository.scan import together
 from webtable.store import Row, Store, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from webtable.page import Link, Page
-    from webtable.repository.captures import Stored
     from webtable.store import Cell
-
-
-BODY_ROWS = 64
-"""How many rows are read at once where bodies are."""
 
 
 class PageReader:
@@ -34,11 +31,25 @@ class PageReader:
         found = self._store.read(self._table, rows, columns=self._codec.select(columns))
         return [row and self.page(row) for row in found]
 
-    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored | None]:
+    def each(self, rows: Sequence[bytes], columns: Sequence[str]) -> Iterator[Page | None]:
+        """Yield what `read` returns; bodies and links are read for as many rows at once as take 8 MiB."""
+        if len(rows) == 1 or not {"html", "outlinks"}.intersection(columns):
+            yield from self.read(rows, columns)
+            return
+        for some in together(zip(rows, self.weights(rows, columns), strict=True)):
+            yield from self.read(some, columns)
+
+    def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
+        """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
+        weight = self._codec.weight(self._codec.select(columns))
+        found = self._store.read(self._table, rows, columns=[self._codec.columns.page])
+        return [0 if row is None else weight(row) for row in found]
+
+    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
         """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
-        columns = [self._codec.columns.page, self._codec.columns.capture]
+        columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, columns=columns, versions=versions)
-        return [row and self._codec.stored(row) for row in found]
+        return [Stored() if row is None else self._codec.stored(row) for row in found]
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, each with its row."""
@@ -90,8 +101,7 @@ class PageReader:
         """Return each of *pages*, each with its row, with the body and the links under its `content_at`."""
         columns = [self._codec.columns.html, self._codec.columns.urls]
         filled: list[Page] = []
-        for at in range(0, len(pages), BODY_ROWS):
-            some = pages[at : at + BODY_ROWS]
+        for some in together((one, one[1].size or 0) for one in pages):
             found = self._store.read(self._table, [row for row, _ in some], columns=columns)
             for stored, (row, page) in zip(found, some, strict=True):
                 if stored is not None and not self._codec.is_stale(page, stored):
@@ -111,3 +121,4 @@ class PageReader:
         )
         bare = replace(page, html=None, outlinks=None)
         return self._codec.fill(bare, found) if found else bare
+

@@ -114,7 +114,7 @@ class EntryReader:
         named = ((row.key if storage else place_of(row.key), lookup.row_of(row.key)) for row in rows)
         kept = ((here, row) for here, row in named if lookup.keep is None or lookup.keep(row))
         while batch := list(islice(kept, size)):
-            found = self.reader.read([self.key.salted(row) for _, row in batch], wanted)
+            found = self.reader.each([self.key.salted(row) for _, row in batch], wanted)
             self.metrics[f"{lookup.index.name}.read"] += len(batch)
             for (here, row), page in zip(batch, found, strict=True):
                 yield from self._moved(answer, here, wanted)

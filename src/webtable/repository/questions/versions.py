@@ -57,7 +57,7 @@ class VersionQuestions(Asked):
         self._codec.select(wanted)
         keys = map(self.key.encode, urls)
         while batch := list(islice(keys, READ_AT_ONCE)):
-            yield from self._reader.read(batch, wanted)
+            yield from self._reader.each(batch, wanted)
 
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> list[Page]:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
