@@ -49,6 +49,7 @@ class SQLiteStore(Store):
         self._counting = threading.Lock()
         self._unswept: defaultdict[int, int] = defaultdict(int)
         self.name = self._file.name
+        self.timeout = timeout
         self.calls: Counter[str] = Counter()
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
