@@ -13,6 +13,7 @@ from webtable.repository.codec import EXTRA_COLUMNS, milliseconds
 from webtable.repository.difference import Difference, difference
 from webtable.repository.questions.base import Asked, check_times
 from webtable.store import TimeRange
+from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,10 @@ class VersionQuestions(Asked):
         *columns* names what is wanted instead; `html` and `outlinks` are read only where they are named.
         Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`.
         """
+        with until(Deadline(self.store.timeout)):
+            return self._get(url, as_of, columns)
+
+    def _get(self, url: str, as_of: datetime | None, columns: Sequence[str] | None) -> Page | None:
         if as_of is None:
             (page,) = self.get_many([url], columns=columns)
             return page
