@@ -108,6 +108,8 @@ class PageOutcome:
     is_new: bool = True
 
 
+LINK_BYTES = 250
+"""About how many bytes of memory a link takes, with its URL and its anchor text."""
 _PAGE_BYTES = 800
 _LINK_BYTES = 160
 _HEADER_BYTES = 130

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable.errors import CellTooLarge, StoreError, UnknownColumn
-from webtable.page import Link, LinkCounts, Page
+from webtable.page import LINK_BYTES, Link, LinkCounts, Page
 from webtable.repository.bodies import pack, unpack
 from webtable.repository.captures import Capture, Deleted, Stored, Version
 from webtable.schema import Layout, web_columns
@@ -39,9 +39,6 @@ _MILLISECOND = timedelta(milliseconds=1)
 class _Extent(msgspec.Struct):
     size: int | None = None
     outlink_count: int | None = None
-
-
-_LINK_BYTES = 250
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
@@ -158,7 +155,7 @@ class PageCodec:
             except msgspec.MsgspecError:
                 return 0  # who reads the page will say so
             body = (extent.size or 0) if with_html else 0
-            return body + (_LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
+            return body + (LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
 
         return weight
 

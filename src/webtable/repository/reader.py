@@ -36,8 +36,16 @@ class PageReader:
         if len(rows) == 1 or not {"html", "outlinks"}.intersection(columns):
             yield from self.read(rows, columns)
             return
-        for some in together(zip(rows, self.weights(rows, columns), strict=True)):
-            yield from self.read(some, columns)
+        names, wanted = self._codec.columns, self._codec.select(columns)
+        content = [column for column in wanted if column in (names.html, names.urls)]
+        known = self._store.read(self._table, rows, columns=[one for one in wanted if one not in content])
+        weight = self._codec.weight(content)
+        for some in together((row, 0 if row is None else weight(row)) for row in known):
+            keys = [row.key for row in some if row is not None]
+            found = iter(self._store.read(self._table, keys, columns=content) if keys else ())
+            for row in some:
+                body = next(found) if row else None
+                yield row and self.page(row if body is None else Row(row.key, {**row.cells, **body.cells}))
 
     def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
         """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""

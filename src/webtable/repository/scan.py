@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from webtable.page import memory_of
+from webtable.page import LINK_BYTES
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row, Store
 from webtable.threads import Threads
@@ -272,7 +272,7 @@ def _piece(rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -
         one = make(row)
         if one is not None:
             made.append(one)
-            size += memory_of(one)
+            size += len(one.html or b"") + LINK_BYTES * len(one.outlinks or ())
         if count >= most or size >= READ_AHEAD_BYTES:
             return made, True
     return made, False
