@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Containing, Row, TimeRange
+from webtable.store.sqlite.failures import Damage, check_cell
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
@@ -174,6 +175,8 @@ class Reader:
         parameters = {**self.parameters, "start": keys.start, "stop": keys.stop}
         with closing(self.connection.execute(f"{union} ORDER BY {order}", parameters)) as cursor:
             for (key,) in cursor:
+                if type(key) is not bytes:
+                    raise Damage("a row's key is none")
                 yield key
 
     def _found(self, where: str, start: bytes, stop: bytes) -> Generator[Found, None, None]:
@@ -244,8 +247,11 @@ def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -
         try:
             column = names[qualifier]
         except KeyError:
+            check_cell(key, qualifier, timestamp, value)
             column = names[qualifier] = prefix + qualifier
         if column not in cells:
+            if type(value) is not bytes or type(timestamp) is not int:
+                check_cell(key, qualifier, timestamp, value)
             cells[column] = (new(Cell, (timestamp, value)),)
             size += len(value)
     if cells:
@@ -264,6 +270,7 @@ def _versions(prefix: bytes, schema: FamilySchema, cutoff: int, wanted: int,
             if cells:
                 yield current, cells, size
             current, column, cells, size = key, b"", {}, 0
+        check_cell(key, qualifier, timestamp, value or b"")
         if (name := prefix + qualifier) != column:
             column, versions, kept = name, [], 0
         kept += 1
