@@ -19,6 +19,7 @@ from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.versions import VersionQuestions
 from webtable.repository.writer import OutcomeCallback, Writer, failed
+from webtable.schema import meta_table, queue_table
 from webtable.store import Delete, Store
 
 if TYPE_CHECKING:
@@ -114,6 +115,15 @@ class WebTable(
                 self._apply(Delete(row, until, content))
             self._apply(Delete(row, until, links))
         return True
+
+    def compact(self) -> int:
+        """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
+
+        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile.
+        Raises `CapabilityError` on HBase, with the lines for its shell.
+        """
+        indexes = [index.table for _, index in sorted(self.indexes.read().items())]
+        return self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
 
     def _apply(self, delete: Delete) -> None:
         (error,) = self.store.write(self.table, [delete])

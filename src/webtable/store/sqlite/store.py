@@ -27,7 +27,7 @@ from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reading import Question, Reader
-from webtable.store.sqlite.sweeping import SLICE, forget_deletes, sweep, sweep_deletes
+from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
 from webtable.store.sqlite.writing import Batch
 
@@ -246,25 +246,12 @@ class SQLiteStore(Store):
         Writers wait while the file is written anew at the end; it takes as much space again.
         """
         for table in tables:
-            self._compact(table)
+            sweep_all(self._file, table, _now)
         with self._file.exclusive("compacting the file") as connection:
             before = _size(connection)
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return before - _size(connection)
-
-    def _compact(self, table: str) -> None:
-        with self._file.reader() as connection:
-            found = catalogue.find_table(connection, table)
-        for prefix in found.families if found else ():
-            start: bytes | None = b""
-            while start is not None:
-                # A transaction a slice, so that other writers wait no longer than for a write.
-                with self._file.writer(f"compacting table {table!r}") as connection:
-                    family = self._table(connection, table).families[prefix]
-                    start = sweep(connection, family, _now(), start=start) or None
-                    if start is None:
-                        forget_deletes(connection, family)
+            return max(0, before - _size(connection))
 
     def close(self) -> None:
         """Give the file back, also from a scan that is not at its end."""
@@ -290,8 +277,8 @@ class SQLiteStore(Store):
     def _sweep(self, connection: sqlite3.Connection, batch: Batch) -> None:
         """Look for what has expired in twice as many cells as were written, so as to catch up with a growing table."""
         for family in batch.table.families.values():
-            self._unswept[family.id] += len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
-            slices, self._unswept[family.id] = divmod(self._unswept[family.id], SLICE // 2)
+            written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
+            slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)
             for _ in range(slices):
                 if family.schema.ttl is not None:
                     sweep(connection, family, _now())

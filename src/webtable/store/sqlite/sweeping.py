@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webtable.store.sqlite.catalogue import find_table
 from webtable.store.sqlite.failures import check_cell
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family
+    from webtable.store.sqlite.file import StoreFile
 
 SLICE: Final = 2000
 """How many cells, or delete markers, are looked at in one go."""
@@ -61,9 +63,23 @@ def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> N
         connection.execute("UPDATE families SET swept_deletes = ? WHERE id = ?", (following, family.id))
 
 
-def forget_deletes(connection: sqlite3.Connection, family: Family) -> None:
-    """Remove the markers of a family's deletes; what they have hidden is gone already."""
-    connection.execute(f"DELETE FROM deletes_{family.id}")
+def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
+    """Remove what nobody sees any more from all of a table, and its delete markers; nothing where it is missing."""
+    with file.reader() as connection:
+        table = find_table(connection, name)
+    for prefix in table.families if table else ():
+        start: bytes | None = b""
+        while start is not None:
+            # A transaction a slice, so that other writers wait no longer than for a write.
+            with file.writer(f"compacting table {name!r}") as connection:
+                table = find_table(connection, name)
+                if table is None or prefix not in table.families:
+                    return
+                family = table.families[prefix]
+                start = sweep(connection, family, clock(), start=start) or None
+                if start is None:
+                    # What they have hidden is gone already.
+                    connection.execute(f"DELETE FROM deletes_{family.id}")
 
 
 def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes:
