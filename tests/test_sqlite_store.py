@@ -24,7 +24,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import open_store
 from webtable.store.base import Cell, Containing, Delete, NewCell, Put, TimeRange
-from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite import SQLiteStore, pieces, reading
 
 HOUR = 3_600_000
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
@@ -381,6 +381,18 @@ def test_a_scan_holds_a_bounded_piece_in_memory(store):
 
     assert len(held) == 400
     assert max(held) < 5_000_000
+
+
+def test_a_search_for_what_is_not_there_gives_an_answer_again_and_again(store, monkeypatch):
+    store.write("t", [put(b"%04d" % i, b"nothing") for i in range(500)])
+    monkeypatch.setattr(reading, "SEARCH_SECONDS", 0.0)
+    monkeypatch.setattr(pieces, "PIECE_SECONDS", 0.0)
+    before = store.calls["scan"]
+
+    found = keys(store, containing=Containing(b"f:a", ("word",)))
+
+    assert found == [b"%04d" % i for i in range(500)]
+    assert store.calls["scan"] - before >= 500
 
 
 def test_a_row_in_pieces_holds_a_piece_in_memory(store):

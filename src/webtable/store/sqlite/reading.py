@@ -8,6 +8,7 @@ range and the wanted number of versions choose among what remains.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from webtable.store.sqlite.failures import Damage, check_cell
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family, Table
+
+SEARCH_SECONDS: Final = 1.0
+"""How long a row is looked for that holds some words before any other one is let through."""
 
 _ROW: Final = "row = :start"
 _ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
@@ -197,11 +201,16 @@ class _Search:
     containing: Containing
 
     def keys(self, keys: KeyRange, reverse: bool) -> Generator[bytes, None, None]:
-        """Yield the keys of the rows in a range."""
+        """Yield the keys of the rows in a range, and one that does not hold the words whenever there was none for long.
+
+        So nobody waits for a row as long as it takes to read all of a large table.
+        """
+        last = time.monotonic() + SEARCH_SECONDS
         with closing(self.values.rows(keys, reverse=reverse)) as rows:
             for row, _ in rows:
-                if self.containing.holds(row.value(self.containing.column)):
+                if self.containing.holds(row.value(self.containing.column)) or time.monotonic() > last:
                     yield row.key
+                    last = time.monotonic() + SEARCH_SECONDS
 
 
 def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:
