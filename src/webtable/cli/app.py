@@ -11,6 +11,7 @@ import typer
 
 from webtable.cli import (
     advising,
+    compacting,
     indexing,
     ingesting,
     keys,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(ingesting.commands)
 app.add_typer(managing.commands)
+app.add_typer(compacting.commands)
 app.add_typer(reading.commands)
 app.add_typer(questions.commands)
 app.add_typer(linking.commands)

@@ -18,6 +18,7 @@ from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.versions import VersionQuestions
 from webtable.repository.writer import OutcomeCallback, Writer, failed
+from webtable.schema import meta_table, queue_table
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
@@ -105,6 +106,15 @@ class WebTable(
         keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
         with until(Deadline(self.store.timeout)):
             return Deletion(self.store, self.table, self._codec, keeper).of(row)
+
+    def compact(self) -> int:
+        """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
+
+        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile.
+        Raises `CapabilityError` on HBase, with the lines for its shell.
+        """
+        indexes = [index.table for _, index in sorted(self.indexes.read().items())]
+        return self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
 
     def close(self) -> None:
         """Flush and close all writers, then the store; raises what they raise, when all of them are closed.
