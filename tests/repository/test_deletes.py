@@ -10,7 +10,7 @@ from faults import Deadly, Town, is_through, listening
 
 import webtable
 from webtable import Page, WriteFailed
-from webtable.errors import HiddenByDelete
+from webtable.errors import CapabilityError, HiddenByDelete
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,19 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
     check_counts(table, town.domain)
 
 
+def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_its_delete(table, town, adapter):
+    town.store(town.page("/a", days=2, html=b"old", outlinks=town.links("/b")), town.page("/b"))
+    town.store(town.page("/a", days=-0.9, html=b"ahead", status_code=404, outlinks=town.links("/c")))
+    table.delete(town.url("/a"))
+    again = Page(url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1),
+                 outlinks=town.links("/b"))  # fmt: skip
+    (outcome,) = outcomes(table, again)
+
+    assert (outcome.error is None) == (adapter != "hbase-thrift1")
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
 def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, town):
     ahead = town.page("/a", days=-0.9, html=b"ahead")
     town.store(ahead)
@@ -171,3 +184,23 @@ def test_a_batch_asks_for_deletes_with_the_read_that_it_makes_anyway(table, town
         writer.put(town.page("/a", days=1))
 
     assert [call for call in deadly.calls if call == f"read {table.table}"] == [f"read {table.table}"]
+
+
+def test_captures_older_than_a_delete_are_taken_again_when_the_deletes_are_forgotten(new_url, adapter):
+    with webtable.open(new_url(), create=True) as table:
+        town = Town(table)
+        page = town.page("/a", days=2, html=b"x", outlinks=town.links("/b"))
+        town.store(page, town.page("/b", days=2, html=b"y"))
+        table.delete(page.url)
+        if adapter != "sqlite":
+            with pytest.raises(CapabilityError, match=f"major_compact '{table.table}'"):
+                table.compact()
+            assert isinstance(outcomes(table, page)[0].error, HiddenByDelete)
+            assert table.forget_deletes() == 1
+            return
+
+        table.compact()
+
+        assert outcomes(table, page)[0].error is None
+        assert table.get(page.url).html == b"x"
+        check_questions(table, town.domain)

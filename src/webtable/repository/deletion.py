@@ -8,19 +8,25 @@ makes finds it there, and a capture that would be hidden is refused (see `captur
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import CapabilityError
 from webtable.repository.captures import Deleted
-from webtable.repository.codec import EPOCH, moment_of, now_in_milliseconds
+from webtable.repository.codec import EPOCH, milliseconds, moment_of, now_in_milliseconds
+from webtable.rowkey import KeyRange
 from webtable.store import Delete, Put, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from webtable.repository.codec import PageCodec
     from webtable.repository.indexes.keeping import Keeper
     from webtable.store import Row, Store
+
+
+_PIECE = 500
 
 
 class Deletion:
@@ -64,6 +70,27 @@ class Deletion:
 
     def _write(self, mutations: Sequence[Put | Delete]) -> None:
         _written(self._store, self._table, mutations)
+
+
+def forget_deletes(store: Store, table: str, codec: PageCodec) -> int:
+    """Remove what deletes have left behind, and return of how many pages."""
+    column, count = codec.columns.deleted, 0
+    rows = store.scan(table, [KeyRange()], columns=[column])
+    while some := list(islice(rows, _PIECE)):
+        _written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
+        count += len(some)
+    return count
+
+
+def removals(row: bytes, column: bytes, until: int, dates: Iterable[datetime | None], now: int) -> list[Delete]:
+    """Return the deletes of the cells of a column that were written up to *until*, under *dates* among others.
+
+    No delete goes beyond *now*. Of a page that is dated ahead of the clock, and deleted, what is fetched next has an
+    earlier date, and would be hidden. Cells that are dated later are removed one by one.
+    """
+    stamps = {milliseconds(date) for date in dates if date is not None}
+    later = [Delete(row, stamp, [column], exact=True) for stamp in sorted(stamps) if now < stamp <= until]
+    return [Delete(row, min(until, now), [column]), *later]
 
 
 def later_removed(

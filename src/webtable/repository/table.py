@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
-from webtable.repository.deletion import Deletion
+from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.verifying import IndexVerification
 from webtable.repository.questions.discovering import DiscoveryQuestions
@@ -110,11 +110,22 @@ class WebTable(
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
 
-        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile.
-        Raises `CapabilityError` on HBase, with the lines for its shell.
+        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. Deletes
+        are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
         indexes = [index.table for _, index in sorted(self.indexes.read().items())]
-        return self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
+        freed = self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
+        # Not before: captures that a delete still hides must be refused.
+        self.forget_deletes()
+        return freed
+
+    def forget_deletes(self) -> int:
+        """Take captures again that are older than the delete of their page, and return of how many pages.
+
+        Only for when the store has forgotten the deletes itself, or it will hide what is put: `compact` does both; on
+        HBase it is behind a major compaction of all tables. All rows of the table are looked at for it.
+        """
+        return forget_deletes(self.store, self.table, self._codec)
 
     def close(self) -> None:
         """Flush and close all writers, then the store; raises what they raise, when all of them are closed.

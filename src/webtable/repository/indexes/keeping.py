@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
 from webtable.repository.codec import bare, milliseconds
+from webtable.repository.deletion import removals
 from webtable.repository.indexes.states import Indexes, Maintained
-from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries, later_removals
+from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN
-from webtable.store import Delete, Put
+from webtable.store import Put
 
 if TYPE_CHECKING:
     from webtable.page import Link
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from webtable.repository.reader import PageReader
     from webtable.rowkey import WebKey
     from webtable.store import Row, Store
+
+
+_FOREVER = 2**63 - 2
 
 
 class Keeper:
@@ -65,17 +69,14 @@ class Keeper:
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
-                        earlier = Delete(entry, min(milliseconds(page.fetched_at), until))
-                        for delete in (earlier, *later_removals(entry, INDEX_COLUMN, [page.fetched_at], until)):
+                        written = milliseconds(page.fetched_at)
+                        for delete in removals(entry, INDEX_COLUMN, written, [page.fetched_at], until):
                             hints.remove(0, one.table, delete)
         stored = found.cells.get(self.columns.urls)
         links = self.reader.links(found, stored[0]) if stored and page is None else (page and page.outlinks) or ()
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
-        dates = [page.fetched_at, page.content_at, page.inlinks_at] if page is not None else []
         for target, link in rows.items():
-            self.inlinks.remove(hints, 0, target, url, link, until, until)
-            for delete in later_removals(target, self.inlinks.column(url), dates, until):
-                hints.remove(0, self.table, delete)
+            self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
         hosts = [host_and_rest(url)[0]] if HOST.name in indexes else []
         entered = self.queue.entered(rows, hosts) if rows or hosts else None
         if entered is not None:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import WebTableError
 from webtable.page import Page
-from webtable.repository.codec import as_stored, bare, milliseconds
+from webtable.repository.codec import as_stored, bare, milliseconds, now_in_milliseconds
+from webtable.repository.deletion import removals
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
 from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from webtable.repository.indexes.states import Indexes, Maintained
     from webtable.rowkey import WebKey
@@ -63,6 +63,7 @@ def add_entries(
     """Add the entries of *changes* to *hints*, and return, by owner, why a page has none: an index has failed."""
     errors: dict[int, WebTableError] = {}
     indexes = [(one.index, one.table) for one in maintained]
+    now = now_in_milliseconds()
     for change in changes:
         unsalted, timestamp = key.unsalted(change.row), milliseconds(change.page.fetched_at)
         page, before = as_stored(change.page), change.before and bare(change.before)
@@ -74,7 +75,8 @@ def add_entries(
                     hints.put(change.owner, table, entry, NewCell(INDEX_COLUMN, timestamp, b""))
                 if before is not None and is_later and index.names_pages:
                     for entry in set(index.entries(before, unsalted)).difference(entries):
-                        hints.remove(change.owner, table, Delete(entry, timestamp - 1))
+                        for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [before.fetched_at], now):
+                            hints.remove(change.owner, table, delete)
         except WebTableError as exc:
             errors[change.owner] = exc
     return errors
@@ -138,12 +140,3 @@ def _put(row: bytes, cells: Sequence[tuple[int, NewCell]]) -> Put:
         if there is None or there.timestamp < cell.timestamp:
             newest[cell.column] = cell
     return Put(row, list(newest.values()))
-
-
-def later_removals(row: bytes, column: bytes, dates: Iterable[datetime | None], until: int) -> list[Delete]:
-    """Return the deletes of the cells that were written under those of *dates* that are later than *until*.
-
-    They are removed one by one, so that what is put with a date between is not hidden.
-    """
-    later = {timestamp for date in dates if date is not None and (timestamp := milliseconds(date)) > until}
-    return [Delete(row, timestamp, [column], exact=True) for timestamp in sorted(later)]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
 from webtable.page import Link
-from webtable.repository.codec import milliseconds
+from webtable.repository.codec import milliseconds, now_in_milliseconds
+from webtable.repository.deletion import removals
 from webtable.rowkey import KeyRange, WebKey, canonical_url
-from webtable.store import Delete, NewCell, Put
+from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,15 +73,24 @@ class Inlinks(NamedTuple):
         if before is None or before.fetched_at < page.fetched_at:
             gone = stored.keys() - links.keys()
             touched |= gone
+            now = now_in_milliseconds()
             for row in gone:
-                self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, timestamp)
+                self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, before, now, timestamp)
         return touched
 
-    def remove(self, hints: Hints, owner: int, row: bytes, source: str, link: Link, until: int, now: int) -> None:
-        """Add to *hints* that the page *source* links to the page at *row* no more: the link becomes history."""
-        past = NewCell(self.past_column(source), now, inlink_value(link))
+    def remove(
+        self, hints: Hints, owner: int, row: bytes, source: str, link: Link, until: int, before: Page | None, now: int,
+        gone_at: int | None = None,
+    ) -> None:
+        """Add to *hints* that the page *source* links to the page at *row* no more: the link becomes history.
+
+        It went away at *gone_at*, *now* by default; *before* is the page as it was when it had the link.
+        """
+        past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
         hints.remove(owner, self.table, Put(row, [past]))
-        hints.remove(owner, self.table, Delete(row, until, [self.column(source)]))
+        dates = [before.fetched_at, before.content_at, before.inlinks_at] if before is not None else []
+        for delete in removals(row, self.column(source), until, dates, now):
+            hints.remove(owner, self.table, delete)
 
     def rows(self, links: Iterable[Link]) -> dict[bytes, Link]:
         """Return *links* by the rows that they lead to; those that lead to no web page are left out."""
