@@ -12,7 +12,9 @@ from webtable.cli.text import examples, plural, size_text
 commands = typer.Typer()
 
 
-@commands.command(epilog=examples("webtable compact", "webtable -s old.db compact", "webtable compact --forget-deletes"))
+@commands.command(
+    epilog=examples("webtable compact", "webtable -s old.db compact", "webtable compact --forget-deletes")
+)
 def compact(
     ctx: typer.Context,
     forget: Annotated[

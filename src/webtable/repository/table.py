@@ -110,8 +110,8 @@ class WebTable(
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
 
-        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. Deletes
-        are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
+        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. The
+        deletes are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
         indexes = [index.table for _, index in sorted(self.indexes.read().items())]
         freed = self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
