@@ -292,3 +292,29 @@ class RowsThrift2(Rows):
 
     def mutateRow(self, *_: Any) -> None:
         pass
+
+
+class Valve(RoundRobin):
+    """Passes bytes on to one gateway; while it is `shut`, no answer comes through."""
+
+    def __init__(self, target: int) -> None:
+        self._flows = threading.Event()
+        self._flows.set()
+        super().__init__((HOST, target))
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with socket.create_connection(self.targets[0]) as gateway:
+            threading.Thread(target=Proxy._copy, args=(client, gateway), daemon=True).start()
+            while data := gateway.recv(65536):
+                self._flows.wait(60)
+                client.sendall(data)
+
+    def shut(self) -> None:
+        self._flows.clear()
+
+    def open(self) -> None:
+        self._flows.set()
+
+    def close(self) -> None:
+        self.open()
+        super().close()
