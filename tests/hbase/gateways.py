@@ -91,8 +91,16 @@ class SocketStream:
         pass
 
 
+class CompactProtocol(TCompactProtocol):
+    """The compact protocol with names of methods as the processor wants them."""
+
+    def read_message_begin(self) -> tuple[str, int, int]:
+        name, kind, number = super().read_message_begin()
+        return name.decode(), kind, number
+
+
 TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
-PROTOCOLS = {"binary": TBinaryProtocol, "compact": TCompactProtocol}
+PROTOCOLS = {"binary": TBinaryProtocol, "compact": CompactProtocol}
 
 
 def thrift_server(service: Any, handler: object, transport: str = "buffered", protocol: str = "binary") -> Server:
@@ -318,3 +326,20 @@ class Valve(RoundRobin):
     def close(self) -> None:
         self.open()
         super().close()
+
+
+class Corrupting(RoundRobin):
+    """Passes bytes on to one gateway; `corrupt`, where it is set, is applied to a reply, the last of its connection."""
+
+    def __init__(self, target: int) -> None:
+        self.corrupt: Callable[[bytes], bytes] | None = None
+        super().__init__((HOST, target))
+
+    def _pass_on(self, client: socket.socket) -> None:
+        with socket.create_connection(self.targets[0]) as gateway:
+            threading.Thread(target=Proxy._copy, args=(client, gateway), daemon=True).start()
+            while data := gateway.recv(65536):
+                corrupt, self.corrupt = self.corrupt, None
+                client.sendall(corrupt(data) if corrupt else data)
+                if corrupt:
+                    return

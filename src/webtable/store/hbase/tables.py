@@ -13,6 +13,7 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.base import Region, TableDescription
 from webtable.store.hbase import schema as descriptors
+from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift2
 
 if TYPE_CHECKING:
@@ -193,10 +194,14 @@ class Tables2(Tables):
                                f"In the HBase shell: {alter_statement(table, family)}")
 
     def _columns(self, table: str, deadline: Deadline, read: Callable[[list[Any]], Any]) -> Any:
-        """Return what *read* makes of the families' descriptors, which are in the order of their names."""
-        return self._gateway.call(
-            "getTableDescriptor", descriptors.table_name(table), deadline=deadline, table=table,
-            read=lambda found: read(sorted(found.columns or [], key=lambda family: bytes(family.name))))
+        """Return what *read* makes of the families' descriptors, one or more, which are in the order of their names."""
+        def columns(found: Any) -> Any:
+            if not found.columns:
+                raise WrongReply("the description of a table came without a family")
+            return read(sorted(found.columns, key=lambda family: bytes(family.name)))
+
+        return self._gateway.call("getTableDescriptor", descriptors.table_name(table), deadline=deadline, table=table,
+                                  read=columns)
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         if self._framed and schema.split_keys:

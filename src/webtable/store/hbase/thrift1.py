@@ -18,6 +18,7 @@ from webtable.store.hbase import filterstrings
 from webtable.store.hbase.answers import cell, check_read, check_scanned
 from webtable.store.hbase.gateway import repeated
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
+from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift1
 
 if TYPE_CHECKING:
@@ -188,6 +189,8 @@ class Thrift1:
 def _whole(results: list[Any]) -> list[Any]:
     """Return *results*, each with cells in place of Thrift's; raises what comes of reading a part that is missing."""
     for result in results:
+        if not result.columns:
+            raise WrongReply("a row came without its cells")
         result.columns = {column: (cell(one.timestamp, one.value),) for column, one in result.columns.items()}
     return results
 

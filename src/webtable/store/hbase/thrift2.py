@@ -100,6 +100,8 @@ class Thrift2:
 
         def read(results: list[Any]) -> list[Row]:
             check_scanned([result.row for result in results], bounds, limit, reverse=wanted.reverse)
+            if not all(result.columnValues for result in results):
+                raise WrongReply("a row came without its cells")
             return [Row(result.row, {}) if wanted.keys_only else _row(result, one) for result in results]
 
         found: list[Row] = self._gateway.call("getScannerResults", table.encode(), scan, limit, deadline=deadline,
@@ -167,12 +169,14 @@ def _check_deleted(left: list[Any]) -> None:
 
 
 def _check_got(results: Sequence[Any], asked: Sequence[bytes]) -> None:
-    """Raise `WrongReply` unless there is a result for each row that was asked for; an absent one has no key."""
+    """Raise `WrongReply` unless there is a result for each row that was asked for; an absent one is empty."""
     if len(results) != len(asked):
         raise WrongReply(f"{len(results)} rows came where {len(asked)} were asked for")
     for result, row in zip(results, asked, strict=True):
-        if result.row != row and (result.row or result.columnValues != []):
+        if result.row is not None and result.row != row:
             raise WrongReply(f"the row {result.row!r:.100} came in the place of {row[:100]!r}")
+        if result.columnValues is None or bool(result.row) != bool(result.columnValues):
+            raise WrongReply("a row came without its key or without its cells")
 
 
 def _row(result: Any, one_version: bool) -> Row:
