@@ -1348,3 +1348,88 @@ def test_a_store_shows_what_the_model_shows(store, table, adapter):
         assert [cells_of(row) for row in read] == [expected.get(row, {}) for row in ROWS]
 
     holds()
+
+
+# ---- deletes of exactly one cell ---------------------------------------------------------------------------------
+# A Thrift1 gateway has no call for them: the outcome is a CapabilityError, and nothing is deleted.
+
+
+def on_adapters(*names: str) -> pytest.MarkDecorator:
+    adapters = [pytest.param(name, marks=pytest.mark.hbase) for name in names]
+    return pytest.mark.parametrize("adapter", adapters, indirect=True, scope="session")
+
+
+ON_HBASE = on_adapters("hbase-thrift1", "hbase-thrift2")
+ON_THRIFT2 = on_adapters("hbase-thrift2")
+
+
+def versions_of(store, table, row, column=b"three:a"):
+    [found] = store.read(table, [row], columns=[column], versions=9)
+    return [cell.timestamp for cell in found.cells[column]] if found else []
+
+
+def written_at(store, table, row, *timestamps):
+    assert store.write(table, [put(row, b"three:a", b"v", at) for at in timestamps]) == [None] * len(timestamps)
+
+
+@ON_HBASE
+def test_an_exact_delete_leaves_the_older_and_the_newer_cells(store, table, space, adapter):
+    row = space(b"exact")
+    written_at(store, table, row, 1000, 2000, 3000)
+
+    [outcome] = store.write(table, [Delete(row, 2000, [b"three:a"], exact=True)])
+
+    if adapter == "hbase-thrift1":
+        assert isinstance(outcome, CapabilityError)
+        assert versions_of(store, table, row) == [3000, 2000, 1000]
+    else:
+        assert outcome is None
+        assert versions_of(store, table, row) == [3000, 1000]
+
+
+@ON_THRIFT2
+def test_an_exact_delete_hides_a_later_put_of_its_timestamp_and_of_no_other(store, table, space):
+    row = space(b"exact")
+    assert store.write(table, [Delete(row, 2000, [b"three:a"], exact=True)]) == [None]
+
+    written_at(store, table, row, 1999, 2000, 2001)
+
+    assert versions_of(store, table, row) == [2001, 1999]
+
+
+@ON_THRIFT2
+def test_an_exact_delete_of_a_cell_that_is_not_there_deletes_nothing(store, table, space):
+    row = space(b"exact")
+    written_at(store, table, row, 1000)
+
+    outcomes = store.write(table, [Delete(row, 2000, [b"three:a", b"one:a"], exact=True)])
+
+    assert outcomes == [None]
+    assert versions_of(store, table, row) == [1000]
+
+
+@ON_HBASE
+def test_an_exact_delete_is_one_of_many_mutations(store, table, space, adapter):
+    row = space(b"exact")
+    mutations = [put(row, b"three:a", b"v", 1000), put(row, b"three:a", b"v", 2000),
+                 Delete(row, 1000, [b"three:a"], exact=True), Delete(space(b"other"), 5, [b"one:a"]),
+                 put(row, b"three:a", b"v", 3000)]
+
+    outcomes = store.write(table, mutations)
+
+    able = adapter != "hbase-thrift1"
+    assert [type(outcome) for outcome in outcomes] == [type(None)] * 2 + (
+        [type(None)] if able else [CapabilityError]) + [type(None)] * 2
+    assert versions_of(store, table, row) == ([3000, 2000] if able else [3000, 2000, 1000])
+
+
+@ON_HBASE
+@pytest.mark.parametrize("columns", [None, [b"three:"], [b"three:a", b"three:"]])
+def test_an_exact_delete_of_more_than_columns_is_refused(store, table, space, columns):
+    row = space(b"exact")
+    written_at(store, table, row, 1000)
+
+    [outcome] = store.write(table, [Delete(row, 1000, columns, exact=True)])
+
+    assert isinstance(outcome, StoreRefused)
+    assert versions_of(store, table, row) == [1000]

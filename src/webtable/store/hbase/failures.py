@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from thriftpy2.protocol.cybin.cybin import ProtocolError
 from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.hbase.wire import Unsendable, thrift1, thrift2
 
-DRIVER_ERRORS: Final = (OSError, EOFError, TException, ProtocolError)
+DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
 
 _DECLARED: Final = (thrift1.IOError, thrift1.IllegalArgument, thrift1.AlreadyExists, thrift2.TIOError,
@@ -25,12 +24,19 @@ _PASSING: Final = re.compile(
     "Connection(Clos|Reset|Exc)|"
     "[Cc]onnection (refused|reset|clos)|PleaseHold|MasterNotRunning|MasterNotDiscovered|MasterStopped|"
     "NoServerForRegion|FailedServer|StoppedRpcClient|OperationTimeout|TimeoutIOException|LeaseException|"
-    "ScannerReset|OutOfOrderScannerNext|QuotaExceeded|ThrottlingException|SafeMode|InterruptedIO")
+    "scanner ID is invalid|ScannerReset|OutOfOrderScannerNext|QuotaExceeded|ThrottlingException|SafeMode|"
+    "InterruptedIO")
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
 
 
-def translated(exc: Exception, name: str, table: str | None, call: str) -> StoreError | TableNotFound:
-    """Return the error that *exc* means for a call to *table* on the store *name*."""
+def is_answer(exc: Exception) -> bool:
+    """Whether *exc* came as an answer, or before anything was sent: it says nothing about other connections."""
+    return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
+
+
+def translated(exc: Exception, name: str, table: str | None, call: str,
+               seconds: float = 0.0) -> StoreError | TableNotFound:
+    """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
     subject = f"{name}: table {table!r}" if table else name
     if isinstance(exc, _DECLARED):
         return _declared(exc, subject, table, call)
@@ -38,8 +44,11 @@ def translated(exc: Exception, name: str, table: str | None, call: str) -> Store
         if exc.type == TApplicationException.UNKNOWN_METHOD:
             return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
         return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
+    if isinstance(exc, Unsendable):
+        return StoreRefused(f"{subject}: {call}: {exc}")
     if isinstance(exc, TimeoutError):
-        return StoreUnavailable(f"{subject}: {call}: no answer in time")
+        text = str(exc) if exc.args not in ((), ("timed out",)) else f"no answer within {seconds:.1f} s"
+        return StoreUnavailable(f"{subject}: {call}: {text}")
     if isinstance(exc, TTransportException):
         return StoreUnavailable(f"{subject}: {call}: {_text(exc.message)}")
     return StoreUnavailable(f"{subject}: {call}: {exc}")

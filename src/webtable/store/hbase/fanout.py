@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.scanning import RANGES_A_CALL, Pieces, half_of, rows_of
+from webtable.store.hbase.reading import rows_of
+from webtable.store.hbase.scanning import RANGES_A_CALL, Pieces, half_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,10 +125,10 @@ class FirstRows:
         return place
 
 
-def rows_of_each(pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange],
-                 workers: Workers) -> list[list[Row]]:
+def rows_of_each(pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange], workers: Workers,
+                 deadline: Deadline) -> list[list[Row]]:
     """Return the rows of *pieces* for each of *ranges*, side by side."""
     def rows(keys: KeyRange) -> list[Row]:
-        return [] if keys.is_empty() else list(rows_of(pieces(keys), workers))
+        return [] if keys.is_empty() else list(rows_of(pieces(keys), workers, lambda: deadline))
 
     return workers.map(rows, ranges)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
-from webtable.errors import StoreUnavailable
-from webtable.store.hbase.failures import DRIVER_ERRORS, translated
+from webtable.errors import StoreUnavailable, WebTableError
+from webtable.forking import renew_after_fork
+from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, translated
+from webtable.store.hbase.stream import WrongReply
 
 if TYPE_CHECKING:
-    import threading
-    from collections import Counter
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.pool import Pool
+    from webtable.store.hbase.wire import Connection
 
 T = TypeVar("T")
 
@@ -23,37 +28,98 @@ _FIRST_SHARE: Final = 2 / 3
 """The share of the time that is left which one attempt may use, so that there is some for another."""
 _LEAST_ATTEMPT: Final = 2.0
 _PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
+_UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
+"""What comes of reading an answer in which something is missing, or is something else than it should be."""
+
+
+class Calls:
+    """How many calls of each kind went out."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew."""
+        self._lock = threading.Lock()
+
+    def count(self, method: str) -> None:
+        """Count a call."""
+        with self._lock:
+            self.counts[method] += 1
+
+
+class Session:
+    """Calls on one *connection*, within one deadline."""
+
+    def __init__(self, connection: Connection, deadline: Deadline, calls: Calls) -> None:
+        self.connection = connection
+        self._deadline = deadline
+        self._calls = calls
+
+    def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
+        """Return the gateway's answer, or what *read* makes of it; an answer that it cannot read is a wrong one."""
+        self._calls.count(method)
+        answer = self.connection.call(method, *args, deadline=self._deadline)
+        if read is None:
+            return answer
+        try:
+            return read(answer)
+        except WebTableError:
+            raise
+        except _UNREADABLE as exc:
+            raise WrongReply(f"an answer that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
 
 
 class Gateway:
-    """Calls to one Thrift gateway. *calls* is the store's counter, *lock* guards it."""
+    """Calls to one Thrift gateway, whose *name* is in every error; *calls* is the store's counter."""
 
-    def __init__(self, name: str, pool: Pool, calls: Counter[str], lock: threading.Lock) -> None:
+    def __init__(self, name: str, pool: Pool, calls: Calls) -> None:
         self.name = name
         self.pool = pool
         self._calls = calls
-        self._lock = lock
 
-    def call(self, method: str, *args: Any, deadline: Deadline, table: str | None = None) -> Any:
-        """Return the gateway's answer; for calls that may be repeated: repeats them until *deadline*.
+    def call(self, method: str, *args: Any, deadline: Deadline, table: str | None = None,
+             read: Callable[[Any], Any] | None = None) -> Any:
+        """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
 
-        Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is worth a repetition.
+        It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
+        worth a repetition.
         """
-        return repeated(lambda: self.call_once(method, *args, deadline=deadline, table=table), deadline)
+        return repeated(lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline)
 
-    def call_once(self, method: str, *args: Any, deadline: Deadline, table: str | None = None) -> Any:
-        """Return the gateway's answer to a single attempt, which leaves some of the time for another."""
-        left = deadline.left()
+    def call_once(self, method: str, *args: Any, deadline: Deadline, table: str | None = None,
+                  read: Callable[[Any], Any] | None = None) -> Any:
+        """Return the same of a single attempt, which leaves some of the time for another."""
+        with self.session(deadline, table) as session:
+            return session.call(method, *args, read=read)
+
+    @contextmanager
+    def session(self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None,
+                only: bool = False) -> Iterator[Session]:
+        """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
+
+        What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
+        an error of the store; the connection is closed then.
+        """
+        began, left = time.monotonic(), deadline.left()
+        if not left:
+            subject = f"{self.name}: table {table!r}" if table else self.name
+            raise StoreUnavailable(f"{subject}: the time of the call is over")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
+        session = None
+        lent = (self.pool.same_connection(preferred) if only and preferred is not None
+                else self.pool.connection(attempt, preferred))
         try:
-            with self.pool.connection(attempt) as connection:
-                with self._lock:
-                    self._calls[method] += 1
-                return connection.call(method, *args, deadline=attempt)
+            with lent as connection:
+                session = Session(connection, attempt, self._calls)
+                yield session
         except DRIVER_ERRORS as exc:
-            error = translated(exc, self.name, table, method)
-            if isinstance(error, StoreUnavailable):
-                self.pool.forget_idle()
+            doing = "connecting" if session is None else session.connection.busy[0]
+            error = translated(exc, self.name, table, doing, time.monotonic() - began)
+            if not is_answer(exc):
+                self.pool.failed(error)
             raise error from exc
 
 
@@ -62,14 +128,28 @@ def repeated(attempt: Callable[[], T], deadline: Deadline) -> T:
 
     The second attempt comes at once: most often the first one found that its connection was gone.
     """
+    began = time.monotonic()
     try:
         return attempt()
-    except StoreUnavailable:
+    except StoreUnavailable as error:
         if not deadline.left():
             raise
+        first = error
+    attempts = 1
+
+    def again() -> T:
+        nonlocal attempts
+        attempts += 1
+        return attempt()
 
     def out_of_time(state: RetryCallState) -> bool:
         return deadline.left() <= state.upcoming_sleep
 
-    return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time,
-                    reraise=True)(attempt)
+    try:
+        return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time,
+                        reraise=True)(again)
+    except StoreUnavailable as error:
+        seconds = time.monotonic() - began
+        before = "" if type(first.__cause__) is type(error.__cause__) else f"; the first one: {first}"
+        message = f"{error} (the last of {attempts} attempts in {seconds:.1f} s{before})"
+        raise StoreUnavailable(message) from error

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from webtable.errors import StoreError, StoreUnavailable
+from webtable.forking import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,10 @@ class Pool:
 
     A connection that lay idle for *max_age* seconds is closed: a gateway closes it after 60 by itself, and a call on
     it would be lost. One that saw any exception is closed too, because what it would answer next is not known.
+
+    A scanner lives and dies with the connection that it was opened on: its number means another scanner, or none, to
+    another gateway, and who tells which gateway the next connection leads to? So whoever has a scanner asks for its
+    connection by name, and others get one with scanners only when there is no other left.
     """
 
     def __init__(self, connect: Callable[[Deadline], Connection], *, size: int, max_age: float, name: str,
@@ -31,28 +35,48 @@ class Pool:
         self._connect = connect
         self._max_age = max_age
         self._clock = clock
+        self._closed = False
+        self._trouble: tuple[float, Exception] | None = None
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Forget the connections: they are the parent's."""
         self._changed = threading.Condition()
         self._idle: list[tuple[float, Connection]] = []
-        self._open = 0
-        self._closed = False
-        self._process = os.getpid()
+        self._lent: set[Connection] = set()
+        self._connecting: list[float] = []
 
     @contextmanager
-    def connection(self, deadline: Deadline) -> Iterator[Connection]:
-        """Lend a connection; waits for a free one until *deadline*, then raises `StoreUnavailable`."""
-        connection = self._take(deadline)
-        try:
+    def connection(self, deadline: Deadline, preferred: Connection | None = None) -> Iterator[Connection]:
+        """Lend a connection: *preferred* where it is free and fit.
+
+        Waits for a free one until *deadline*, then raises `StoreUnavailable`.
+        """
+        with self._returned(self._take_back(preferred) or self._take(deadline)) as connection:
             yield connection
-        except BaseException:
-            self._discard(connection)
-            raise
-        self._give_back(connection)
+
+    @contextmanager
+    def same_connection(self, wanted: Connection) -> Iterator[Connection]:
+        """Lend *wanted*, or raise `StoreUnavailable` at once where it is in use or gone."""
+        connection = self._take_back(wanted)
+        if connection is None:
+            raise StoreUnavailable(f"{self.name}: the connection is in use, or gone")
+        with self._returned(connection):
+            yield connection
+
+    def failed(self, error: Exception) -> None:
+        """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
+
+        After a lost one the others are probably lost as well.
+        """
+        self._trouble = self._clock(), error
+        self.forget_idle()
 
     def forget_idle(self) -> None:
-        """Close the connections that nobody uses: after a lost one the others are probably lost as well."""
+        """Close the connections that nobody uses."""
         with self._changed:
             idle, self._idle = self._idle, []
-            self._open -= len(idle)
             self._changed.notify_all()
         for _, connection in idle:
             connection.close()
@@ -62,46 +86,93 @@ class Pool:
         self._closed = True
         self.forget_idle()
 
+    @contextmanager
+    def _returned(self, connection: Connection) -> Iterator[Connection]:
+        try:
+            yield connection
+        except BaseException:
+            self._give_back(connection, fit=False)
+            raise
+        self._give_back(connection, fit=True)
+
+    def _take_back(self, wanted: Connection | None) -> Connection | None:
+        with self._changed:
+            for entry in self._idle:
+                if entry[1] is wanted:
+                    return self._taken(entry)
+        return None
+
     def _take(self, deadline: Deadline) -> Connection:
         with self._changed:
-            self._leave_parent()
-            while not self._closed:
-                while self._idle:
-                    since, connection = self._idle.pop()
-                    if self._clock() - since < self._max_age and connection.socket.is_quiet():
-                        return connection
-                    self._open -= 1
-                    connection.close()
-                if self._open < self.size:
-                    self._open += 1
+            while True:
+                if self._closed:
+                    raise StoreError(f"{self.name}: the store is closed")
+                if (connection := self._free()) is not None:
+                    return connection
+                if self._open() < self.size:
+                    began = self._clock()
+                    self._connecting.append(began)
                     break
                 if not self._changed.wait(deadline.left()) and not deadline.left():
-                    raise StoreUnavailable(f"{self.name}: all {self.size} connections are in use")
-            else:
-                raise StoreError(f"{self.name}: the store is closed")
+                    raise StoreUnavailable(f"{self.name}: all {self.size} connections are in use: {self._uses()}")
         try:
-            return self._connect(deadline)
+            connection = self._connect(deadline)
         except BaseException:
             with self._changed:
-                self._open -= 1
+                self._connecting.remove(began)
                 self._changed.notify()
             raise
-
-    def _give_back(self, connection: Connection) -> None:
         with self._changed:
-            if not self._closed:
-                self._idle.append((self._clock(), connection))
-                self._changed.notify()
-                return
-        self._discard(connection)
+            self._connecting.remove(began)
+            self._lent.add(connection)
+        return connection
 
-    def _discard(self, connection: Connection) -> None:
+    def _free(self) -> Connection | None:
+        """Return an idle connection: the latest without a scanner, or at the pool's size that which lay for longest."""
+        while True:
+            plain = [entry for entry in self._idle if not entry[1].scanners]
+            if plain:
+                entry = plain[-1]
+            elif self._idle and self._open() >= self.size:
+                entry = self._idle[0]
+            else:
+                return None
+            if (connection := self._taken(entry)) is not None:
+                return connection
+
+    def _taken(self, entry: tuple[float, Connection]) -> Connection | None:
+        """Return the idle connection, or close it and return None where it is too old, or something came on it."""
+        self._idle.remove(entry)
+        since, connection = entry
+        if self._clock() - since < self._max_age and connection.socket.is_quiet():
+            self._lent.add(connection)
+            return connection
         connection.close()
-        with self._changed:
-            self._open -= 1
-            self._changed.notify()
+        return None
 
-    def _leave_parent(self) -> None:
-        """Drop the connections of the process that this one was forked from; they are its, not ours."""
-        if os.getpid() != self._process:
-            self._process, self._idle, self._open = os.getpid(), [], 0
+    def _give_back(self, connection: Connection, *, fit: bool) -> None:
+        with self._changed:
+            # One that was lent in the process before a fork is not known here.
+            kept = connection in self._lent and fit and not self._closed
+            self._lent.discard(connection)
+            if kept:
+                self._idle.append((self._clock(), connection))
+            self._changed.notify()
+        if not kept:
+            connection.close()
+
+    def _open(self) -> int:
+        return len(self._idle) + len(self._lent) + len(self._connecting)
+
+    def _uses(self) -> str:
+        """Return what the connections are used for, for how long, and the latest error on one of them."""
+        longest: dict[str, tuple[int, float]] = {}
+        busy = [connection.busy for connection in self._lent]
+        for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:
+            count, seconds = longest.get(call, (0, 0.0))
+            longest[call] = count + 1, max(seconds, self._clock() - since)
+        uses = ", ".join(f"{count} {call} for up to {seconds:.1f} s" for call, (count, seconds) in longest.items())
+        if self._trouble is None:
+            return uses
+        when, error = self._trouble
+        return f"{uses}; {self._clock() - when:.1f} s ago: {error}"

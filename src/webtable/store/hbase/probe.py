@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from thriftpy2.thrift import TApplicationException
 
 from webtable.errors import NotAStore, StoreUnavailable
-from webtable.store.deadline import Deadline
 from webtable.store.hbase.failures import DRIVER_ERRORS
+from webtable.store.hbase.stream import GatewaySocket
 from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift2
 
+if TYPE_CHECKING:
+    from webtable.store.deadline import Deadline
+
 _SECONDS: Final = 5.0
+_FIRST_SHARE: Final = 1 / 2
+"""The share of the time for the gateway that is looked for; the rest is for finding out what is there instead."""
 _ELSEWHERE_SECONDS: Final = 1.5
 _WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
     ("buffered", "binary"), ("framed", "binary"), ("buffered", "compact"), ("framed", "compact"))
 
 
-def check_gateway(connector: Connector, name: str, wanted: int, seconds: float) -> None:
+def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadline) -> None:
     """Return when the Thrift*wanted* service of HBase answers there.
 
     Raises `NotAStore` that says what is there instead and how to reach it, and `StoreUnavailable` where nothing
-    answers, or something that shows no sign of what it is.
+    answers, or something that shows no sign of what it is; each before *deadline*.
     """
-    seconds = min(seconds, _SECONDS)
     address = f"{connector.host}:{connector.port}"
     try:
-        found = _service(connector, seconds)
+        found = _service(connector, deadline.within(min(deadline.left() * _FIRST_SHARE, _SECONDS)))
     except ConnectionRefusedError as exc:
         raise StoreUnavailable(f"{name}: nothing listens at {address}; is the Thrift{wanted} gateway up?") from exc
     except DRIVER_ERRORS as exc:
-        _explain(connector, name, seconds)
+        _explain(connector, name, deadline)
         raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
     if found != wanted:
         option = (f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway" if found == 2
@@ -40,11 +43,10 @@ def check_gateway(connector: Connector, name: str, wanted: int, seconds: float) 
                         f"{option}")
 
 
-def _service(connector: Connector, seconds: float) -> int:
+def _service(connector: Connector, deadline: Deadline) -> int:
     """Return 1 or 2 for the service that answers; gateways before HBase 2.x are told by a method of Thrift1 alone."""
     probe = Connector(connector.host, connector.port, transport=connector.transport, protocol=connector.protocol,
                       service=thrift2.THBaseService)
-    deadline = Deadline(seconds)
     connection = probe(deadline)
     try:
         try:
@@ -65,34 +67,37 @@ def _service(connector: Connector, seconds: float) -> int:
         connection.close()
 
 
-def _explain(connector: Connector, name: str, seconds: float) -> None:
+def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
     """Raise `NotAStore` where the other end can be made to show what it is."""
     address = f"{connector.host}:{connector.port}"
-    seconds = min(seconds, _ELSEWHERE_SECONDS)
     for transport, protocol in _WAYS:
         if (transport, protocol) == (connector.transport, connector.protocol):
             continue
         other = Connector(connector.host, connector.port, transport=transport, protocol=protocol, service=None)
         try:
-            found = _service(other, seconds)
+            found = _service(other, deadline.within(min(deadline.left() / 2, _ELSEWHERE_SECONDS)))
         except DRIVER_ERRORS:
             continue
         options = [f"transport={transport}"] * (transport != connector.transport)
         options += [f"protocol={protocol}"] * (protocol != connector.protocol)
         raise NotAStore(f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
                         f"{protocol} protocol; the URL needs ?{'&'.join(options)}")
-    greeting = _greeting(connector, seconds)
+    greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
     if greeting:
         kind = "an HTTP server" if greeting.startswith(b"HTTP/") else "no Thrift gateway"
         raise NotAStore(f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
                         "HBase's Thrift gateway, 9090 unless configured otherwise")
 
 
-def _greeting(connector: Connector, seconds: float) -> bytes:
+def _greeting(connector: Connector, deadline: Deadline) -> bytes:
     """Return the first bytes that the other end sends to an HTTP request; servers that speak first send theirs."""
+    sock = GatewaySocket(connector.host, connector.port)
+    sock.deadline = deadline
     try:
-        with socket.create_connection((connector.host, connector.port), timeout=seconds) as sock:
-            sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
-            return sock.recv(100)
+        sock.open()
+        sock.write(b"GET / HTTP/1.0\r\n\r\n")
+        return sock.read(100)
     except OSError:
         return b""
+    finally:
+        sock.close()

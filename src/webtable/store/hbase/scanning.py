@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from concurrent.futures import wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,15 +11,14 @@ from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.store.hbase.gateway import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from webtable.rowkey import KeyRange
     from webtable.store.base import Row
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
-    from webtable.store.hbase.thrift1 import Thrift1
+    from webtable.store.hbase.thrift1 import Scanner, Thrift1
     from webtable.store.hbase.thrift2 import Thrift2
-    from webtable.store.hbase.workers import Workers
 
 RANGES_A_CALL: Final = 1000
 FIRST_ROWS: Final = 32
@@ -30,7 +28,7 @@ _TARGET_BYTES: Final = 2 * 1024 * 1024
 _GROWTH: Final = 8
 _SAMPLE: Final = 32
 _IDLE_SECONDS: Final = 30.0  # below the lease of a scanner, 60 s
-_AHEAD_FROM: Final = 2
+_CLOSE_SECONDS: Final = 2.0
 
 
 class PieceSize:
@@ -51,13 +49,11 @@ class PieceSize:
 class Pieces(ABC):
     """The state of one scan: what is left of its ranges and of its limit."""
 
-    def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
-                 deadline: Callable[[], Deadline]) -> None:
+    def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
         self._table = table
         self._wanted = wanted
         self._left = list(reversed(ranges)) if wanted.reverse else list(ranges)
         self._limit = limit
-        self._deadline = deadline
         self._size = PieceSize(wanted.keys_only)
 
     @property
@@ -65,11 +61,14 @@ class Pieces(ABC):
         """Whether there is nothing more to come."""
         return not self._left or self._limit == 0
 
-    def next(self) -> list[Row]:
-        """Return the next rows; they may be none although more are to come."""
+    def next(self, deadline: Deadline) -> list[Row]:
+        """Return the next rows; they may be none although more are to come.
+
+        After an error nothing is lost: the next call asks for the same rows again.
+        """
         ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
         # Backwards the first row may be the one at the stop key, which is not in the range.
-        rows = self._found(ask + self._wanted.reverse)
+        rows = self._found(ask + self._wanted.reverse, deadline)
         if self._limit is not None:
             rows = rows[:self._limit]
             self._limit -= len(rows)
@@ -77,11 +76,10 @@ class Pieces(ABC):
             self._size.learn(rows)
         return rows
 
-    def close(self) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
-        """Leave nothing open."""
+    def close(self, deadline: Deadline) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
+        """Leave nothing open, as far as that is done without a wait."""
 
-    def _found(self, count: int) -> list[Row]:
-        deadline = self._deadline()
+    def _found(self, count: int, deadline: Deadline) -> list[Row]:
         if self._wanted.plain is None:
             return self._fetch(count, deadline)
         try:
@@ -125,32 +123,34 @@ class StatelessPieces(Pieces):
 
 
 class ScannerPieces(Pieces):
-    """A scan by Thrift1: a scanner in the gateway, opened anew behind the last row after an error or a long rest."""
+    """A scan by Thrift1: a scanner in the gateway, opened anew behind the last row when it is lost or lay for long."""
 
     def __init__(self, client: Thrift1, *args: Any) -> None:
         super().__init__(*args)
         self._client = client
-        self._scanner: int | None = None
+        self._scanner: Scanner | None = None
         self._used = 0.0
         self._pieces = 0
 
-    def close(self) -> None:
-        """Close the scanner."""
+    def close(self, deadline: Deadline) -> None:
+        """Close the scanner, where its connection is free."""
         scanner, self._scanner = self._scanner, None
         if scanner is not None:
             with suppress(StoreError):  # it is gone, or the gateway is, which forgets it
-                self._client.close(self._table, scanner, self._deadline().within(2.0))
+                self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
         if self._pieces == 1 or time.monotonic() - self._used > _IDLE_SECONDS:
-            self.close()  # the first scanner asks the region server for no more than the first piece
+            self.close(deadline)  # the first scanner asks the region server for no more than the first piece
         keys = self._left[0]
         results = repeated(lambda: self._attempt(keys, count, deadline), deadline)
+        scanner, self._scanner = self._scanner, None
+        rows = self._client.translated(self._table, results, self._wanted, deadline)
+        self._scanner = scanner  # it has moved on, so it is of use only where its rows are
         self._pieces += 1
         self._used = time.monotonic()
-        rows = self._client.translated(self._table, results, self._wanted, deadline)
         if len(results) < count:
-            self.close()
+            self.close(deadline)
             del self._left[0]
             self._pieces = 0
         else:
@@ -158,17 +158,16 @@ class ScannerPieces(Pieces):
         return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
 
     def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
-        fresh = self._scanner is None
-        if self._scanner is None:
-            caching = None if self._pieces else count
-            self._scanner = self._client.open(self._table, keys, self._wanted, caching, deadline)
+        scanner, self._scanner = self._scanner, None
+        caching = None if self._pieces else count
         try:
-            return self._client.next(self._table, self._scanner, count, deadline)
-        except StoreError as error:
-            self._scanner = None
-            if isinstance(error, StoreRefused) and not fresh:
-                raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
-            raise
+            results, self._scanner = self._client.scanned(self._table, keys, self._wanted, count, caching, scanner,
+                                                          deadline)
+        except StoreRefused as error:
+            if scanner is None:
+                raise
+            raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
+        return results
 
 
 def half_of(deadline: Deadline) -> Deadline:
@@ -188,21 +187,3 @@ def inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:
         if place < len(ranges) and row.key >= ranges[place].start:
             kept.append(row)
     return kept
-
-
-def rows_of(pieces: Pieces, workers: Workers) -> Iterator[Row]:
-    """Yield the rows of *pieces*; from the third piece on, the next one is fetched while this one is used."""
-    ahead = None
-    count = 0
-    try:
-        while ahead is not None or not pieces.done:
-            piece = pieces.next() if ahead is None else workers.result(ahead)
-            ahead = None
-            count += 1
-            if count > _AHEAD_FROM and not pieces.done and not workers.is_worker():
-                ahead = workers.submit(pieces.next)
-            yield from piece
-    finally:
-        if ahead is not None and not ahead.cancel():
-            wait([ahead])
-        pieces.close()

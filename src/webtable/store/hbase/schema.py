@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
-from webtable.errors import StoreRefused
-from webtable.schema import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
+from webtable.errors import InvalidArgument, StoreRefused
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.store.hbase.wire import thrift1, thrift2
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ def to_thrift1(family: FamilySchema) -> Any:
 
 def from_thrift1(found: Any) -> FamilySchema:
     """Return the family; the options in `UNREAD_BY_THRIFT1` are HBase's defaults."""
-    return FamilySchema(
+    return _family(
         name=found.name.rstrip(b":").decode(), versions=found.maxVersions, ttl=_ttl(found.timeToLive),
-        compression=cast("Compression", found.compression.decode().upper()),
-        bloom=cast("Bloom", found.bloomFilterType.decode().upper()),
+        compression=found.compression.decode().upper(), bloom=found.bloomFilterType.decode().upper(),
         in_memory=bool(found.inMemory), block_cache=bool(found.blockCacheEnabled))
 
 
@@ -65,17 +64,26 @@ def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
 
 
 def from_thrift2(found: Any) -> FamilySchema:
-    """Return the family; raises `StoreRefused` for a Bloom filter that `FamilySchema` does not have."""
-    bloom = thrift2.TBloomFilterType._VALUES_TO_NAMES[found.bloomnFilterType]
-    if bloom == "ROWPREFIX_FIXED_LENGTH":
-        raise StoreRefused(f"family {found.name!r} has a {bloom} Bloom filter, which webtable does not know")
-    compression = thrift2.TCompressionAlgorithm._VALUES_TO_NAMES[found.compressionType]
-    encoding = thrift2.TDataBlockEncoding._VALUES_TO_NAMES[found.dataBlockEncoding]
-    return FamilySchema(
+    """Return the family; raises `StoreRefused` where an option is beyond what `FamilySchema` has."""
+    return _family(
         name=found.name.decode(), versions=found.maxVersions, min_versions=found.minVersions,
-        ttl=_ttl(found.timeToLive), compression=cast("Compression", compression), bloom=cast("Bloom", bloom),
-        block_encoding=cast("BlockEncoding", encoding), block_size=found.blockSize, in_memory=found.inMemory,
-        block_cache=found.blockCacheEnabled, replication_scope=found.scope)
+        ttl=_ttl(found.timeToLive),
+        compression=_name_of(thrift2.TCompressionAlgorithm, found.compressionType),
+        bloom=_name_of(thrift2.TBloomFilterType, found.bloomnFilterType),
+        block_encoding=_name_of(thrift2.TDataBlockEncoding, found.dataBlockEncoding), block_size=found.blockSize,
+        in_memory=found.inMemory, block_cache=found.blockCacheEnabled, replication_scope=found.scope)
+
+
+def _name_of(kind: Any, number: int) -> str:
+    """Return the name of an enumeration's value; its number where a later HBase has more of them."""
+    return str(kind._VALUES_TO_NAMES.get(number, number))
+
+
+def _family(**options: Any) -> FamilySchema:
+    try:
+        return FamilySchema(**options)
+    except InvalidArgument as exc:
+        raise StoreRefused(f"what the table has is unknown to webtable: {exc}") from exc
 
 
 def table_name(name: str) -> Any:

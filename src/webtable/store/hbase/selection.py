@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FEW_COLUMNS: Final = 2
 """So many columns of a row have another one among them than the one that is searched."""
+MOST: Final = 2**31 - 1
+"""As many versions, columns or rows can be asked for in one call: Thrift's i32."""
 
 
 class Search(NamedTuple):
@@ -62,7 +64,7 @@ def selection(columns: Sequence[bytes] | None, versions: int = 1, time_range: Ti
         since, until = max(time_range.since, 0), min(max(time_range.until, 0), 2**63 - 1)
         time_range = None if (since, until) == TimeRange() else TimeRange(since, until)
     wanted = None if columns is None else distinct_columns(columns)
-    plain = Selection(wanted, versions, time_range, keys_only, reverse)
+    plain = Selection(wanted, min(versions, MOST), time_range, keys_only, reverse)
     search = None if containing is None else _search(containing, wanted)
     if search is None:
         return plain

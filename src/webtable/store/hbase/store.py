@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import Counter
+import os
+import warnings
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
@@ -24,11 +23,13 @@ from webtable.store.base import (
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
-from webtable.store.hbase.gateway import Gateway
+from webtable.store.hbase.gateway import Calls, Gateway
+from webtable.store.hbase.known import Known
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.probe import check_gateway
-from webtable.store.hbase.scanning import Pieces, ScannerPieces, StatelessPieces, rows_of
-from webtable.store.hbase.selection import Selection, selection
+from webtable.store.hbase.reading import rows_of
+from webtable.store.hbase.scanning import Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
@@ -37,15 +38,13 @@ from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import Write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from webtable.schema import FamilySchema, TableSchema
 
 DDL_FACTOR: Final = 4
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
 _READ_ROWS: Final = 100
-_MOST_CELLS: Final = 2**31 - 1  # of one call: Thrift's i32
-_REGIONS_SECONDS: Final = 60.0
 
 
 class HBaseStore(Store):
@@ -53,11 +52,14 @@ class HBaseStore(Store):
 
     Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says
     what to run instead); with Thrift2 a scan of many ranges, a batch of many timestamps and a read of versions are one
-    call each. *timeout* is the deadline of each call in seconds, repetitions included: of a write, a read, and each
-    piece of a scan; table management has four times as long. *pool_size* is the number of connections to a gateway,
-    and of the threads that use them for one call; *max_age* is how many seconds one may lie idle.
+    call each. *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and
+    for threads, connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table
+    management has four times as long. *pool_size* is the number of connections to a gateway, and of the threads that
+    use them for one call; *max_age* is how many seconds one may lie idle.
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
+
+    _closed = True  # until it is open
 
     def __init__(self, host: str, port: int = 9090, *, thrift2: int | None = None, transport: Transport = "buffered",
                  protocol: Protocol = "binary", timeout: float = 30.0, pool_size: int = 8,
@@ -67,22 +69,22 @@ class HBaseStore(Store):
         _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
-        self.name = f"hbase://{host}:{port}"
-        self.calls = Counter()
+        deadline = of_call(timeout)
+        calls = Calls()
+        self.name = f"hbase://{_address(host, port)}"
+        self.calls = calls.counts
         self.timeout = timeout
-        self._closed = False
-        self._lock = threading.Lock()
+        self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
-        self._families: dict[str, Collection[bytes]] = {}
-        self._bounds: dict[str, tuple[float, list[bytes]]] = {}
         self._pools: list[Pool] = []
 
         def gateway(number: int, at: int, service: object) -> Gateway:
             connector = Connector(host, at, transport=transport, protocol=protocol, service=service)
-            check_gateway(connector, self.name, number, timeout)
-            self._pools.append(Pool(connector, size=pool_size, max_age=max_age, name=self.name))
-            return Gateway(self.name, self._pools[-1], self.calls, self._lock)
+            check_gateway(connector, self.name, number, deadline)
+            name = self.name if number == 1 else f"{self.name} (Thrift2 at {_address(host, at)})"
+            self._pools.append(Pool(connector, size=pool_size, max_age=max_age, name=name))
+            return Gateway(name, self._pools[-1], calls)
 
         first = gateway(1, port, thrift1.Hbase)
         self._thrift1 = Thrift1(first, self._workers.each)
@@ -92,16 +94,17 @@ class HBaseStore(Store):
             second = gateway(2, thrift2, _service2)
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
+        self._known = Known(self._tables)
+        self._closed = False
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
         deadline = self._deadline()
         if not mutations:
             return []
-
         try:
             write = Write(self._thrift2 or self._thrift1, self._workers, self.name, table, deadline,
-                          lambda anew: self._family_names(table, deadline, anew), self._frame)
+                          lambda anew: self._known.families(table, deadline, anew), self._frame)
         except StoreUnavailable as error:
             return [error] * len(mutations)
         return write.outcomes(mutations)
@@ -137,7 +140,7 @@ class HBaseStore(Store):
         found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
         if not limit or qualifiers.is_empty():
             return found
-        client, most = self._thrift2 or self._thrift1, min(limit, _MOST_CELLS)
+        client, most = self._thrift2 or self._thrift1, min(limit, MOST)
 
         def some(places: list[int]) -> None:
             chosen = [rows[place] for place in places]
@@ -154,14 +157,14 @@ class HBaseStore(Store):
              limit: int | None = None, reverse: bool = False, versions: int = 1, time_range: TimeRange | None = None,
              keys_only: bool = False, containing: Containing | None = None) -> Iterator[Row]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
-        self._deadline()
+        deadline = self._deadline()
         _check(limit is None or limit >= 0, f"limit={limit} must be at least 0, or None")
         wanted = selection(columns, versions, time_range, keys_only=keys_only, reverse=reverse, containing=containing)
         left = [] if wanted.is_empty() else merged(ranges)
         if not left or limit == 0:
             return iter(())
-        self._check_searched(table, wanted, self._deadline())
-        return rows_of(self._pieces(table, left, wanted, limit, self._deadline), self._workers)
+        self._check_searched(table, wanted, deadline)
+        return rows_of(self._pieces(table, left, wanted, limit), self._workers, self._deadline)
 
     def first_rows(self, table: str, ranges: Sequence[KeyRange], limit: int, *, columns: Sequence[bytes] | None = None,
                    reverse: bool = False, keys_only: bool = False,
@@ -177,12 +180,12 @@ class HBaseStore(Store):
             return [[] for _ in ranges]
         self._check_searched(table, wanted, deadline)
         if self._thrift2 is None or reverse:
-            return rows_of_each(lambda keys: self._pieces(table, [keys], wanted, limit, lambda: deadline), ranges,
-                                self._workers)
-        first = FirstRows(self._thrift2, self._workers, table, limit)
+            return rows_of_each(lambda keys: self._pieces(table, [keys], wanted, limit), ranges, self._workers,
+                                deadline)
+        first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
             return self._workers.map(lambda keys: first.of([keys], wanted, deadline, [], 1)[0], ranges)
-        return first.of(ranges, wanted, deadline, self._region_bounds(table, deadline), self._groups)
+        return first.of(ranges, wanted, deadline, self._known.region_bounds(table, deadline), self._groups)
 
     def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False,
                        reverse: bool = False) -> list[str]:
@@ -192,7 +195,7 @@ class HBaseStore(Store):
             return scanner_calls(table, ranges, each=each, reverse=reverse)
         if not each or reverse or overlap(ranges):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
-        return grouped_calls(table, groups_of(ranges, self._region_bounds(table, deadline), self._groups))
+        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._groups))
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""
@@ -205,20 +208,20 @@ class HBaseStore(Store):
     def create_table(self, schema: TableSchema) -> None:
         """Create the table, with its namespace where Thrift2 is there, and check the result."""
         deadline = self._deadline(DDL_FACTOR)
-        self._forget(schema.name)
+        self._known.forget(schema.name)
         self._tables.create(schema, deadline)
 
     def set_family(self, table: str, family: FamilySchema) -> None:
         """Add or change the family and check the result."""
         deadline = self._deadline(DDL_FACTOR)
-        self._forget(table)
+        self._known.forget(table)
         self._tables.set_family(table, family, deadline)
 
     def drop_table(self, table: str) -> None:
         """Remove the table."""
         deadline = self._deadline(DDL_FACTOR)
         self._tables.drop(table, deadline)
-        self._forget(table)
+        self._known.forget(table)
 
     def regions(self, table: str) -> list[Region]:
         """Return the table's regions in key order."""
@@ -236,6 +239,13 @@ class HBaseStore(Store):
         for pool in self._pools:
             pool.close()
 
+    def __del__(self) -> None:
+        if self._closed or self._process != os.getpid():  # what a fork has copied is the parent's to close
+            return
+        warnings.warn(f"{self.name}: the store was left open; close() it, or open it in a with block", ResourceWarning,
+                      stacklevel=2, source=self)
+        self.close()
+
     @property
     def _groups(self) -> int:
         return self._pools[-1].size
@@ -245,36 +255,18 @@ class HBaseStore(Store):
             raise StoreError(f"{self.name}: the store is closed")
         return of_call(self.timeout * factor)
 
-    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
-                deadline: Callable[[], Deadline]) -> Pieces:
+    def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> Pieces:
         if self._thrift2 is not None:
-            return StatelessPieces(self._thrift2, table, ranges, wanted, limit, deadline)
-        return ScannerPieces(self._thrift1, table, ranges, wanted, limit, deadline)
+            return StatelessPieces(self._thrift2, table, ranges, wanted, limit)
+        return ScannerPieces(self._thrift1, table, ranges, wanted, limit)
 
     def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
         """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
         if wanted.search is None or wanted.columns is not None:
             return
         family = wanted.search.family
-        if not any(family in self._family_names(table, deadline, anew) for anew in (False, True)):
+        if not any(family in self._known.families(table, deadline, anew) for anew in (False, True)):
             raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
-
-    def _family_names(self, table: str, deadline: Deadline, anew: bool) -> Collection[bytes]:
-        if anew or table not in self._families:
-            self._families[table] = self._tables.families(table, deadline)
-        return self._families[table]
-
-    def _region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
-        """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
-        read, bounds = self._bounds.get(table, (0.0, []))
-        if not read or time.monotonic() - read > _REGIONS_SECONDS:
-            bounds = [region.keys.start for region in self._tables.regions(table, deadline)][1:]
-            self._bounds[table] = time.monotonic(), bounds
-        return bounds
-
-    def _forget(self, table: str) -> None:
-        self._families.pop(table, None)
-        self._bounds.pop(table, None)
 
 
 _service2 = thrift2.THBaseService
@@ -283,3 +275,7 @@ _service2 = thrift2.THBaseService
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidArgument(message)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

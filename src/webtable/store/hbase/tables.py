@@ -13,10 +13,11 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
 from webtable.store.base import Region, TableDescription
 from webtable.store.hbase import schema as descriptors
+from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.gateway import Gateway
@@ -95,24 +96,31 @@ class Tables1(Tables):
 
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
-        return sorted(name.decode() for name in self._gateway.call("getTableNames", deadline=deadline))
+        found: list[str] = self._gateway.call("getTableNames", deadline=deadline,
+                                              read=lambda names: sorted(name.decode() for name in names))
+        return found
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
         """Return the table as far as Thrift1 shows it."""
-        found = self._gateway.call("getColumnDescriptors", table.encode(), deadline=deadline, table=table)
-        families = tuple(descriptors.from_thrift1(found[name]) for name in sorted(found))
+        families = self._gateway.call(
+            "getColumnDescriptors", table.encode(), deadline=deadline, table=table,
+            read=lambda found: tuple(descriptors.from_thrift1(found[name]) for name in sorted(found)))
         return TableDescription(TableSchema(table, families, self._splits(table, deadline)),
                                 descriptors.UNREAD_BY_THRIFT1)
 
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
         """Return the names of the table's families."""
-        found = self._gateway.call("getColumnDescriptors", table.encode(), deadline=deadline, table=table)
-        return frozenset(name.rstrip(b":") for name in found)
+        found: frozenset[bytes] = self._gateway.call(
+            "getColumnDescriptors", table.encode(), deadline=deadline, table=table,
+            read=lambda found: frozenset(name.rstrip(b":") for name in found))
+        return found
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
         """Return the table's regions in key order."""
-        found = self._gateway.call("getTableRegions", table.encode(), deadline=deadline, table=table)
-        return self._regions(table, [(r.startKey, r.endKey, f"{r.serverName.decode()}:{r.port}") for r in found])
+        found = self._gateway.call(
+            "getTableRegions", table.encode(), deadline=deadline, table=table,
+            read=lambda found: [(r.startKey + b"", r.endKey + b"", _server(r.serverName, r.port)) for r in found])
+        return self._regions(table, found)
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:  # noqa: ARG002
         """Raise `CapabilityError`: Thrift1 has no call for it."""
@@ -146,30 +154,36 @@ class Tables2(Tables):
 
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
-        found = self._gateway.call("getTableNamesByPattern", None, False, deadline=deadline)
-        return sorted((name.qualifier if name.ns in (None, b"default") else name.ns + b":" + name.qualifier).decode()
-                      for name in found)
+        found: list[str] = self._gateway.call(
+            "getTableNamesByPattern", None, False, deadline=deadline,
+            read=lambda found: sorted((name.qualifier if name.ns in (None, b"default") else
+                                       name.ns + b":" + name.qualifier).decode() for name in found))
+        return found
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
         """Return the table."""
-        families = tuple(descriptors.from_thrift2(found) for found in self._descriptors(table, deadline))
+        families = self._columns(table, deadline, lambda columns: tuple(map(descriptors.from_thrift2, columns)))
         return TableDescription(TableSchema(table, families, self._splits(table, deadline)))
 
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
         """Return the names of the table's families."""
-        return frozenset(found.name for found in self._descriptors(table, deadline))
+        found: frozenset[bytes] = self._columns(table, deadline, lambda columns: frozenset(one.name for one in columns))
+        return found
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
         """Return the table's regions in key order."""
-        found = self._gateway.call("getAllRegionLocations", table.encode(), deadline=deadline, table=table)
-        return self._regions(table, [
-            (location.regionInfo.startKey or b"", location.regionInfo.endKey or b"",
-             f"{location.serverName.hostName.decode()}:{location.serverName.port}")
-            for location in found if not location.regionInfo.replicaId])
+        def read(found: list[Any]) -> list[tuple[bytes, bytes, str]]:
+            return [(location.regionInfo.startKey or b"", location.regionInfo.endKey or b"",
+                     _server(location.serverName.hostName, location.serverName.port))
+                    for location in found if not location.regionInfo.replicaId]
+
+        found = self._gateway.call("getAllRegionLocations", table.encode(), deadline=deadline, table=table, read=read)
+        return self._regions(table, found)
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
         """Add the family, or change its options and leave those that `FamilySchema` does not have."""
-        found = {one.name: one for one in self._descriptors(table, deadline)}.get(family.name.encode())
+        found = self._columns(table, deadline, lambda columns: {one.name: one for one in columns}).get(
+            family.name.encode())
         method = "modifyColumnFamily" if found else "addColumnFamily"
         self._gateway.call_once(method, descriptors.table_name(table), descriptors.to_thrift2(family, found),
                                 deadline=deadline, table=table)
@@ -179,10 +193,15 @@ class Tables2(Tables):
             raise StoreRefused(f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
                                f"In the HBase shell: {alter_statement(table, family)}")
 
-    def _descriptors(self, table: str, deadline: Deadline) -> list[Any]:
-        name = descriptors.table_name(table)
-        found = self._gateway.call("getTableDescriptor", name, deadline=deadline, table=table)
-        return sorted(found.columns or [], key=lambda family: bytes(family.name))
+    def _columns(self, table: str, deadline: Deadline, read: Callable[[list[Any]], Any]) -> Any:
+        """Return what *read* makes of the families' descriptors, one or more, which are in the order of their names."""
+        def columns(found: Any) -> Any:
+            if not found.columns:
+                raise WrongReply("the description of a table came without a family")
+            return read(sorted(found.columns, key=lambda family: bytes(family.name)))
+
+        return self._gateway.call("getTableDescriptor", descriptors.table_name(table), deadline=deadline, table=table,
+                                  read=columns)
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         if self._framed and schema.split_keys:
@@ -222,3 +241,8 @@ class Tables2(Tables):
 def plain_name(table: str) -> str:
     """Return the name without the namespace that every table has that names none."""
     return table.removeprefix("default:")
+
+
+def _server(host: bytes | None, port: int) -> str:
+    """Return the region server, empty where the region has none at the moment."""
+    return f"{host.decode()}:{port}" if host else ""

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Delete, Put, Row
 from webtable.store.hbase import filters
+from webtable.store.hbase.answers import cell, check_scanned
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
+from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift2
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.gateway import Gateway
@@ -20,10 +22,13 @@ _TDelete, _TColumn = thrift2.TDelete, thrift2.TColumn
 _TPut, _TColumnValue = thrift2.TPut, thrift2.TColumnValue
 _COLUMNS: Final = thrift2.TDeleteType.DELETE_COLUMNS
 _FAMILY: Final = thrift2.TDeleteType.DELETE_FAMILY
+_EXACT: Final = thrift2.TDeleteType.DELETE_COLUMN
 
 
 class Thrift2:
     """Each method is one call of the gateway (two for a delete of families and columns at once)."""
+
+    deletes_exactly = True
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -41,7 +46,7 @@ class Thrift2:
             (simple if len(parts) == 1 else mixed).append((delete.row, parts))
         if simple:
             self._gateway.call("deleteMultiple", table.encode(), [parts[0] for _, parts in simple],
-                               deadline=deadline, table=table)
+                               deadline=deadline, table=table, read=_check_deleted)
         for row, parts in mixed:  # in one call, because a Delete is applied whole or not at all
             together = thrift2.TRowMutations(row=row, mutations=[thrift2.TMutation(deleteSingle=p) for p in parts])
             self._gateway.call("mutateRow", table.encode(), together, deadline=deadline, table=table)
@@ -50,9 +55,15 @@ class Thrift2:
         """Return the rows, None where nothing is visible."""
         columns, times = _columns(wanted), _times(wanted)
         gets = [thrift2.TGet(row=row, columns=columns, timeRange=times, maxVersions=wanted.versions) for row in rows]
-        results = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline, table=table)
         one = wanted.versions == 1
-        return [_row(result, one) if result.columnValues else None for result in results]
+
+        def read(results: list[Any]) -> list[Row | None]:
+            _check_got(results, rows)
+            return [_row(result, one) if result.columnValues else None for result in results]
+
+        found: list[Row | None] = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline,
+                                                     table=table, read=read)
+        return found
 
     def cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int,
               deadline: Deadline, *, keys_only: bool) -> list[list[tuple[bytes, Cell]]]:
@@ -62,9 +73,14 @@ class Thrift2:
             parts.append(filters.keys_only())
         gets = [thrift2.TGet(row=row, columns=[_TColumn(family=family)], storeLimit=limit,
                              filterBytes=filters.all_of(parts)) for row in rows]
-        results = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline, table=table)
-        return [[(c.family + b":" + c.qualifier, Cell(c.timestamp, c.value)) for c in result.columnValues]
-                for result in results]
+
+        def read(results: list[Any]) -> list[list[tuple[bytes, Cell]]]:
+            _check_got(results, rows)
+            return [list(_cells(result)) for result in results]
+
+        found: list[list[tuple[bytes, Cell]]] = self._gateway.call("getMultiple", table.encode(), gets,
+                                                                   deadline=deadline, table=table, read=read)
+        return found
 
     def rows(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int,
              deadline: Deadline) -> list[Row]:
@@ -80,11 +96,17 @@ class Thrift2:
             scan.reversed, scan.startRow, scan.stopRow = True, ranges[0].stop, key_before(ranges[-1].start)
         else:
             scan.startRow, scan.stopRow = ranges[0].start, ranges[-1].stop
-        results = self._gateway.call("getScannerResults", table.encode(), scan, limit, deadline=deadline, table=table)
-        if wanted.keys_only:
-            return [Row(result.row, {}) for result in results]
-        one = wanted.versions == 1
-        return [_row(result, one) for result in results]
+        bounds, one = KeyRange(ranges[0].start, ranges[-1].stop), wanted.versions == 1
+
+        def read(results: list[Any]) -> list[Row]:
+            check_scanned([result.row for result in results], bounds, limit, reverse=wanted.reverse)
+            if not all(result.columnValues for result in results):
+                raise WrongReply("a row came without its cells")
+            return [Row(result.row, {}) if wanted.keys_only else _row(result, one) for result in results]
+
+        found: list[Row] = self._gateway.call("getScannerResults", table.encode(), scan, limit, deadline=deadline,
+                                              table=table, read=read)
+        return found
 
 
 def _put(put: Put) -> Any:
@@ -99,11 +121,12 @@ def _delete(delete: Delete) -> list[Any]:
     """Return the deletes that it takes: one has either families or columns, and a timestamp with each of them."""
     if delete.columns is None:
         return [_TDelete(row=delete.row, timestamp=delete.timestamp)]
-    parts: dict[int, list[Any]] = {_FAMILY: [], _COLUMNS: []}
+    one = _EXACT if delete.exact else _COLUMNS
+    parts: dict[int, list[Any]] = {_FAMILY: [], one: []}
     for column in distinct_columns(delete.columns):
         family, _, qualifier = column.partition(b":")
         if qualifier:
-            parts[_COLUMNS].append(_TColumn(family=family, qualifier=qualifier, timestamp=delete.timestamp))
+            parts[one].append(_TColumn(family=family, qualifier=qualifier, timestamp=delete.timestamp))
         else:
             parts[_FAMILY].append(_TColumn(family=family, timestamp=delete.timestamp))
     return [_TDelete(row=delete.row, columns=columns, deleteType=kind) for kind, columns in parts.items() if columns]
@@ -140,17 +163,36 @@ def _filter(ranges: Sequence[KeyRange], wanted: Selection) -> bytes | None:
     return filters.all_of(parts)
 
 
+def _check_deleted(left: list[Any]) -> None:
+    if left:
+        raise WrongReply(f"{len(left)} deletes came back")
+
+
+def _check_got(results: Sequence[Any], asked: Sequence[bytes]) -> None:
+    """Raise `WrongReply` unless there is a result for each row that was asked for; an absent one is empty."""
+    if len(results) != len(asked):
+        raise WrongReply(f"{len(results)} rows came where {len(asked)} were asked for")
+    for result, row in zip(results, asked, strict=True):
+        if result.row is not None and result.row != row:
+            raise WrongReply(f"the row {result.row!r:.100} came in the place of {row[:100]!r}")
+        if result.columnValues is None or bool(result.row) != bool(result.columnValues):
+            raise WrongReply("a row came without its key or without its cells")
+
+
 def _row(result: Any, one_version: bool) -> Row:
     if one_version:
-        return Row(result.row, {c.family + b":" + c.qualifier: (Cell(c.timestamp, c.value),)
+        return Row(result.row, {c.family + b":" + c.qualifier: (cell(c.timestamp, c.value),)
                                 for c in result.columnValues})
-    return Row(result.row, grouped((c.family + b":" + c.qualifier, Cell(c.timestamp, c.value))
-                                   for c in result.columnValues))
+    return Row(result.row, grouped(_cells(result)))
+
+
+def _cells(result: Any) -> Iterator[tuple[bytes, Cell]]:
+    return ((c.family + b":" + c.qualifier, cell(c.timestamp, c.value)) for c in result.columnValues)
 
 
 def grouped(cells: Iterable[tuple[bytes, Cell]]) -> dict[bytes, list[Cell]]:
     """Return the cells by their column, in the order in which they come."""
     columns: dict[bytes, list[Cell]] = {}
-    for column, cell in cells:
-        columns.setdefault(column, []).append(cell)
+    for column, one in cells:
+        columns.setdefault(column, []).append(one)
     return columns

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable.errors import StoreError
+from webtable.errors import StoreError, StoreUnavailable
+from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from webtable.store.deadline import Deadline
+    from webtable.threads import Task
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -19,60 +22,65 @@ A = TypeVar("A")
 class Workers:
     """At most *count* threads, started when they are needed.
 
-    A job that hands out jobs itself runs those in its own thread, so threads never wait for each other.
+    A job that hands out jobs itself runs those in its own thread, and who waits for a job that has not begun runs it
+    itself, so nobody waits for a thread: jobs end when their own deadlines say so.
     """
 
     def __init__(self, count: int, name: str) -> None:
         self._name = name
-        self._count = count
-        self._executor: ThreadPoolExecutor | None = None
-        self._lock = threading.Lock()
+        self._threads: Threads | None = Threads(count, "webtable-hbase")
         self._here = threading.local()
-        self._closed = False
-        self._process = os.getpid()
 
     def map(self, job: Callable[[A], T], items: Sequence[A]) -> list[T]:
-        """Return `job(item)` for each of *items*; when all are done, raises the first error of any."""
+        """Return `job(item)` for each of *items*; raises the first error, when no job is running any more."""
         if len(items) < 2 or self.is_worker():
             return [job(item) for item in items]
-        futures = [self.submit(lambda item=item: job(item)) for item in items[1:]]  # type: ignore[misc]
+        tasks = [self.submit(lambda item=item: job(item)) for item in items[1:]]  # type: ignore[misc]
         try:
             first = job(items[0])
-        finally:
-            wait(futures)
-        return [first, *map(self.result, futures)]
+            # The threads take the jobs in their order; from the other end there are more that nobody has begun.
+            here = {place: job(items[place + 1]) for place in reversed(range(len(tasks))) if tasks[place].cancel()}
+            return [first, *(here[place] if place in here else task.result() for place, task in enumerate(tasks))]
+        except BaseException as exc:
+            for task in tasks:
+                task.cancel()
+            if isinstance(exc, Exception):  # who interrupts does not wait
+                for task in tasks:
+                    task.wait()
+            raise
 
     def each(self, jobs: Iterable[Callable[[], None]]) -> None:
-        """Run all *jobs*; when all are done, raises the first error of any."""
+        """Run all *jobs*; raises the first error, when none is running any more."""
         self.map(lambda job: job(), list(jobs))
 
     def is_worker(self) -> bool:
         """Whether this is one of the threads."""
         return getattr(self._here, "worker", False)
 
-    def result(self, future: Future[T]) -> T:
-        """Return what the job of *future* returned; raises `StoreError` where the store was closed before it began."""
+    def submit(self, job: Callable[[], T]) -> Task[T]:
+        """Start *job*."""
+        threads = self._threads
+        if threads is None:
+            raise StoreError(f"{self._name}: the store is closed")
+
+        def marked() -> T:
+            before, self._here.worker = self.is_worker(), True
+            try:
+                return job()
+            finally:
+                self._here.worker = before
+
+        return threads.submit(marked)
+
+    def result(self, task: Task[T], deadline: Deadline) -> T:
+        """Return what the job returned; raises `StoreUnavailable` where it has not ended by *deadline*."""
         try:
-            return future.result()
+            return task.result(deadline.left())
         except CancelledError as exc:
             raise StoreError(f"{self._name}: the store is closed") from exc
-
-    def submit(self, job: Callable[[], T]) -> Future[T]:
-        """Start *job* and return its future."""
-        with self._lock:
-            if self._closed:
-                raise StoreError(f"{self._name}: the store is closed")
-            if self._executor is None or os.getpid() != self._process:  # threads do not outlive a fork
-                self._process = os.getpid()
-                self._executor = ThreadPoolExecutor(self._count, "webtable-hbase", self._mark)
-            return self._executor.submit(job)
+        except TimeoutError as exc:
+            raise StoreUnavailable(f"{self._name}: a piece that is read ahead has not come in time") from exc
 
     def close(self) -> None:
-        """Let the threads end when they have done what they were given."""
-        with self._lock:
-            self._closed = True
-            if self._executor is not None:
-                self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _mark(self) -> None:
-        self._here.worker = True
+        """Take no more jobs. The threads end with what they have to do, which fails where it needs a connection."""
+        self._threads = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from webtable.errors import StoreError, StoreRefused
+from webtable.errors import CapabilityError, StoreError, StoreRefused
 from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _MAX_TIMESTAMP: Final = 2**63 - 2  # the next one is HBase's "now"
 
 class Client(Protocol):
     """What a write needs of either gateway."""
+
+    deletes_exactly: bool
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*."""
@@ -57,8 +59,8 @@ class Write:
         for place, mutation in enumerate(mutations):
             try:
                 sizes[place] = self._checked_size(mutation)
-            except StoreRefused as refusal:
-                outcomes[place] = refusal
+            except StoreError as error:
+                outcomes[place] = error
         good = [place for place, size in enumerate(sizes) if size]
         for stage in stages(mutations, good):
             self._workers.each([self._job(mutations, batch, outcomes) for batch in self._batches(stage, sizes)])
@@ -110,6 +112,8 @@ class Write:
         if isinstance(mutation, Delete):
             self._check_time(row, mutation.timestamp)
             columns = mutation.columns
+            if mutation.exact:
+                self._check_exact(row, columns)
             if columns is None:
                 return len(row) + 50
             for column in columns:
@@ -128,6 +132,13 @@ class Write:
             raise self._refusal(row, f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
                                      f"{self._frame:,}; a buffered one takes them")
         return size
+
+    def _check_exact(self, row: bytes, columns: Sequence[bytes] | None) -> None:
+        if columns is None or not all(column.partition(b":")[2] for column in columns):
+            raise self._refusal(row, "an exact delete names columns with their qualifiers")
+        if not self._client.deletes_exactly:
+            raise CapabilityError(f"{self._subject}, row {_short(row)}: Thrift1 cannot delete a cell and leave "
+                                  "those below it; give a Thrift2 gateway (?thrift2=9091)")
 
     def _check_time(self, row: bytes, timestamp: int) -> None:
         if not 0 <= timestamp <= _MAX_TIMESTAMP:

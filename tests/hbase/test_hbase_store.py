@@ -5,141 +5,38 @@ from __future__ import annotations
 import re
 import socket
 import struct
-import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import happybase
 import pytest
+from gateways import HOST, FakeThrift1, Proxy, Server, fake_store, page_keys, put, thrift_server
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thriftpy2.protocol import TBinaryProtocol
-from thriftpy2.thrift import TProcessor
-from thriftpy2.transport import TBufferedTransport
 
 from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.rowkey import KeyRange, prefix_range, split_points
+from webtable.rowkey import KeyRange, prefix_range
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.base import MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scanning
 from webtable.store.hbase.fanout import FirstRows, groups_of
-from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.pool import Pool
-from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces, rows_of
+from webtable.store.hbase.reading import rows_of
+from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces
 from webtable.store.hbase.selection import Selection, selection
-from webtable.store.hbase.wire import Connector, WrongReply, thrift1, thrift2
+from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase.wire import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.words import expression
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import stages
 
-HOST = "127.0.0.1"
-
-
 # --- fake gateways ---------------------------------------------------------------------------------------------------
-
-class Server:
-    """A TCP server that hands each connection to *serve* in a thread of its own."""
-
-    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
-        self._serve = serve
-        self._listener = socket.create_server((HOST, 0))
-        self._open: list[socket.socket] = []
-        self.port: int = self._listener.getsockname()[1]
-        self.connections = 0
-        self._stopped = False
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
-
-    def _accept(self) -> None:
-        while True:
-            with suppress(OSError):
-                client, _ = self._listener.accept()
-                if self._stopped:
-                    client.close()
-                    return
-                self.connections += 1
-                self._open.append(client)
-                threading.Thread(target=self._run, args=(client,), daemon=True).start()
-
-    def _run(self, client: socket.socket) -> None:
-        with closing(client), suppress(Exception):
-            self._serve(client)
-
-    def close(self) -> None:
-        self._stopped = True
-        with suppress(OSError):
-            socket.create_connection((HOST, self.port), timeout=1).close()
-        self._thread.join(2)
-        self._listener.close()
-        for client in self._open:
-            with suppress(OSError):
-                client.shutdown(socket.SHUT_RDWR)
-            client.close()
-
-
-class SocketStream:
-    """What a Thrift transport wants of a socket."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-
-    def read(self, size: int) -> bytes:
-        data = self._sock.recv(size)
-        if not data:
-            raise EOFError
-        return data
-
-    def write(self, data: bytes) -> None:
-        self._sock.sendall(data)
-
-    def flush(self) -> None:
-        pass
-
-
-def thrift_server(service: Any, handler: object) -> Server:
-    """A gateway whose answers are the methods of *handler*."""
-    def serve(client: socket.socket) -> None:
-        protocol = TBinaryProtocol(TBufferedTransport(SocketStream(client)), decode_response=False)
-        processor = TProcessor(service, handler)
-        while True:
-            processor.process(protocol, protocol)
-
-    return Server(serve)
-
-
-@pytest.fixture
-def servers() -> Iterator[list[Server]]:
-    running: list[Server] = []
-    yield running
-    for server in running:
-        server.close()
-
-
-class FakeThrift1:
-    """A gateway from before HBase 2.x: it has no getThriftServerType."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.delays: dict[int, float] = {}
-
-    def getTableNames(self) -> list[bytes]:
-        self.calls += 1
-        call = self.calls
-        time.sleep(self.delays.get(call, 0))
-        return [b"call-%d" % call]
-
-
-def fake_store(servers: list[Server], handler: FakeThrift1, **options: Any) -> HBaseStore:
-    servers.append(thrift_server(thrift1.Hbase, handler))
-    return HBaseStore(HOST, servers[-1].port, **options)
-
 
 def test_the_answer_to_a_timed_out_call_is_never_given_to_the_next_one(servers):
     handler = FakeThrift1()
@@ -271,6 +168,8 @@ class FakeConnection:
     def __init__(self) -> None:
         self.closed = False
         self.quiet = True
+        self.scanners: set[object] = set()
+        self.busy = ("scannerGetList", 0.0)
         self.socket = SimpleNamespace(is_quiet=lambda: self.quiet)
 
     def close(self) -> None:
@@ -329,6 +228,32 @@ def test_no_more_connections_are_open_than_the_pool_has_and_the_wait_ends(pool):
         pass
 
 
+def test_the_error_of_a_full_pool_says_what_the_connections_are_in_use_for(pool, now):
+    pool.failed(StoreUnavailable("the gateway went away"))
+    now[0] = 6.0
+    with pool.connection(Deadline(1)), pool.connection(Deadline(1)) as second:
+        second.busy = ("getMultiple", 4.0)
+
+        with pytest.raises(StoreUnavailable) as raised, pool.connection(Deadline(0.05)):
+            pass
+
+    assert "1 scannerGetList for up to 6.0 s" in str(raised.value)
+    assert "1 getMultiple for up to 2.0 s; 6.0 s ago: the gateway went away" in str(raised.value)
+
+
+def test_a_connection_with_a_scanner_is_lent_by_name_and_to_others_only_when_there_is_no_other(pool):
+    first = lent(pool)
+    first.scanners.add("a scanner")
+    second = lent(pool)
+
+    with pool.connection(Deadline(1)) as plain, pool.connection(Deadline(1)) as robbed:
+        assert (plain, robbed) == (second, first)
+        with pytest.raises(StoreUnavailable, match="in use"), pool.same_connection(first):
+            pass
+    with pool.connection(Deadline(1), second) as named, pool.same_connection(first) as scanned:
+        assert (named, scanned) == (second, first)
+
+
 def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool(pool):
     with pool.connection(Deadline(1)) as connection:
         pool.close()
@@ -359,12 +284,11 @@ ranges = st.lists(st.tuples(keys, keys | st.just(b"")).map(lambda t: KeyRange(*t
 def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges, limit, reverse, first_piece):
     from webtable.rowkey import merged
     client = ModelClient(list(stored))
-    pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(reverse=reverse), limit,
-                             lambda: Deadline(10))
+    pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(reverse=reverse), limit)
     pieces._size.rows = first_piece
     pieces._size.learn = lambda rows: None
 
-    found = [row.key for row in rows_of(pieces, SimpleNamespace(is_worker=lambda: True))]
+    found = [row.key for row in rows_of(pieces, SimpleNamespace(is_worker=lambda: True), lambda: Deadline(10))]
 
     expected = sorted((key for key in stored if any(key in r for r in wanted_ranges)), reverse=reverse)
     assert found == expected[:limit]
@@ -398,10 +322,10 @@ def test_a_search_that_takes_too_long_lets_the_rows_through():
     stored = [b"%03d" % number for number in range(100)]
     wanted = selection([b"f:q"], containing=Containing(b"f:title", ("word",)))
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items], is_worker=lambda: True)
-    pieces = StatelessPieces(BusyClient(stored), "t", [KeyRange()], wanted, None, lambda: Deadline(10))
+    pieces = StatelessPieces(BusyClient(stored), "t", [KeyRange()], wanted, None)
     first = FirstRows(BusyClient(stored), inline, "t", 3)
 
-    scanned = [row.key for row in rows_of(pieces, inline)]
+    scanned = [row.key for row in rows_of(pieces, inline, lambda: Deadline(10))]
     [found] = first.of([KeyRange(b"05")], wanted, Deadline(10), [], 1)
 
     assert scanned == stored
@@ -442,10 +366,6 @@ def test_groups_of_regions_hold_every_key_of_every_range_once(wanted_ranges, bou
         assert owners == Counter(owner for owner, r in enumerate(wanted_ranges) if key in r)
 
 
-def put(row: bytes, timestamp: int = 1, column: bytes = b"f:q", value: bytes = b"v") -> Put:
-    return Put(row, [NewCell(column, timestamp, value)])
-
-
 def test_rows_do_not_wait_for_each_other():
     mutations = [put(b"a"), Delete(b"a", 1), put(b"b"), Delete(b"b", 1)]
 
@@ -466,85 +386,6 @@ def test_the_bytes_of_a_filter_are_those_of_the_protocol_buffers():
 
 
 # --- a real HBase ----------------------------------------------------------------------------------------------------
-
-class Proxy(Server):
-    """Passes bytes on to *port*; `plan` says for each connection after how many bytes of replies to cut it, or None."""
-
-    def __init__(self, port: int) -> None:
-        self.target = port
-        self.plan: Callable[[], int | None] = lambda: None
-        self.cuts = 0
-        super().__init__(self._pass_on)
-
-    def _pass_on(self, client: socket.socket) -> None:
-        left = self.plan()
-        with socket.create_connection((HOST, self.target)) as gateway:
-            threading.Thread(target=self._copy, args=(client, gateway), daemon=True).start()
-            while data := gateway.recv(4096):
-                if left is not None:
-                    if len(data) > left:
-                        self.cuts += 1
-                        client.sendall(data[:left])
-                        client.shutdown(socket.SHUT_RDWR)
-                        return
-                    left -= len(data)
-                client.sendall(data)
-
-    @staticmethod
-    def _copy(source: socket.socket, target: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(4096):
-                target.sendall(data)
-            target.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture(scope="session")
-def gateways(hbase_url: str) -> tuple[int, int]:
-    url = urlsplit(hbase_url)
-    return url.port or 9090, int(parse_qs(url.query)["thrift2"][0])
-
-
-@pytest.fixture(params=[pytest.param(False, id="thrift1"), pytest.param(True, id="thrift2")])
-def with_thrift2(request: pytest.FixtureRequest) -> bool:
-    return request.param
-
-
-@pytest.fixture
-def hbase(gateways: tuple[int, int], with_thrift2: bool) -> Iterator[HBaseStore]:
-    with HBaseStore(HOST, gateways[0], thrift2=gateways[1] if with_thrift2 else None) as store:
-        yield store
-
-
-@pytest.fixture
-def pages(gateways: tuple[int, int]) -> Iterator[str]:
-    """A table of 16 regions with 4,000 rows of 500 bytes."""
-    name = f"hbase_{uuid.uuid4().hex[:12]}"
-    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
-        splits = tuple(split_points(regions=16, digits=2))
-        store.create_table(TableSchema(name, (FamilySchema("f", versions=3),), splits))
-        store.write(name, [put(key, value=bytes(500)) for key in page_keys()])
-        yield name
-        store.drop_table(name)
-
-
-def page_keys() -> list[bytes]:
-    return sorted(b"%02x:%05d" % (number * 37 % 256, number) for number in range(4000))
-
-
-@pytest.fixture
-def proxies(gateways: tuple[int, int]) -> Iterator[tuple[Proxy, Proxy]]:
-    pair = Proxy(gateways[0]), Proxy(gateways[1])
-    yield pair
-    for proxy in pair:
-        proxy.close()
-
-
-@pytest.fixture
-def through_proxies(proxies: tuple[Proxy, Proxy], with_thrift2: bool) -> Iterator[HBaseStore]:
-    second = proxies[1].port if with_thrift2 else None
-    with HBaseStore(HOST, proxies[0].port, thrift2=second, timeout=10.0) as store:
-        yield store
-
 
 def cut_every_connection(proxies: tuple[Proxy, Proxy], sizes: list[int]) -> None:
     left = list(sizes)
@@ -595,13 +436,13 @@ def test_first_rows_over_a_failing_network_are_complete(through_proxies, proxies
 @pytest.mark.hbase
 def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
     with HBaseStore(HOST, gateways[0]) as store:
-        pieces = ScannerPieces(store._thrift1, pages, [KeyRange()], Selection(), None, store._deadline)
-        found = pieces.next() + pieces.next()
+        pieces = ScannerPieces(store._thrift1, pages, [KeyRange()], Selection(), None)
+        found = pieces.next(Deadline(30)) + pieces.next(Deadline(30))
         with closing(happybase.Connection(HOST, gateways[0])) as other:
-            other.client.scannerClose(pieces._scanner)
+            other.client.scannerClose(pieces._scanner.number)
 
         while not pieces.done:
-            found += pieces.next()
+            found += pieces.next(Deadline(30))
 
     assert [row.key for row in found] == page_keys()
 
@@ -675,15 +516,15 @@ def test_the_last_rows_over_a_failing_network_are_complete(through_proxies, prox
 def cells_brought(hbase: HBaseStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many cells each answer of a gateway has."""
     counts: list[int] = []
-    call_once = Gateway.call_once
+    call = Connection.call
 
     def counted(*args: Any, **options: Any) -> Any:
-        answer = call_once(*args, **options)
+        answer = call(*args, **options)
         if isinstance(answer, list):
             counts.append(sum(len(getattr(row, "columnValues", None) or getattr(row, "columns", ())) for row in answer))
         return answer
 
-    monkeypatch.setattr(Gateway, "call_once", counted)
+    monkeypatch.setattr(Connection, "call", counted)
     return counts
 
 
@@ -794,7 +635,7 @@ def test_the_guilty_of_a_batch_have_their_reasons_and_the_others_are_stored(hbas
 
 @pytest.mark.hbase
 def test_a_family_that_went_away_is_refused_by_the_gateway_row_by_row(hbase, pages):
-    hbase._families[pages] = {b"f", b"gone"}
+    hbase._known._families[pages] = {b"f", b"gone"}
     mutations = [put(b"y%d" % n, column=b"gone:q" if n == 5 else b"f:q") for n in range(9)]
 
     outcomes = hbase.write(pages, mutations)
