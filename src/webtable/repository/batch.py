@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable.errors import InvalidArgument, InvalidURL, WebTableError
+from webtable.errors import DamagedRow, InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome
-from webtable.repository.captures import Write, decide, measured
+from webtable.repository.captures import Unreadable, Write, decide, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
 from webtable.repository.reader import BODY_ROWS, PageReader
@@ -46,6 +46,8 @@ class Prepared:
     planned: list[_Planned]
     cells: list[Put | WebTableError]
     upkeep: Upkeep
+    damaged: dict[int, DamagedRow]
+    """The pages that nothing is planned for, because what is stored cannot be read."""
 
 
 class BatchWriter:
@@ -94,7 +96,7 @@ class BatchWriter:
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
         """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
-        planned, repeated = self._plan(self._measured(batch))
+        planned, repeated, damaged = self._plan(self._measured(batch))
         pages = self._with_contents(planned)
         bodies = [
             page
@@ -113,12 +115,13 @@ class BatchWriter:
             for plan, page, made in zip(planned, pages, cells, strict=True)
             if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
         ]
-        return Prepared([page for _, page in batch], planned, cells, self._keeper.prepare(changes + repeated))
+        pages_given = [page for _, page in batch]
+        return Prepared(pages_given, planned, cells, self._keeper.prepare(changes + repeated), damaged)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order."""
         pages = prepared.pages
-        errors: list[WebTableError | None] = [None] * len(pages)
+        errors: list[WebTableError | None] = [prepared.damaged.get(index) for index in range(len(pages))]
         for owner, failure in prepared.upkeep.before_pages().items():
             errors[owner] = failure
         puts, owners = [], []
@@ -147,20 +150,34 @@ class BatchWriter:
         slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
         return [entry for part in self._workers.map(measure, slices) for entry in part]
 
-    def _plan(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[list[_Planned], list[Change]]:
-        """Return what is to be written, and the pages of which the very same capture is there already."""
+    def _plan(
+        self, batch: Sequence[tuple[bytes, Page]]
+    ) -> tuple[list[_Planned], list[Change], dict[int, DamagedRow]]:
+        """Return what is to be written, the pages of which the very same capture is there already, and what is damaged.
+
+        What cannot be read is replaced by a capture that is not older; nothing is planned for one that is.
+        """
         stored = self._reader.stored([row for row, _ in batch], self._versions)
         sources = self._repeated_pages(batch)
         planned: list[_Planned] = []
         repeated: list[Change] = []
-        for index, ((row, page), before) in enumerate(zip(batch, stored, strict=True)):
-            writes = decide(self._with_repeated(row, page, sources), before, self._ttl)
+        damaged: dict[int, DamagedRow] = {}
+        for index, ((row, page), found) in enumerate(zip(batch, stored, strict=True)):
+            if isinstance(found, Unreadable) and found.hides(page):
+                damaged[index] = found.error
+                continue
+            before = None if isinstance(found, Unreadable) else found
+            try:
+                writes = decide(self._with_repeated(row, page, sources), before, self._ttl)
+            except DamagedRow as exc:
+                damaged[index] = exc
+                continue
             planned += [_Planned(index, row, write, before and before.page) for write in writes]
             if not writes and before is not None and before.page.fetched_at == page.fetched_at:
                 repeated.append(Change(index, row, None, replace(before.page, inlinks_at=None), is_repeated=True))
-        return planned, repeated
+        return planned, repeated, damaged
 
-    def _repeated_pages(self, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Page]:
+    def _repeated_pages(self, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Page | DamagedRow]:
         """Return, by their rows, the other pages whose content is repeated, as far as they are stored."""
         rows = {
             repeated for row, page in batch
@@ -168,21 +185,26 @@ class BatchWriter:
             and (repeated := self._repeated_row(page)) not in (None, row)
         }  # fmt: skip
         wanted = sorted(row for row in rows if row is not None)
-        found: dict[bytes, Page] = {}
+        found: dict[bytes, Page | DamagedRow] = {}
         for at in range(0, len(wanted), BODY_ROWS):
             some = wanted[at : at + BODY_ROWS]
-            pages = self._reader.read(some, ("html", "outlinks"))
+            pages = self._reader.read_each(some, ("html", "outlinks"), verify=True)
             found.update((row, page) for row, page in zip(some, pages, strict=True) if page is not None)
         return found
 
-    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page]) -> Page:
-        """Return a capture that repeats another URL's content with that content, as far as it is stored."""
+    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page:
+        """Return a capture that repeats another URL's content with that content, as far as it is stored.
+
+        Raises `DamagedRow` where that cannot be read.
+        """
         if page.same_as is None or page.html is not None:
             return page if page.same_as is None else replace(page, same_as=None)
         repeated = self._repeated_row(page)
         if repeated == row:
             return page
         source = None if repeated is None else sources.get(repeated)
+        if isinstance(source, DamagedRow):
+            raise source
         # What the other URL has come to have since then is not what was repeated.
         if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
             return replace(page, same_as=None)
@@ -226,6 +248,9 @@ class BatchWriter:
                 pages[at] = exc
             return pages
         for (at, _, _), content in zip(repeating, contents, strict=True):
+            if isinstance(content, DamagedRow):
+                pages[at] = content
+                continue
             links = content.outlinks
             pages[at] = replace(
                 planned[at].write.page,

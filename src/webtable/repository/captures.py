@@ -13,11 +13,14 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from webtable.errors import ExpiredCapture, FutureCapture, InvalidCapture
+from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, InvalidCapture
 from webtable.page import Link, Page
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +34,14 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
     headers: dict[str, str] = {}
     charset: str | None = None
+    body_crc32: str | None = None
+    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
+    links_crc32: str | None = None
+    """The same of the links."""
+
+
+DAMAGED_CAPTURE = Capture(status_code=999)
+"""Stands for a version whose capture cannot be read: its content may still be there."""
 
 
 class Version(NamedTuple):
@@ -45,6 +56,17 @@ class Stored(NamedTuple):
 
     page: Page
     versions: Sequence[Version]
+
+
+class Unreadable(NamedTuple):
+    """A stored page whose newest metadata cannot be read; its date, in epoch milliseconds, is still known."""
+
+    timestamp: int
+    error: DamagedRow
+
+    def hides(self, page: Page) -> bool:
+        """Whether the capture *page* would not take its place."""
+        return (page.fetched_at - _EPOCH) // timedelta(milliseconds=1) < self.timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +202,7 @@ def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
         page,
         changed_at=before.changed_at,
         change_count=before.change_count,
+        size=page.size if page.html is not None else before.size,
         content_at=before.content_at,
         has_body=before.has_body,
         truncated=before.truncated,
@@ -254,7 +277,8 @@ def _back_again(page: Page, stored: Stored) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    source = replace(stored.page, content_at=good.at, has_body=True, outlink_count=0)
+    source = replace(stored.page, content_at=good.at, has_body=True, outlink_count=0, digest=capture.digest,
+                     size=capture.size, truncated=capture.truncated)  # fmt: skip
     return Write(_changed(again, count), content_of=source)
 
 

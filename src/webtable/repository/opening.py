@@ -53,13 +53,19 @@ class LayoutOptions(TypedDict, total=False):
 
 
 def open(  # as in shelve.open
-    url: str | os.PathLike[str], *, create: bool = False, regions: int = 1, **options: Unpack[LayoutOptions]
+    url: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    regions: int = 1,
+    strict: bool = False,
+    **options: Unpack[LayoutOptions],
 ) -> WebTable:
     """Return the web table that *url* leads to, to be used in a `with` block.
 
     *url* is a file (`crawl.db`, an embedded store) or `hbase://host:9090/[namespace:]table?thrift2=9091`. With
     *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
-    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise.
+    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise. Where it is *strict* its
+    questions raise `DamagedRow` for a row that cannot be read, which others leave out and count.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
     wanted = _wanted(options, regions)
@@ -75,7 +81,7 @@ def open(  # as in shelve.open
                 "or on the command line with webtable create"
             )
         _check(store, table, stored, options)
-        return WebTable(store, table, stored)
+        return WebTable(store, table, stored, strict=strict)
     except BaseException:
         store.close()
         raise
@@ -167,7 +173,7 @@ def _check_indexes(store: Store, table: str, wanted: dict[str, IndexState]) -> N
 
 def _stored_layout(store: Store, table: str) -> Layout | None:
     stored = stored_layout(store, table)
-    return Layout.from_json(f"{store.name}/{table}", stored) if stored else None
+    return Layout.from_json(f"{store.name}/{table}", stored) if stored is not None else None
 
 
 def _check(store: Store, table: str, stored: Layout, options: LayoutOptions) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, StoreError, UnknownColumn, WriteFailed
-from webtable.repository.codec import milliseconds, moment_of
+from webtable.repository.moments import milliseconds, moment_of
 from webtable.rowkey.conditions import shown
 from webtable.store import MAX_CELL, NewCell, Row
 

@@ -10,8 +10,9 @@ from typing import Generic, TypeVar, overload
 
 import msgspec
 
-from webtable.errors import InvalidArgument, InvalidToken
+from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.page import Page
+from webtable.repository.damage import Damage
 from webtable.rowkey import KeyRange
 from webtable.rowkey.conditions import shown
 
@@ -85,19 +86,27 @@ class Results(Generic[T]):
 
     `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
     given back as `after=`, goes on behind it: in another process too, and after inserts and deletes.
+
+    Rows that cannot be read are left out; `damaged` has those that the last iteration met, 100 of them at most.
     """
 
     question: str
     order: str
     limit: int | None
     after: bytes | None
-    _run: Callable[[bytes | None, int | None], Iterator[T]] = field(repr=False)
-    """Gives the results behind a place, up to a number of them."""
+    _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
+    """Gives the results behind a place, up to a number of them, and tells of the damaged rows on the way."""
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
+    _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
+    damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
-        return self._run(self.after, self.limit)
+        return self._asked(self.limit)
+
+    def _asked(self, limit: int | None) -> Iterator[T]:
+        self.damaged.clear()
+        return self._run(self.after, limit, self._damage(self.damaged))
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results; raises `InvalidArgument` for a size below 1."""
@@ -106,7 +115,7 @@ class Results(Generic[T]):
         wanted = size if self.limit is None else min(size, self.limit)
         # One more tells whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
-        found = list(self._run(self.after, more))
+        found = list(self._asked(more))
         token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
         return Batch(found[:wanted], token)
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.codec import bare, milliseconds
+from webtable.repository.captures import Stored
+from webtable.repository.codec import bare
 from webtable.repository.indexes.states import Indexes, Maintained
 from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.moments import milliseconds
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Delete, Put
 
@@ -58,15 +60,13 @@ class Keeper:
     def removal(self, found: Row, until: int) -> Iterator[None]:
         """Remove the entries and inlinks of a row behind the block, in which its page is removed up to *until*."""
         indexes, hints = self.indexes.read(), Hints()
-        page, url = self.reader.page(found), self.key.url_of(found.key)
+        (page, links), url = self.reader.what_is_left(found), self.key.url_of(found.key)
         for one in indexes.values():
             # Where an index of the user's own fails, readers drop what it has.
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
                         hints.remove(0, one.table, Delete(entry, milliseconds(page.fetched_at)))
-        stored = found.cells.get(self.columns.urls)
-        links = self.reader.links(found, stored[0]) if stored and page is None else (page and page.outlinks) or ()
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, until, until)
@@ -186,9 +186,11 @@ class Upkeep:
         crossed: list[Change] = []
         for change, now in zip(known, found, strict=True):
             before, page = change.before, change.page
-            if now is not None and now.page.fetched_at > page.fetched_at:
+            if not isinstance(now, Stored):
+                continue
+            if now.page.fetched_at > page.fetched_at:
                 overtaken.add(change.owner)
-            elif before and before.content_at and now is not None and any(
+            elif before and before.content_at and any(
                 before.content_at < version.at < page.fetched_at for version in now.versions
             ):
                 crossed.append(change)

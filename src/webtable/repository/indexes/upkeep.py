@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import WebTableError
 from webtable.page import Page
-from webtable.repository.codec import as_stored, bare, milliseconds
+from webtable.repository.codec import as_stored, bare
+from webtable.repository.moments import milliseconds
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
 from webtable.page import Link
-from webtable.repository.codec import milliseconds
+from webtable.repository.moments import milliseconds
 from webtable.rowkey import KeyRange, WebKey, canonical_url
 from webtable.store import Delete, NewCell, Put
 
