@@ -14,7 +14,9 @@ from conftest import Site
 from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
 from webtable.errors import LayoutMismatch
 from webtable.repository.links.queue import RecountQueue
+from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
+from webtable.store import NewCell, Put
 
 
 @pytest.fixture(scope="module")
@@ -473,6 +475,26 @@ def test_a_state_of_an_index_that_is_damaged_is_a_mismatch(new_url):
 
             with pytest.raises(LayoutMismatch):
                 table.index_states()
+
+
+def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):
+    key = CompositeKey(Text("user", terminator=b"/"), Text("id"))
+    with webtable.Table.open(new_url(), key, create=True) as table:
+        table.put_many([({"user": "u", "id": f"{number}"}, {"d:x": b"1"}) for number in range(6)])
+        rows = [record.key for record in table.scan(full_scan=True)]
+        for row, timestamp in ((b"\xff\xff", 1), (b"alien", 1), (rows[2], 2**62)):
+            assert table.store.write(table.table, [Put(row, [NewCell(b"d:x", timestamp, b"1")])]) == [None]
+
+        scan = table.scan(full_scan=True)
+        assert [record.key for record in scan] == [*rows[:2], *rows[3:]]
+        assert {error.row for error in scan.damaged} == {b"\xff\xff", b"alien", rows[2]}
+        assert [record.key for record in table.scan(user="u", limit=3)] == [rows[0], rows[1], rows[3]]
+        with pytest.raises(DamagedRow):
+            table.get(user="u", id="2")
+        with pytest.raises(DamagedRow):
+            list(webtable.Table(table.store, table.table, key, strict=True).scan(full_scan=True))
+        with pytest.raises(webtable.WebTableError, match="after="):
+            table.scan(full_scan=True, after=b"\xff\xff")
 
 
 def test_old_cells_without_checksums_stay_readable(web):
