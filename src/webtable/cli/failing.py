@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from webtable.cli.session import Session
 from webtable.cli.text import harmless
 from webtable.errors import (
+    DamagedRow,
     FullScanNeeded,
     IndexNeeded,
     InvalidArgument,
@@ -32,6 +33,8 @@ DONE, NOT_DONE, USAGE, STORE, INTERRUPTED = 0, 1, 2, 3, 130
 def exit_code(error: BaseException) -> int:
     """Return the exit code that tells of *error*."""
     match error:
+        case DamagedRow():
+            return NOT_DONE
         case IndexNeeded() | SchemaError() | StoreError():
             return STORE
         case InvalidArgument() | InvalidURL() | KeyFormatError() | FullScanNeeded():
