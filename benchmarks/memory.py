@@ -1,4 +1,4 @@
-"""Does memory stay flat while 200,000 pages stream into a store and out again?"""
+"""Does memory stay flat while pages stream into a store and out again, without links and with sixty, all indexed?"""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import sys
 import time
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
+from msgspec.structs import replace
 
 import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import LeftOut, Result
 from benchmarks.setting import REGIONS, Setting
+from webtable import Link
+from webtable.schema import INDEX_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NEEDS = frozenset[str]()
 LIKES = frozenset({"hbase"})
 
 PAGES = 200_000
+LINKING_PAGES = 20_000
+LINKS = 60
+"""How many links each of them has; with them the table has all indexes."""
 LIMIT_MB = 150
 FLAT = 1.15
 """How many times the middle of the second half of a stream may be that of the first half."""
@@ -45,17 +54,18 @@ class Stream(NamedTuple):
 def run(setting: Setting) -> list[Result | LeftOut]:
     """Let a process of its own write and read, and look at its resident memory every 20 ms."""
     results: list[Result | LeftOut] = []
-    count = setting.scaled(PAGES)
-    results += _results("embedded", str(setting.new_file()), count)
-    if setting.hbase is None:
-        why = setting.missing.get("hbase", "no HBase")
-        results.append(LeftOut("memory on HBase", why))
-    else:
-        with setting.hbase_table_url() as url:
-            results += _results("HBase", url, count)
+    for pages, links in ((PAGES, 0), (LINKING_PAGES, LINKS)):
+        count = setting.scaled(pages)
+        results += _results("embedded", str(setting.new_file()), count, links)
+        if setting.hbase is None:
+            why = setting.missing.get("hbase", "no HBase")
+            results.append(LeftOut(f"memory on HBase, {links} links", why))
+        else:
+            with setting.hbase_table_url() as url:
+                results += _results("HBase", url, count, links)
     return results
 
-def _results(store: str, url: str, count: int) -> list[Result]:
+def _results(store: str, url: str, count: int, links: int) -> list[Result]:
     return [
         Result(
             f"resident memory, {store}: {count:,} pages {stream}",
@@ -66,16 +76,16 @@ def _results(store: str, url: str, count: int) -> list[Result]:
             LIMIT_MB,
             at_most=True,
             unit=" MB",
-            note="a table without indexes",
+            note=f"{links} links a page, all seven indexes" if links else "a table without indexes",
         )
-        for stream, measured in watched(url, count).items()
+        for stream, measured in watched(url, count, links).items()
     ]
 
-def watched(url: str, count: int) -> dict[str, Stream]:
+def watched(url: str, count: int, links: int = 0) -> dict[str, Stream]:
     """Return the memory of the process that streams *count* pages into the store *url*, and of that which reads."""
     streams = {}
     for name in ("written", "read"):
-        command = [sys.executable, "-m", "benchmarks.memory", name, url, str(count)]
+        command = [sys.executable, "-m", "benchmarks.memory", name, url, str(count), str(links)]
         with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             child.stdout.readline()  # it has loaded what it needs
@@ -94,22 +104,29 @@ def watched(url: str, count: int) -> dict[str, Stream]:
         streams[name] = Stream(start, first, second, max([start, *samples]))
     return streams
 
-def write(url: str, count: int) -> int:
+def write(url: str, count: int, links: int) -> int:
     """Stream pages into a new table and return how many were stored."""
-    with webtable.open(url, create=True, regions=REGIONS, indexes=[]) as table:
+    indexes = INDEX_NAMES if links else ()
+    with webtable.open(url, create=True, regions=REGIONS, indexes=indexes) as table:
         print("ready", flush=True)
         writer = table.writer()
         with writer:
             for page in made_up_pages(count, [SITE, f"www.{SITE}"], body_bytes=1_000):
-                writer.put(page)
+                writer.put(replace(page, outlinks=tuple(_links(page.url, links))) if links else page)
         return writer.stored
 
-def read(url: str, count: int) -> int:  # noqa: ARG001 - as `write` is called
+def _links(url: str, count: int) -> Iterator[Link]:
+    """Yield links from the page *url*: half of them those of the whole site, half to pages near it."""
+    for number in range(count):
+        near = f"{url}/{number}" if number % 2 else f"https://{SITE}/navigation/{number}"
+        yield Link(near, f"a link to number {number}")
+
+def read(url: str, count: int, links: int) -> int:  # noqa: ARG001 - as `write` is called
     """Stream all pages out of the table, bodies included, and return how many there were."""
     with webtable.open(url) as table:
         print("ready", flush=True)
         return sum(1 for page in table.pages(SITE, columns=["html"]) if page.html)
 
 if __name__ == "__main__":
-    what, store_url, number = sys.argv[1:]
-    print((write if what == "written" else read)(store_url, int(number)))
+    what, store_url, *numbers = sys.argv[1:]
+    print((write if what == "written" else read)(store_url, *map(int, numbers)))

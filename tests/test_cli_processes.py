@@ -99,11 +99,40 @@ def test_ctrl_c_keeps_what_was_read_and_says_how_much(
     said = int(re.match(r"([\d,]+) pages? stored", out.decode())[1].replace(",", ""))
     assert 0 < said < PAGES
     assert count(tmp_path / "crawl.db") == said
-    assert err.decode().splitlines() == ["webtable: interrupted: what was read is stored, the same command goes on"]
+    (line,) = err.decode().splitlines()
+    place = re.fullmatch(r"webtable: interrupted behind record ([\d,]+) of (.+): what was read is stored, .+", line)
+    assert place is not None
+    assert (int(place[1].replace(",", "")), place[2]) == (said, str(warc))
 
     again = run("-s", "crawl.db", "ingest", str(warc), cwd=tmp_path, environment=environment)
     assert again.returncode == 0
     assert count(tmp_path / "crawl.db") == PAGES
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_processes_keeps_what_was_read_and_says_how_much(
+    ingesting: subprocess.Popen[bytes], tmp_path: Path, warc: Path, number: signal.Signals
+) -> None:
+    ingesting.send_signal(number)
+    out, err = ingesting.communicate(timeout=60)
+
+    assert ingesting.returncode == 128 + number
+    said = int(re.match(r"([\d,]+) pages? stored", out.decode())[1].replace(",", ""))
+    assert 0 < said < PAGES
+    assert count(tmp_path / "crawl.db") == said
+    assert f"interrupted by {number.name} behind record {said:,} of {warc}: what was read is stored" in err.decode()
+
+
+def test_an_ingest_that_is_to_survive_a_hangup_does(
+    warc: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    command = ["nohup", *WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "50", str(warc)]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        wait_until_some_are_stored(process, tmp_path / "crawl.db")
+        process.send_signal(signal.SIGHUP)
+
+        assert process.wait(timeout=120) == 0
 
 
 def test_ctrl_c_that_arrives_twice_at_once_is_one(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -12,15 +13,18 @@ import textwrap
 import threading
 import time
 import tracemalloc
+import warnings
 from contextlib import closing, contextmanager
 
 import pytest
 
-from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+import webtable
+from webtable.errors import InvalidArgument, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store import open_store
 from webtable.store.base import Cell, Containing, Delete, NewCell, Put, TimeRange
-from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite import SQLiteStore, pieces, reading
 
 HOUR = 3_600_000
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
@@ -53,11 +57,13 @@ def stored_cells(path, family):
         return connection.execute(f"SELECT count(*) FROM cells_{number}").fetchone()[0]
 
 
+IMPORTS = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
+
+
 @contextmanager
 def python(code, *arguments):
     """Run *code* in a process of its own, which is gone at the end."""
-    imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
-    process = subprocess.Popen([sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
+    process = subprocess.Popen([sys.executable, "-c", IMPORTS + textwrap.dedent(code), *map(str, arguments)],
                                stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -156,6 +162,73 @@ def test_names_are_never_sql(path):
 
         assert [row.value(b"f'\"`:q") for row in store.scan(name, [KeyRange()])] == [b"x"]
         assert store.tables() == [name]
+
+
+@pytest.mark.parametrize("name", [":memory:", "file::memory:", "file::memory:?cache=shared", "file:x?mode=memory"])
+def test_a_database_in_memory_is_no_store_and_no_file_is_made_of_that_name(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+
+    for opened in (
+        lambda: SQLiteStore(name, create=True),
+        lambda: open_store(name, create=True),
+        lambda: open_store(f"sqlite:{name}", create=True),
+        lambda: open_store(f"sqlite:///{name}" if name == ":memory:" else name, create=True),
+        lambda: webtable.open(name, create=True),
+        lambda: webtable.create(name),
+    ):
+        with pytest.raises(InvalidArgument, match=r"no store in memory.*temporary directory.*\./:memory:"):
+            opened()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_have_the_name_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    open_store("./:memory:", create=True)[0].close()
+
+    assert [path.name for path in tmp_path.iterdir()] == [":memory:"]
+
+
+# ---- a store that is left open -------------------------------------------------------------------------------------
+
+
+def test_a_store_that_is_left_open_is_warned_of_and_its_connections_are_closed(path):
+    left = SQLiteStore(path, create=True)
+    connections = left._file._connections
+
+    with pytest.warns(ResourceWarning, match=r"crawl\.db: the store was left open; close\(\) it, or open it in a with"):
+        del left
+
+    assert connections.open == set()
+
+
+def test_neither_a_closed_store_nor_one_that_never_was_is_warned_of(path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        closed = SQLiteStore(path, create=True)
+        closed.close()
+        del closed
+        with pytest.raises(TableNotFound):
+            SQLiteStore(path.with_name("none.db"))
+        gc.collect()
+
+
+def test_a_store_that_was_inherited_is_not_warned_of(path):
+    code = """
+        import gc
+        store = SQLiteStore(sys.argv[1], create=True)
+        if not os.fork():
+            del store
+            gc.collect()
+            sys.exit()
+        os.wait()
+        store.close()
+    """
+    process = subprocess.run([sys.executable, "-W", "error", "-c", IMPORTS + textwrap.dedent(code), path],
+                             capture_output=True, text=True)
+
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 # ---- threads and processes -----------------------------------------------------------------------------------------
@@ -308,6 +381,18 @@ def test_a_scan_holds_a_bounded_piece_in_memory(store):
 
     assert len(held) == 400
     assert max(held) < 5_000_000
+
+
+def test_a_search_for_what_is_not_there_gives_an_answer_again_and_again(store, monkeypatch):
+    store.write("t", [put(b"%04d" % i, b"nothing") for i in range(500)])
+    monkeypatch.setattr(reading, "SEARCH_SECONDS", 0.0)
+    monkeypatch.setattr(pieces, "PIECE_SECONDS", 0.0)
+    before = store.calls["scan"]
+
+    found = keys(store, containing=Containing(b"f:a", ("word",)))
+
+    assert found == [b"%04d" % i for i in range(500)]
+    assert store.calls["scan"] - before >= 500
 
 
 def test_a_row_in_pieces_holds_a_piece_in_memory(store):

@@ -1211,6 +1211,74 @@ def test_a_family_s_options_are_changed_in_place(store, new_table, adapter):
     assert store.read(table, [b"a"]) == [None]
 
 
+# ---- the embedded store's share: together, and deletes of one timestamp ---------------------------------------------
+
+
+def test_what_is_done_together_is_done(store, table, space):
+    with store.together():
+        outcomes = store.write(table, [put(space(b"a")), put(space(b"b"))])
+        outcomes += store.write(table, [put(space(b"c")), Delete(space(b"a"), 5000)])
+        seen = store.read(table, [space(b"a"), space(b"c")])
+
+    assert outcomes == [None] * 4
+    assert [row and row.key for row in seen] == [None, space(b"c")]
+    assert names_of(space, store.scan(table, [space.range()])) == [b"b", b"c"]
+
+
+def test_an_exception_out_of_what_is_done_together_comes_through(store, table, space, adapter):
+    with pytest.raises(ZeroDivisionError), store.together():
+        store.write(table, [put(space(b"a"))])
+        1 / 0  # noqa: B018
+
+    found = names_of(space, store.scan(table, [space.range()]))
+    assert found == ([] if adapter == "sqlite" else [b"a"])
+    fill(store, table, space, [b"b"])
+
+
+def test_other_threads_are_served_while_one_writes_together(store, table, space):
+    with ThreadPoolExecutor(1) as threads:
+        with store.together():
+            fill(store, table, space, [b"a"])
+            read = threads.submit(store.read, table, [space(b"none")]).result(60)
+            written = threads.submit(fill, store, table, space, [b"b"])
+
+        written.result(60)
+
+    assert read == [None]
+    assert names_of(space, store.scan(table, [space.range()])) == [b"a", b"b"]
+
+
+def test_an_exact_delete_removes_the_cell_of_its_timestamp_and_hides_it_for_good(store, table, space):
+    cells = [NewCell(column, at, b"%d" % at) for column in (b"three:a", b"three:b") for at in (1000, 2000, 3000)]
+    exact = Delete(space(b"k"), 2000, [b"three:a"], exact=True)
+    store.write(table, [Put(space(b"k"), cells)])
+
+    [outcome] = store.write(table, [exact])
+
+    if isinstance(outcome, CapabilityError):
+        return
+    assert outcome is None
+    left, all_three = [(3000, b"3000"), (1000, b"1000")], [(at, b"%d" % at) for at in (3000, 2000, 1000)]
+    [row] = store.read(table, [space(b"k")], versions=3)
+    assert cells_of(row) == {b"three:a": left, b"three:b": all_three}
+    store.write(table, [Put(space(b"k"), cells), exact])
+    [row] = store.read(table, [space(b"k")], versions=3)
+    assert cells_of(row) == {b"three:a": left, b"three:b": all_three}
+
+
+def test_an_exact_delete_hides_neither_older_nor_newer_cells_that_come_later(store, table, space):
+    [outcome] = store.write(table, [Delete(space(b"k"), 2000, [b"three:a", b"one:a"], exact=True)])
+    if isinstance(outcome, CapabilityError):
+        return
+
+    for at in (1999, 2000, 2001):
+        store.write(table, [put(space(b"k"), b"three:a", b"x", at)])
+    store.write(table, [put(space(b"k"), b"one:a", b"x", 2000)])
+
+    [row] = store.read(table, [space(b"k")], versions=3)
+    assert cells_of(row) == {b"three:a": [(2001, b"x"), (1999, b"x")]}
+
+
 # ---- everything at once, against a model ---------------------------------------------------------------------------
 
 ROWS = [b"a", b"a\x00", b"b", b"\xff"]

@@ -198,3 +198,8 @@ class NotAStore(StoreError):
 
 class CapabilityError(StoreError):
     """This store has no call for that; the message says what to run instead."""
+
+
+def failed_together(what: str, errors: Sequence[Exception]) -> Exception:
+    """Return *errors* as one to be raised: a single one as it is, several as the `ExceptionGroup` of *what*."""
+    return errors[0] if len(errors) == 1 else ExceptionGroup(f"{what}: {len(errors)} errors", errors)

@@ -7,12 +7,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from resiliparse.parse.html import HTMLTree
 
 from webtable.errors import InvalidURL
-from webtable.page import Link
+from webtable.page import Link, Page
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
@@ -200,3 +201,17 @@ def _shortened(text: str | None, limit: int) -> str:
     """Return *text* with its white space collapsed and cut to *limit* characters."""
     # An unclosed <a> holds the rest of its page, of which only the beginning is looked at.
     return " ".join(text.lstrip()[: 8 * limit].split())[:limit].rstrip() if text else ""
+
+
+def completed(page: Page) -> Page:
+    """Return *page* with the title, the links and the charset that its HTML has, where they are not given."""
+    known = page.title is not None and page.outlinks is not None
+    if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
+        return page
+    found = extract(page.html, page.url, page.charset)
+    return replace(
+        page,
+        title=found.title if page.title is None else page.title,
+        outlinks=found.outlinks if page.outlinks is None else page.outlinks,
+        charset=page.charset or found.charset,
+    )

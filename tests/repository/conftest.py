@@ -81,7 +81,11 @@ class SpyStore(Store):
 
     def __init__(self, store: Store, listener: Callable[..., None]) -> None:
         self._store, self._listener = store, listener
-        self.name, self.calls = store.name, store.calls
+        self.name, self.calls, self.timeout = store.name, store.calls, store.timeout
+        self.writes_side_by_side = store.writes_side_by_side
+
+    def together(self):
+        return self._store.together()
 
     def write(self, table, mutations):
         self._listener("write", table, mutations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,6 +27,12 @@ class Listening:
 
     def __init__(self, store: Store, listener: Listener) -> None:
         self._store, self._listener = store, listener
+
+    writes_side_by_side = True
+
+    def together(self) -> AbstractContextManager[None]:
+        """Let each call stand for itself, as on HBase: only so can two writers cross."""
+        return nullcontext()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)

@@ -12,7 +12,7 @@ from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, fl
 import webtable
 from conftest import Site
 from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
-from webtable.errors import LayoutMismatch
+from webtable.errors import HiddenByDelete, LayoutMismatch
 from webtable.repository.links.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
@@ -170,6 +170,17 @@ def test_a_damaged_row_can_be_deleted(web):
     assert web.table.get(web.url("/a")) is None
     assert set(found(web.table.fetched(domain=domain_of(web)))) == set(web.urls("/", "/b", "/gone"))
     assert web.table.metrics["damaged"] == 0 or web.table.fetched(domain=domain_of(web)).damaged == []
+
+
+def test_a_damaged_mark_of_a_delete_still_tells_what_it_hides(web):
+    url, column = web.url("/a"), b"metadata:deleted"
+    web.table.delete(url)
+    damage(web.table, url, column)
+
+    with pytest.raises(WriteFailed) as caught:
+        web.site.store(web.site.page("/a", age=1800))
+
+    assert isinstance(caught.value.failures[0].error, HiddenByDelete)
 
 
 @pytest.mark.parametrize("column", [HTML, URLS, CAPTURE, COUNTS])

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
@@ -343,6 +344,23 @@ def test_a_batch_of_new_pages_costs_one_read_and_one_write_of_each_table(spied, 
     # What there is to be maintained is asked before and after; the queue is entered, and left.
     around = [("read", "_meta")] * 2 + [("write", "_queue")] * 2
     assert Counter(calls) == Counter([("read", ""), ("write", ""), *entries, *around])
+
+
+def test_a_queue_that_cannot_be_written_costs_no_other_page_its_entries(spied, site):
+    site.store(site.page("/a", html=b"x", age=900))
+
+    def fail(call, table, *_):
+        if call == "write" and table.endswith("_queue"):
+            raise StoreUnavailable("gone")
+
+    spied.listener = fail
+    with pytest.raises(WriteFailed) as raised, spied.site.table.writer() as writer:
+        writer.put(site.page("/a", html=b"x", age=300))  # nothing to be counted
+        writer.put(site.page("/b", html=b"x", age=300))
+
+    assert [failure.url for failure in raised.value.failures] == [site.url("/b")]
+    since = site.now - timedelta(seconds=400)
+    assert [page.url for page in site.table.fetched(since=since, domain=site.domain)] == [site.url("/a")]
 
 
 def test_a_table_without_indexes_writes_pages_alone(new_url, site):

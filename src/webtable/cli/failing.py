@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,10 @@ from webtable.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DONE, NOT_DONE, USAGE, STORE, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
+SIGNALLED = 128
+"""What shells add to the number of the signal that has ended a process."""
+INTERRUPTED = SIGNALLED + signal.SIGINT
 
 
 def exit_code(error: BaseException) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
-from webtable.cli.failing import INTERRUPTED, NOT_DONE, complain, exit_code, note
+from webtable.cli.failing import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
     IndexesOption,
@@ -77,7 +78,8 @@ def ingest(
 
     At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
 
-    Storing a capture again changes nothing, so a run may be interrupted (Ctrl-C stores what was read) and repeated.
+    Storing a capture again changes nothing, so a run may be interrupted and repeated: Ctrl-C and SIGTERM store what was
+    read.
 
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
     """
@@ -162,9 +164,10 @@ def _conclude(load: Load, store: str) -> int:
     if report.unknown_fields:
         note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
     typer.echo(harmless(_summary(load, store)))
-    if load.interrupted:
-        complain("interrupted: what was read is stored, the same command goes on")
-        return INTERRUPTED
+    if load.signal:
+        by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
+        complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
+        return SIGNALLED + load.signal
     if load.lost:
         complain(f"ended early, since the store is gone: {load.lost}")
         return exit_code(load.lost)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from webtable.cli.failing import SIGNALLED
 from webtable.errors import (
     FormatError,
     InvalidCapture,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from webtable.page import Page, PageOutcome
     from webtable.repository import WebTable
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -60,7 +64,10 @@ class Load:
     failed: Failures = field(default_factory=Failures)
     damaged_files: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    interrupted: bool = False
+    signal: signal.Signals | None = None
+    """What has interrupted it: Ctrl-C, or somebody who ends processes."""
+    place: str | None = None
+    """The file that is being read; behind which record of it, `where` says."""
     lost: WebTableError | None = None
     """The error that ended it, where the store is gone."""
     recount: Recount | None = None
@@ -69,6 +76,7 @@ class Load:
     """How many pages are counted so far, None before that begins."""
     uncounted: WebTableError | None = None
     """Why the links were not counted."""
+    _records_before: int = 0
     _ending: bool = False
     _waiting: bool = False
     _pressed: float = 0.0
@@ -84,6 +92,13 @@ class Load:
         return self.writer.unchanged if self.writer else 0
 
     @property
+    def where(self) -> str:
+        """The place in the files that the reading has come to."""
+        if self.place is None:
+            return "before the first file"
+        return f"behind record {self.report.records - self._records_before:,} of {self.place}"
+
+    @property
     def seconds(self) -> float:
         """How long it runs already."""
         return max(time.monotonic() - self.started, 1e-6)
@@ -91,6 +106,7 @@ class Load:
     def pages(self) -> Iterator[Page]:
         """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
         for file in self.files:
+            self.place, self._records_before = "standard input" if file == "-" else file, self.report.records
             source = cast("BinaryIO", _StandardInput(self)) if file == "-" else file
             try:
                 yield from read_pages(source, types=self.types, report=self.report)
@@ -100,7 +116,7 @@ class Load:
                 return
 
     def store(self, pages: Iterable[Page], writer: Writer) -> None:
-        """Put *pages*, until they or the store end or somebody presses Ctrl-C, and flush what was put."""
+        """Put *pages*, until they or the store end or a signal comes, and flush what was put."""
         self.writer = writer
         put = writer.put
         for page in pages:
@@ -114,12 +130,12 @@ class Load:
 
     def count_links(self, table: WebTable) -> None:
         """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
-        if self.interrupted or self.lost or not {"link", "host"} & table.index_states().keys():
+        if self.signal or self.lost or not {"link", "host"} & table.index_states().keys():
             return
 
         def counted(pages: int) -> None:
             self.counted = pages
-            if self.interrupted:
+            if self.signal:
                 raise KeyboardInterrupt
 
         try:
@@ -142,15 +158,20 @@ class Load:
 
     @contextmanager
     def handling_interrupts(self) -> Iterator[None]:
-        """Let Ctrl-C end the reading behind the page at hand; pressed again, it ends the process."""
+        """Let Ctrl-C, SIGTERM and SIGHUP end the reading behind the page at hand; the second one ends the process."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGINT, self._interrupt)
+        before = {one: signal.getsignal(one) for one in _ENDING}
+        for one, handler in before.items():
+            # nohup has SIGHUP ignored, and a shell Ctrl-C for what it starts in the background.
+            if handler is not signal.SIG_IGN:
+                signal.signal(one, self._interrupt)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for one, handler in before.items():
+                signal.signal(one, handler)
 
     def read_input(self, size: int) -> bytes:
         """Read standard input, which may take for ever: here alone Ctrl-C ends it at once."""
@@ -166,14 +187,14 @@ class Load:
     # panics of it.
     def _interrupt(self, number: int, frame: object) -> None:  # noqa: ARG002 - as signal handlers are called
         now = time.monotonic()
-        if self.interrupted and now - self._pressed < 1:
+        if self.signal and now - self._pressed < 1:
             return  # one press: make, timeout and others pass it on to a process that got it already
-        if self.interrupted:
+        if self.signal:
             show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
             os.write(2, f"{show_cursor}webtable: given up; what was not stored yet is lost\n".encode())
-            os._exit(130)
+            os._exit(SIGNALLED + number)
         self._pressed = now
-        self.interrupted = self._ending = True
+        self.signal, self._ending = signal.Signals(number), True
         if self._waiting:
             raise KeyboardInterrupt
 

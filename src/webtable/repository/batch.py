@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, InvalidArgument, InvalidURL, WebTableError
-from webtable.page import Page, PageOutcome
-from webtable.repository.captures import Unreadable, Write, decide, measured
+from webtable.page import Page, PageOutcome, memory_of
+from webtable.repository.captures import Write, decide, hidden, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
-from webtable.repository.reader import BODY_ROWS, PageReader
+from webtable.repository.reader import PageReader
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put, Store
+from webtable.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from webtable.repository.codec import PageCodec
     from webtable.repository.indexes.states import Indexes
     from webtable.schema import Layout
 
 SLICE = 16
 """How many pages a thread takes at once."""
+ENTRY_BYTES = 4_000
+LINK_BYTES = 450
+"""What a page, and each of its links, costs in memory while it is written, beside what it is: cells, entries, rows.
+
+Measured with tracemalloc, as the mean over the buffer, a batch that is prepared and one that is stored, with the seven
+indexes on SQLite.
+"""
+CONTENT_BYTES = 8 * 2**20
+"""How many bytes of stored bodies are read at once where captures repeat them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +49,17 @@ class _Planned:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that only has to be sent: its pages, the cells of each planned write or why it has none, the upkeep."""
+    """A batch that only has to be sent: its pages, the cells of each planned write or why it has none, the upkeep.
+
+    `refused` says, by their places, why pages are not to be stored. `rest` is what of the batch is yet to be prepared.
+    """
 
     pages: list[Page]
     planned: list[_Planned]
     cells: list[Put | WebTableError]
     upkeep: Upkeep
-    damaged: dict[int, DamagedRow]
-    """The pages that nothing is planned for, because what is stored cannot be read."""
+    refused: Mapping[int, WebTableError]
+    rest: Sequence[tuple[bytes, Page]]
 
 
 class BatchWriter:
@@ -77,12 +89,21 @@ class BatchWriter:
         self._reader = PageReader(store, table, codec)
         self._keeper = Keeper(store, table, self._key, codec, self._reader, indexes)
         # hashlib works outside the GIL: on this many bodies at once.
-        self._workers = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="webtable-digest")
+        self._threads = Threads(os.cpu_count() or 1, "webtable-digest")
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return f"{self._store.name}/{self._table}"
 
     def close(self) -> None:
         """Stop the threads."""
-        self._workers.shutdown()
+        self._threads.close()
         self._keeper.close()
+
+    def memory_of(self, page: Page) -> int:
+        """Return about how many bytes *page* takes until it is stored, with what is written for it and its links."""
+        return memory_of(page) + ENTRY_BYTES + LINK_BYTES * len(page.outlinks or ())
 
     def keyed(self, page: Page) -> tuple[bytes, Page]:
         """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
@@ -95,8 +116,13 @@ class BatchWriter:
         return (row,) if repeated is None else (row, repeated)
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
-        """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells."""
-        planned, repeated, damaged = self._plan(self._measured(batch))
+        """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells.
+
+        Of captures that repeat stored bodies so many are prepared as take `CONTENT_BYTES`; the others are the rest.
+        """
+        sources, count = self._sources(batch)
+        planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
+        batch, rest = batch[:count], batch[count:]
         pages = self._with_contents(planned)
         bodies = [
             page
@@ -115,13 +141,17 @@ class BatchWriter:
             for plan, page, made in zip(planned, pages, cells, strict=True)
             if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
         ]
-        pages_given = [page for _, page in batch]
-        return Prepared(pages_given, planned, cells, self._keeper.prepare(changes + repeated), damaged)
+        upkeep = self._keeper.prepare(changes + repeated)
+        return Prepared([page for _, page in batch], planned, cells, upkeep, refused, rest)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order."""
+        with self._store.together():
+            return self._stored(prepared)
+
+    def _stored(self, prepared: Prepared) -> list[PageOutcome]:
         pages = prepared.pages
-        errors: list[WebTableError | None] = [prepared.damaged.get(index) for index in range(len(pages))]
+        errors: list[WebTableError | None] = [prepared.refused.get(index) for index in range(len(pages))]
         for owner, failure in prepared.upkeep.before_pages().items():
             errors[owner] = failure
         puts, owners = [], []
@@ -148,49 +178,65 @@ class BatchWriter:
 
         # In slices: to hand over a single page costs a thread as much as the work on a small one.
         slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
-        return [entry for part in self._workers.map(measure, slices) for entry in part]
+        parts = self._threads.map(measure, slices) if len(slices) > 1 else map(measure, slices)
+        return [entry for part in parts for entry in part]
 
     def _plan(
-        self, batch: Sequence[tuple[bytes, Page]]
-    ) -> tuple[list[_Planned], list[Change], dict[int, DamagedRow]]:
-        """Return what is to be written, the pages of which the very same capture is there already, and what is damaged.
+        self, batch: Sequence[tuple[bytes, Page]], sources: Mapping[bytes, Page | DamagedRow]
+    ) -> tuple[list[_Planned], list[Change], dict[int, WebTableError], int]:
+        """Return what is to be written, the pages of which the very same capture is there already, and what is refused.
 
-        What cannot be read is replaced by a capture that is not older; nothing is planned for one that is.
+        What is refused would be hidden, or rests on what cannot be read; a capture that is not older replaces that. The
+        last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
         stored = self._reader.stored([row for row, _ in batch], self._versions)
-        sources = self._repeated_pages(batch)
         planned: list[_Planned] = []
         repeated: list[Change] = []
-        damaged: dict[int, DamagedRow] = {}
+        refused: dict[int, WebTableError] = {}
+        left = CONTENT_BYTES
         for index, ((row, page), found) in enumerate(zip(batch, stored, strict=True)):
-            if isinstance(found, Unreadable) and found.hides(page):
-                damaged[index] = found.error
+            if (refusal := hidden(page, found)) is not None:
+                refused[index] = refusal
                 continue
-            before = None if isinstance(found, Unreadable) else found
+            if found.unreadable is not None and found.unreadable.hides(page):
+                refused[index] = found.unreadable.error
+                continue
+            before = found.page
             try:
-                writes = decide(self._with_repeated(row, page, sources), before, self._ttl)
+                writes = decide(self._with_repeated(row, page, sources), found, self._ttl)
             except DamagedRow as exc:
-                damaged[index] = exc
+                refused[index] = exc
                 continue
-            planned += [_Planned(index, row, write, before and before.page) for write in writes]
-            if not writes and before is not None and before.page.fetched_at == page.fetched_at:
-                repeated.append(Change(index, row, None, replace(before.page, inlinks_at=None), is_repeated=True))
-        return planned, repeated, damaged
+            left -= sum(memory_of(source) + (source.size or 0) for write in writes if (source := write.content_of))
+            if left < 0 and index:
+                return planned, repeated, refused, index
+            planned += [_Planned(index, row, write, before) for write in writes]
+            if not writes and before is not None and before.fetched_at == page.fetched_at:
+                repeated.append(Change(index, row, None, replace(before, inlinks_at=None), is_repeated=True))
+        return planned, repeated, refused, len(batch)
 
-    def _repeated_pages(self, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Page | DamagedRow]:
-        """Return, by their rows, the other pages whose content is repeated, as far as they are stored."""
-        rows = {
-            repeated for row, page in batch
-            if page.same_as is not None and page.html is None
-            and (repeated := self._repeated_row(page)) not in (None, row)
-        }  # fmt: skip
-        wanted = sorted(row for row in rows if row is not None)
-        found: dict[bytes, Page | DamagedRow] = {}
-        for at in range(0, len(wanted), BODY_ROWS):
-            some = wanted[at : at + BODY_ROWS]
-            pages = self._reader.read_each(some, ("html", "outlinks"), verify=True)
-            found.update((row, page) for row, page in zip(some, pages, strict=True) if page is not None)
-        return found
+    def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:
+        """Return, by their rows, the other pages whose content is repeated, as far as they are stored.
+
+        With them comes how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of other pages.
+        """
+        wanted: dict[bytes, int] = {}
+        for index, (row, page) in enumerate(batch):
+            if page.same_as is not None and page.html is None:
+                repeated = self._repeated_row(page)
+                if repeated is not None and repeated != row:
+                    wanted.setdefault(repeated, index)
+        if not wanted:
+            return {}, len(batch)
+        rows, count = list(wanted), len(batch)
+        sizes = self._reader.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
+        for place, total in enumerate(accumulate(sizes)):
+            if total > CONTENT_BYTES and place:
+                rows, count = rows[:place], wanted[rows[place]]
+                break
+        found = zip(rows, self._reader.read_each(rows, ("html", "outlinks"), verify=True), strict=True)
+        return {row: page for row, page in found if page is not None}, count
+
 
     def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page:
         """Return a capture that repeats another URL's content with that content, as far as it is stored.

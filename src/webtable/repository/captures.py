@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, InvalidCapture
+from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.page import Link, Page
 
 MAX_AHEAD = timedelta(days=1)
@@ -51,11 +51,18 @@ class Version(NamedTuple):
     capture: Capture
 
 
-class Stored(NamedTuple):
-    """What is stored of a page: its newest capture, and the versions of its content, newest first."""
+class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a delete has hidden of a page: all captures up to a moment, and those of some later moments.
 
-    page: Page
-    versions: Sequence[Version]
+    It is the value of the column that a delete leaves behind.
+    """
+
+    until: datetime
+    also: tuple[datetime, ...] = ()
+
+    def hides(self, fetched_at: datetime) -> bool:
+        """Whether a capture of that date is hidden."""
+        return fetched_at <= self.until or fetched_at in self.also
 
 
 class Unreadable(NamedTuple):
@@ -67,6 +74,16 @@ class Unreadable(NamedTuple):
     def hides(self, page: Page) -> bool:
         """Whether the capture *page* would not take its place."""
         return (page.fetched_at - _EPOCH) // timedelta(milliseconds=1) < self.timestamp
+
+
+class Stored(NamedTuple):
+    """What is stored of a page: its newest capture, the versions of its content, newest first, and its last delete."""
+
+    page: Page | None = None
+    versions: Sequence[Version] = ()
+    deleted: Deleted | None = None
+    unreadable: Unreadable | None = None
+    """In place of the page, where its newest metadata cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +187,20 @@ def measured(page: Page, max_body: int | None) -> Page:
     )
 
 
-def decide(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
+def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
+    """Return why the store would hide *page* although it takes it: a delete is later than the capture."""
+    deleted = stored.deleted
+    if deleted is None or not deleted.hides(page.fetched_at):
+        return None
+    return HiddenByDelete(
+        f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
+        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or have the deletes forgotten (webtable compact) "
+        "to store what is older",
+        deleted.until,
+    )
+
+
+def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
     Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
@@ -178,23 +208,21 @@ def decide(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
     is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
     to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
-    before = stored and stored.page
-    return [write.with_inlinks_since(before, ttl) for write in _decided(page, stored, ttl)]
-
-
-def _decided(page: Page, stored: Stored | None, ttl: int | None) -> list[Write]:
-    if stored is None:
-        return [Write(_changed(page, 0))]
     before = stored.page
+    writes = [Write(_changed(page, 0))] if before is None else _decided(page, before, stored.versions, ttl)
+    return [write.with_inlinks_since(before, ttl) for write in writes]
+
+
+def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
     if page.fetched_at < before.fetched_at:
-        return _late(page, stored)
+        return _late(page, before, versions)
     # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
-    is_lost = before.has_body and all(version.at != before.content_at for version in stored.versions)
+    is_lost = before.has_body and all(version.at != before.content_at for version in versions)
     if is_lost:
         before = replace(before, has_body=False)
     if page.same_as is not None:
         if page.status_code == 304 and before.status_code >= 400:
-            return [_back_again(page, stored)]
+            return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
         return [Write(_changed(page, before.change_count + (page.fetched_at > before.fetched_at)))]
@@ -240,12 +268,11 @@ def _is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-def _late(page: Page, stored: Stored) -> list[Write]:
+def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
     """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
-    before = stored.page
     if page.same_as is not None:
         return []
-    known = next((version for version in stored.versions if version.at <= page.fetched_at), None)
+    known = next((version for version in versions if version.at <= page.fetched_at), None)
     if known is not None and (known.capture.digest, known.capture.status_code) == (page.digest, page.status_code):
         return []
     late = Write(_changed(page, 0), with_metadata=False)
@@ -261,10 +288,10 @@ def _late(page: Page, stored: Stored) -> list[Write]:
     return [late, Write(moved, content_of=before)]
 
 
-def _back_again(page: Page, stored: Stored) -> Write:
+def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
     """Return a 304 that comes after an error page: the content before the error is there again."""
-    count = stored.page.change_count + 1
-    good = next((version for version in stored.versions if version.capture.status_code < 300), None)
+    count = before.change_count + 1
+    good = next((version for version in versions if version.capture.status_code < 300), None)
     if good is None:
         return Write(_changed(page, count))
     capture = good.capture
@@ -277,7 +304,7 @@ def _back_again(page: Page, stored: Stored) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    source = replace(stored.page, content_at=good.at, has_body=True, outlink_count=0, digest=capture.digest,
+    source = replace(before, content_at=good.at, has_body=True, outlink_count=0, digest=capture.digest,
                      size=capture.size, truncated=capture.truncated)  # fmt: skip
     return Write(_changed(again, count), content_of=source)
 

@@ -8,19 +8,20 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable.checksums import RIGHT, UNREADABLE
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
-from webtable.page import LinkCounts, Page
-from webtable.repository.captures import Stored, Unreadable
+from webtable.page import LINK_BYTES, LinkCounts, Page
+from webtable.repository.captures import Deleted, Stored, Unreadable
 from webtable.repository.contents import ContentCodec
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import JSONValue, checked_json, json_of
 from webtable.store import MAX_CELL, NewCell, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from webtable.schema import Layout
     from webtable.store import Cell
@@ -33,9 +34,18 @@ PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as
 MAX_VALUE = MAX_CELL - 65_536
 """The largest value of a cell in bytes: the store's limit counts the row key and the names in."""
 
+
+
+class _Extent(msgspec.Struct):
+    size: int | None = None
+    outlink_count: int | None = None
+
+
 _PAGES = JSONValue(Page)
 _COUNTS = JSONValue(LinkCounts)
+_DELETED = JSONValue(Deleted)
 _decode_page = _PAGES.decode
+_decode_extent = msgspec.json.Decoder(_Extent).decode
 
 
 class PageCodec(ContentCodec):
@@ -110,6 +120,23 @@ class PageCodec(ContentCodec):
         if milliseconds(page.fetched_at) != timestamp:
             raise ValueError(f"it is that of {page.fetched_at}, stored under the date {timestamp}")
 
+    def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
+        """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
+        with_html, with_links = self.columns.html in columns, self.columns.urls in columns
+
+        def weight(row: Row) -> int:
+            stored = row.value(self.columns.page)
+            if stored is None:
+                return 0
+            try:
+                extent = _decode_extent(stored)
+            except UNREADABLE:
+                return 0  # who reads the page will say so
+            body = (extent.size or 0) if with_html else 0
+            return body + (LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
+
+        return weight
+
     def fill(self, page: Page, row: Row) -> Page:
         """Give *page*, which nobody else may hold yet, what *row* has of its own cells beside the metadata."""
         cells, names = row.cells, self.columns
@@ -140,13 +167,30 @@ class PageCodec(ContentCodec):
             page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells
         )
 
-    def stored(self, row: Row) -> Stored | Unreadable | None:
-        """Return what a row with its capture column holds of a page, None where it is no page."""
+    def stored(self, row: Row) -> Stored:
+        """Return what a row with its capture column, and that of its deletes, holds of a page."""
+        deleted = self.deleted(row)
         try:
             page = self.page(row)
         except DamagedRow as exc:
-            return Unreadable(row.cells[self.columns.page][0].timestamp, exc)
-        return None if page is None else Stored(page, self.versions(row))
+            unreadable = Unreadable(row.cells[self.columns.page][0].timestamp, exc)
+            return Stored(deleted=deleted, unreadable=unreadable)
+        return Stored(deleted=deleted) if page is None else Stored(page, self.versions(row), deleted)
+
+    def deleted(self, row: Row) -> Deleted | None:
+        """Return what a delete has hidden of *row*, None where there was none."""
+        cells = row.cells.get(self.columns.deleted)
+        if not cells:
+            return None
+        try:
+            return self.read(_DELETED, row, self.columns.deleted, cells[0])
+        except DamagedRow:
+            return Deleted(possible_moment(cells[0].timestamp))
+
+    def deleted_cell(self, row: bytes, deleted: Deleted) -> NewCell:
+        """Return the cell that a delete leaves behind in *row*."""
+        timestamp = milliseconds(deleted.until)
+        return NewCell(self.columns.deleted, timestamp, checked_json(deleted, row, timestamp))
 
     def version(self, row: Row, capture: Cell, body: Cell | None, links: Cell | None = None) -> Page:
         """Return a version of a page as its history has it."""

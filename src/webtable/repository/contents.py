@@ -43,6 +43,11 @@ class ContentCodec:
         self._key = layout.web_key()
         self._compress = layout.compression == "zstd"
 
+    def contents(self, columns: Sequence[bytes]) -> list[bytes]:
+        """Return those of the stored *columns* that are content."""
+        names = self.columns
+        return [column for column in columns if column in (names.html, names.urls, names.capture)]
+
     def with_checksums(self, columns: list[bytes]) -> list[bytes]:
         """Return the stored *columns* and, where the checksums of any are in the capture, that too."""
         if self._compress or not {self.columns.html, self.columns.urls}.intersection(columns):

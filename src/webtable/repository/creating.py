@@ -9,7 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
-from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table, plan
+from webtable.schema import (
+    LAYOUT_COLUMN,
+    LAYOUT_ROW,
+    STATES_FAMILY,
+    STATES_ROW,
+    Plan,
+    TableSchema,
+    index_of_column,
+    meta_table,
+    plan,
+)
 from webtable.store import NewCell, Put, Store
 
 if TYPE_CHECKING:
@@ -113,3 +123,22 @@ def stored_layout(store: Store, table: str) -> bytes | None:
     except TableNotFound:
         return None
     return row and row.value(LAYOUT_COLUMN)
+
+
+def stored_layout_and_indexes(store: Store, table: str) -> tuple[bytes | None, dict[str, bytes]]:
+    """Return the layout that was stored with *table*, or None, and by their names the states of its indexes."""
+    columns = [LAYOUT_COLUMN, STATES_FAMILY]
+    try:
+        layout, states = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], columns=columns)
+    except TableNotFound:
+        return None, {}
+    cells = states.cells if states else {}
+    return layout and layout.value(LAYOUT_COLUMN), {
+        index_of_column(column): versions[0].value for column, versions in cells.items()
+    }
+
+
+def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:
+    """Return those of *tables* that are not there, by one call."""
+    there = {name.removeprefix("default:") for name in store.tables()}
+    return [table for table in tables if table.name.removeprefix("default:") not in there]

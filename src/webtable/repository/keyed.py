@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creating import bring, created, stored_layout
+from webtable.repository.deletion import later_removed
 from webtable.repository.records import (
     Clock,
     Record,
@@ -170,13 +171,13 @@ class Table:
     def delete(self, /, **fields: Any) -> bool:
         """Remove the row with these values of all fields, below all salts, and return whether there was one.
 
-        What is put later with a timestamp up to that of the removed row stays hidden until the store's next major
-        compaction: a delete hides all older cells. Raises as `get` does.
+        What is put later with a timestamp up to that of the removed row, or with that of one of its cells, stays hidden
+        until the store's next major compaction: a delete hides all older cells. Raises as `get` does.
         """
         found = self._candidates(fields)
         if not found:
             return False
-        deletes = [Delete(row.key, newest(row)) for row in found]
+        deletes = [Delete(row.key, self._hidden_until(row)) for row in found]
         for error in self.store.write(self.table, deletes):
             if error is not None:
                 raise error
@@ -184,6 +185,13 @@ class Table:
             # A row that was put anew in this very millisecond would be hidden by the delete.
             time.sleep(0.001)
         return True
+
+    def _hidden_until(self, row: Row) -> int:
+        """Remove the cells of *row* that are dated ahead of the clock, and return up to when a delete has to hide."""
+        until = min(newest(row), now())
+        if until < newest(row):
+            _, until = later_removed(self.store, self.table, row, None, until)
+        return until
 
     def scan(
         self,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
 import msgspec
 
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
-from webtable.repository.creating import bring, create_tables, created, plan_of, stored_layout
+from webtable.repository.creating import (
+    bring,
+    create_tables,
+    created,
+    missing_of,
+    plan_of,
+    stored_layout_and_indexes,
+)
 from webtable.repository.indexes.states import Indexes, defined, same
 from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
@@ -22,6 +29,7 @@ from webtable.schema import (
     check_layout,
     check_suffix_list,
     index_table,
+    meta_table,
     plan,
     queue_table,
 )
@@ -66,6 +74,7 @@ def open(  # as in shelve.open
     *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
     it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise. Where it is *strict* its
     questions raise `DamagedRow` for a row that cannot be read, which others leave out and count.
+    Where tables of it are missing, raises `TableNotFound` that names them; with *create* they are made anew.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
     wanted = _wanted(options, regions)
@@ -76,12 +85,14 @@ def open(  # as in shelve.open
             _create(store, table, wanted, apply=False)
             stored = _stored_layout(store, table)
         if stored is None:
-            raise TableNotFound(
-                f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "
-                "or on the command line with webtable create"
-            )
-        _check(store, table, stored, options)
-        return WebTable(store, table, stored, strict=strict)
+            raise _not_there(store, table, StoreURL.parse(url).kind)
+        _check(store, table, stored.layout, options)
+        if missing := _missing(store, table, stored):
+            if not create:
+                raise _not_whole(store, table, missing)
+            bring(store, stored.layout.table_schema(table, wanted.splits), apply=False, remedy=_REMEDY)
+            _make_anew(store, table, stored, missing)
+        return WebTable(store, table, stored.layout, strict=strict)
     except BaseException:
         store.close()
         raise
@@ -110,12 +121,15 @@ def create(
     with store:
         stored = _stored_layout(store, table)
         if stored is not None:
-            _check(store, table, stored, options)
+            _check(store, table, stored.layout, options)
         if dry_run:
-            return plan_of(store, (stored or wanted.layout).table_schema(table, wanted.splits))
+            return plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
         if stored is None:
             return _create(store, table, wanted, apply=apply)
-        return bring(store, stored.table_schema(table, wanted.splits), apply=apply, remedy=_REMEDY)
+        missing = _missing(store, table, stored)
+        steps = bring(store, stored.layout.table_schema(table, wanted.splits), apply=apply, remedy=_REMEDY)
+        _make_anew(store, table, stored, missing)
+        return steps
 
 
 class _Wanted(NamedTuple):
@@ -155,7 +169,7 @@ def _create(store: Store, table: str, wanted: _Wanted, *, apply: bool) -> Plan:
     steps = created(store, wanted.schema(table), wanted.layout.to_json(), prepare, apply=apply, remedy=_REMEDY)
     stored = _stored_layout(store, table)
     if stored is not None:
-        check_layout(f"{store.name}/{table}", stored, wanted.layout)
+        check_layout(f"{store.name}/{table}", stored.layout, wanted.layout)
         _check_indexes(store, table, wanted.indexes)
     return steps
 
@@ -171,9 +185,74 @@ def _check_indexes(store: Store, table: str, wanted: dict[str, IndexState]) -> N
         )
 
 
-def _stored_layout(store: Store, table: str) -> Layout | None:
-    stored = stored_layout(store, table)
-    return Layout.from_json(f"{store.name}/{table}", stored) if stored is not None else None
+class _Stored(NamedTuple):
+    """What is stored of a table that was created: its layout, and the states of its indexes by their names."""
+
+    layout: Layout
+    indexes: dict[str, IndexState]
+
+
+def _stored_layout(store: Store, table: str) -> _Stored | None:
+    name = f"{store.name}/{table}"
+    layout, states = stored_layout_and_indexes(store, table)
+    if layout is None:
+        return None
+    indexes = {index: IndexState.from_json(name, index, state) for index, state in states.items()}
+    return _Stored(Layout.from_json(name, layout), indexes)
+
+
+def _missing(store: Store, table: str, stored: _Stored) -> list[TableSchema]:
+    """Return the tables that belong to a web table and are not there."""
+
+    def found(stored: _Stored) -> list[TableSchema]:
+        # The table of an index that is retired is about to be dropped.
+        indexes = [name for name, state in stored.indexes.items() if state.phase in ("ready", "building")]
+        whole = [stored.layout.table_schema(table), *(index_table(table, name) for name in indexes), queue_table(table)]
+        return missing_of(store, whole)
+
+    missing = found(stored)
+    # An index may have been dropped since its state was read.
+    again = _stored_layout(store, table) if missing else None
+    return found(again) if again else missing
+
+
+def _not_whole(store: Store, table: str, missing: list[TableSchema]) -> TableNotFound:
+    names = ", ".join(repr(schema.name) for schema in missing)
+    return TableNotFound(
+        f"{store.name}/{table} is not whole: it has no table {names}, while its layout is still stored in "
+        f"{meta_table(table).name!r}. Bring back what is missing from a copy; or have it made anew, empty and as the "
+        "stored layout says, with webtable.open(…, create=True) or webtable create"
+    )
+
+
+def _not_there(store: Store, table: str, kind: str) -> TableNotFound:
+    there = store.tables()
+    if kind == "sqlite" and not there:
+        return TableNotFound(
+            f"{store.name} holds no table at all. A file looks like this that was copied without the -wal file beside "
+            "it, which has what was written last: copy both, or close the store first"
+        )
+    if table in there:
+        return TableNotFound(
+            f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "
+            "Where it holds pages, bring that table back: by another layout they would not be found. If its creation "
+            "was cut short, webtable create with the same options as before completes it"
+        )
+    return TableNotFound(
+        f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "
+        "or on the command line with webtable create"
+    )
+
+
+def _make_anew(store: Store, table: str, stored: _Stored, missing: list[TableSchema]) -> None:
+    """Create the *missing* tables beside that of the pages; an index is not complete until it is rebuilt."""
+    names = {schema.name for schema in missing}
+    has_pages = table not in names
+    known = Indexes(store, table)
+    for name, state in stored.indexes.items():
+        if has_pages and index_table(table, name).name in names:
+            known.set(name, IndexState("building", state.of, added=state.added))
+    create_tables(store, [schema for schema in missing if schema.name != table], _REMEDY)
 
 
 def _check(store: Store, table: str, stored: Layout, options: LayoutOptions) -> None:

@@ -8,21 +8,18 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
+from webtable.repository.captures import Stored
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
+from webtable.repository.scan import together
 from webtable.store import Row, Store, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.page import Link
-    from webtable.repository.captures import Stored, Unreadable
     from webtable.repository.codec import PageCodec
     from webtable.store import Cell
-
-
-BODY_ROWS = 64
-"""How many rows are read at once where bodies are."""
 
 
 class PageReader:
@@ -38,28 +35,49 @@ class PageReader:
 
         Raises `DamagedRow` for the first that cannot be read.
         """
-        pages: list[Page | None] = []
-        for found in self.read_each(rows, columns):
-            if isinstance(found, DamagedRow):
-                raise found
-            pages.append(found)
-        return pages
+        found = self._store.read(self._table, rows, columns=self._codec.select(columns))
+        return [row and self.page(row) for row in found]
 
     def read_each(
         self, rows: Sequence[bytes], columns: Sequence[str], *, verify: bool = False
-    ) -> list[Page | DamagedRow | None]:
-        """Return what `read` does, with the error in the place of each page that cannot be read.
+    ) -> Iterator[Page | DamagedRow | None]:
+        """Yield what `read` returns, with the error in the place of each page that cannot be read.
 
-        With *verify* bodies that are not those of their digests are errors too.
+        Bodies and links are read for as many rows at once as take 8 MiB. With *verify* bodies that are not those of
+        their digests are errors too.
         """
-        found = self._store.read(self._table, rows, columns=self._codec.select(columns))
-        return [row and self.each(row, verify=verify) for row in found]
+        wanted = self._codec.select(columns)
+        content = self._codec.contents(wanted)
+        if len(rows) == 1 or not content:
+            found: Iterable[Row | None] = self._store.read(self._table, rows, columns=wanted)
+        else:
+            found = self._with_contents(rows, wanted, content)
+        for row in found:
+            yield row and self.each(row, verify=verify)
 
-    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored | Unreadable | None]:
+    def _with_contents(
+        self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
+    ) -> Iterator[Row | None]:
+        known = self._store.read(self._table, rows, columns=[one for one in wanted if one not in content])
+        weight = self._codec.weight(content)
+        for some in together((row, 0 if row is None else weight(row)) for row in known):
+            keys = [row.key for row in some if row is not None]
+            found = iter(self._store.read(self._table, keys, columns=content) if keys else ())
+            for row in some:
+                body = next(found) if row else None
+                yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
+
+    def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
+        """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
+        weight = self._codec.weight(self._codec.select(columns))
+        found = self._store.read(self._table, rows, columns=[self._codec.columns.page])
+        return [0 if row is None else weight(row) for row in found]
+
+    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
         """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
-        columns = [self._codec.columns.page, self._codec.columns.capture]
+        columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, columns=columns, versions=versions)
-        return [row and self._codec.stored(row) for row in found]
+        return [Stored() if row is None else self._codec.stored(row) for row in found]
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
@@ -145,8 +163,7 @@ class PageReader:
         """
         columns = self._codec.with_checksums([self._codec.columns.html, self._codec.columns.urls])
         filled: list[Page | DamagedRow] = []
-        for at in range(0, len(pages), BODY_ROWS):
-            some = pages[at : at + BODY_ROWS]
+        for some in together((one, one[1].size or 0) for one in pages):
             found = self._store.read(self._table, [row for row, _ in some], columns=columns)
             filled += [self._content(stored, row, page) for stored, (row, page) in zip(found, some, strict=True)]
         return filled
@@ -182,3 +199,4 @@ class PageReader:
         )
         bare = replace(page, html=None, outlinks=None)
         return self._codec.fill(bare, found) if found else bare
+

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, StoreError, UnknownColumn, WriteFailed
+from webtable.forking import renew_after_fork
 from webtable.repository.moments import milliseconds, moment_of
 from webtable.rowkey.conditions import shown
 from webtable.store import MAX_CELL, NewCell, Row
@@ -72,6 +73,11 @@ class Clock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._given: dict[bytes, int] = {}
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew."""
+        self._lock = threading.Lock()
 
     def now(self, row: bytes) -> int:
         """Return this moment in epoch milliseconds, or one more than what *row* was given before."""

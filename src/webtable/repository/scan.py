@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from webtable.errors import DamagedRow
-from webtable.page import Page
+from webtable.page import LINK_BYTES, Page
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row, Store
+from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webtable.repository.damage import Damage
 
+T = TypeVar("T")
+
 MERGE_ROWS = 8_192
 """How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
 BODY_ROWS = 64
-"""How many rows are read at once where bodies are added to rows that were merged without them."""
+"""How many rows are read at once at most where bodies are added to rows that were merged without them."""
+BODY_BYTES = 8 * 2**20
+"""How many bytes are read at once where bodies are, but one row at least."""
+FIRST_UNWEIGHED = 8
+"""How many rows are read first where nothing tells how large they are."""
 READ_AHEAD_BYTES = 8 * 2**20
 """How many bytes of pages are read ahead of the caller."""
 PIECE_ROWS = 1_024
@@ -42,7 +49,7 @@ class ScanSpec:
 
     With `keys_only` the rows that have a cell in the columns come without their cells. `expected` is how many rows of
     each range the caller is likely to take, where there is no limit. Rows that lack what is `containing` may be left
-    out.
+    out. `weight` tells by the columns that are merged about how many bytes a row has in all.
     """
 
     table: str
@@ -53,6 +60,7 @@ class ScanSpec:
     keys_only: bool = False
     expected: int | None = None
     containing: Containing | None = None
+    weight: Callable[[Row], int] | None = None
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
@@ -205,10 +213,44 @@ class _Merge:
 
 def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
     # Bodies are read only for the rows that are given out, in the merge's order.
-    size = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
-    while piece := list(islice(rows, size)):
-        found = store.read(spec.table, [row.key for row in piece], columns=spec.columns)
-        yield from (row for row in found if row is not None)
+    most = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
+    if spec.weight is not None:
+        weigh = spec.weight
+        pieces: Iterable[list[bytes]] = together(((row.key, weigh(row)) for row in rows), most)
+        found: Iterator[list[Row | None]] = (store.read(spec.table, piece, columns=spec.columns) for piece in pieces)
+    else:
+        found = _unweighed(store, spec, rows, most)
+    for some in found:
+        yield from (row for row in some if row is not None)
+
+
+def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> Iterator[list[Row | None]]:
+    """Yield the rows in full, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
+    count = FIRST_UNWEIGHED
+    while piece := [row.key for row in islice(rows, min(count, most))]:
+        found = store.read(spec.table, piece, columns=spec.columns)
+        yield found
+        largest = max(sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0
+                      for row in found)  # fmt: skip
+        count = min(max(BODY_BYTES // (largest + 1), 1), count * 2)
+
+
+def together(weighed: Iterable[tuple[T, int]], most: int = BODY_ROWS) -> Iterator[list[T]]:
+    """Yield what is *weighed*, each with its bytes, in lists of `BODY_BYTES` and of *most* items at most.
+
+    >>> list(together([("a", 5 * 2**20), ("b", 5 * 2**20), ("c", 1)]))
+    [['a'], ['b', 'c']]
+    """
+    some: list[T] = []
+    total = 0
+    for one, weight in weighed:
+        if some and (len(some) == most or total + weight > BODY_BYTES):
+            yield some
+            some, total = [], 0
+        some.append(one)
+        total += weight
+    if some:
+        yield some
 
 
 def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: Damage) -> Generator[Page]:
@@ -220,9 +262,9 @@ def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: 
     if not piece.has_more:
         yield from piece.pages(damage)
         return
-    with ThreadPoolExecutor(1, thread_name_prefix="webtable-read-ahead") as executor:
+    with closing(Threads(1, "webtable-read-ahead")) as threads:
         while True:
-            coming: Future[_Piece] = executor.submit(lambda: _Piece.of(rows, make, PIECE_ROWS))
+            coming = threads.submit(lambda: _Piece.of(rows, make, PIECE_ROWS))
             yield from piece.pages(damage)
             piece = coming.result()
             if not piece.has_more:
@@ -255,7 +297,7 @@ class _Piece:
                 continue
             made.append(one)
             if one.html is not None or one.outlinks is not None:
-                size += len(one.html or b"") + 100 * len(one.outlinks or ())
+                size += len(one.html or b"") + LINK_BYTES * len(one.outlinks or ())
                 if size >= READ_AHEAD_BYTES:
                     return cls(made, True, is_damaged)
         return cls(made, count == most, is_damaged)

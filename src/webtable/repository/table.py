@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from webtable.errors import InvalidCapture, WriteFailed
+from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
+from webtable.repository.deletion import Deletion
 from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.verifying import IndexVerification
-from webtable.repository.moments import now_in_milliseconds
 from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
 from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.verifying import VerificationQuestions
 from webtable.repository.writer import OutcomeCallback, Writer, failed
-from webtable.store import Delete, Store
+from webtable.schema import meta_table, queue_table
+from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from webtable.page import PageOutcome
     from webtable.schema import Layout
+    from webtable.store import Store
 
 
 class WebTable(
@@ -65,6 +65,7 @@ class WebTable(
         writer = Writer(
             batch_writer,
             ttl=self.layout.ttl,
+            timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
@@ -78,7 +79,7 @@ class WebTable(
 
         Raises as `Writer.put` and `Writer.flush` do.
         """
-        with self.writer(max_age=3_600) as writer:
+        with until(Deadline(self.store.timeout)), self.writer(max_age=3_600) as writer:
             writer.put(page)
 
     def put_not_modified(
@@ -90,50 +91,51 @@ class WebTable(
         are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
         same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
-        if self.get(url, columns=()) is None:
-            raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
-        moment = datetime.now(UTC) if fetched_at is None else fetched_at
-        self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=dict(headers or {})))
+        with until(Deadline(self.store.timeout)):
+            if self.get(url, columns=()) is None:
+                raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
+            moment = datetime.now(UTC) if fetched_at is None else fetched_at
+            self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=dict(headers or {})))
 
     def delete(self, url: str) -> bool:
         """Remove the page *url* with all its versions, and return whether there was one.
 
-        Its links go with it; those of other pages that lead to it stay, as theirs. What was fetched before this moment
-        stays removed also where it is put again, until the store's next major compaction: a delete hides all older
-        cells. Raises `InvalidURL`.
+        Its links go with it; those of other pages that lead to it stay, as theirs. What was fetched up to this moment
+        stays removed: a capture of it that is put again is refused with `HiddenByDelete`. Raises `InvalidURL`.
         """
-        row, names = self.key.encode(url), self._codec.columns
-        content, links = [f"{names.content}:".encode(), names.page, *names.plain.values()], [names.urls]
-        (found,) = self.store.read(self.table, [row], columns=content + links)
-        if found is None:
-            return False
-        newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
-        until = max(newest, now_in_milliseconds())
-        with closing(Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)) as keeper:
-            # The links go last: where this is cut short, they tell the next try whose inlinks are left.
-            with keeper.removal(found, until):
-                self._apply(Delete(row, until, content))
-            self._apply(Delete(row, until, links))
-        return True
+        row = self.key.encode(url)
+        keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
+        with until(Deadline(self.store.timeout)):
+            return Deletion(self.store, self.table, self._codec, keeper).of(row)
 
-    def _apply(self, delete: Delete) -> None:
-        (error,) = self.store.write(self.table, [delete])
-        if error is not None:
-            raise error
+    def compact(self) -> int:
+        """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
+
+        Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile.
+        Raises `CapabilityError` on HBase, with the lines for its shell.
+        """
+        indexes = [index.table for _, index in sorted(self.indexes.read().items())]
+        return self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
 
     def close(self) -> None:
-        """Flush and close the writers, then the store; raises `WriteFailed` for pages that could not be stored."""
-        failures: list[PageOutcome] = []
+        """Flush and close all writers, then the store; raises what they raise, when all of them are closed.
+
+        Pages that were not stored are raised as one `WriteFailed`, and several errors as an `ExceptionGroup`.
+        """
+        errors: list[Exception] = []
+        for writer in list(self._writers):
+            try:
+                writer.close()
+            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
+                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
         try:
-            for writer in list(self._writers):
-                try:
-                    writer.close()
-                except WriteFailed as exc:
-                    failures += exc.failures
-        finally:
             self.store.close()
-        if failures:
-            raise failed(failures)
+        except Exception as exc:  # noqa: BLE001
+            errors.append(exc)
+        failures = [one for exc in errors if isinstance(exc, WriteFailed) for one in exc.failures]
+        others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
+        if failures or others:
+            raise failed_together(self.name, [*([failed(failures)] if failures else []), *others])
 
     def __enter__(self) -> Self:
         return self

@@ -5,17 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from msgspec.structs import replace
-
-from webtable.errors import InvalidArgument, WebTableError, WriteFailed
-from webtable.extract import extract, is_html
+from webtable.errors import (
+    InvalidArgument,
+    OtherProcess,
+    StoreUnavailable,
+    WebTableError,
+    WriteFailed,
+    failed_together,
+)
+from webtable.extract import completed
+from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
+from webtable.repository import unclosed
 from webtable.repository.captures import checked
+from webtable.store.deadline import Deadline, until
+from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,24 +33,33 @@ if TYPE_CHECKING:
 
 OutcomeCallback = Callable[[PageOutcome], None]
 
+MOST_ERRORS = 100
+"""How many exceptions of the caller's function are kept for the next flush."""
+
 
 class _UnderWay(NamedTuple):
-    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages."""
+    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages until when."""
 
     rows: frozenset[bytes]
-    outcomes: Future[list[PageOutcome]]
+    outcomes: Task[list[PageOutcome]]
+    deadline: Deadline
 
 
 class Writer:
     """Stores pages; made by `WebTable.writer`.
 
     `put` takes a page into the buffer and returns at once; it waits only while two batches are on their way, so the
-    memory is bounded by three times *buffer_bytes*. A batch goes out when the buffer holds *buffer_bytes* of bodies or
-    *buffer_pages* pages, or when its first page is *max_age* seconds old. A page is stored, and stays stored, once its
-    `PageOutcome` without an error was given to *on_outcome*, or `flush` has returned.
+    memory is bounded by three times *buffer_bytes*. A batch goes out when its pages, with their links, take
+    *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age* seconds
+    old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*, or
+    `flush` has returned.
 
-    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`.
-    A writer may be used by many threads.
+    `put`, `flush` and `close` wait as long as one call of the store may take, its `timeout`: then what they wait for
+    has failed with `StoreUnavailable`.
+
+    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`. A
+    writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by many
+    threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does nothing.
     """
 
     def __init__(
@@ -49,6 +67,7 @@ class Writer:
         batch_writer: BatchWriter,
         *,
         ttl: int | None,
+        timeout: float,
         buffer_bytes: int = 8 * 2**20,
         buffer_pages: int = 500,
         max_age: float = 5.0,
@@ -58,7 +77,9 @@ class Writer:
             if not isinstance(value, int | float) or value <= 0:
                 raise InvalidArgument(f"{name}={value!r} must be above 0")
         self._batch_writer = batch_writer
+        self.name = batch_writer.name
         self._ttl = ttl
+        self._timeout = timeout
         self._limits = (buffer_bytes, buffer_pages)
         self._max_age = max_age
         self._on_outcome = on_outcome
@@ -71,7 +92,8 @@ class Writer:
         self._outcomes: deque[PageOutcome] = deque()
         self._delivering = threading.Lock()
         self._deliverer: int | None = None
-        self._error: Exception | None = None
+        self._errors: list[Exception] = []
+        self._is_inherited = False
         self._closed = False
         self._finished = False
         self.stored = 0
@@ -80,66 +102,80 @@ class Writer:
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
         # One batch is compressed while the one before it is sent; each one after another, so that two captures of a
         # page cannot overtake each other.
-        self._preparing = ThreadPoolExecutor(1, thread_name_prefix="webtable-prepare")
-        self._storing = ThreadPoolExecutor(1, thread_name_prefix="webtable-store")
+        self._preparing = Threads(1, "webtable-prepare")
+        self._storing = Threads(1, "webtable-store")
         self._under_way: list[_UnderWay] = []
         self._stop_ageing = threading.Event()
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
+        renew_after_fork(self)
+        unclosed.remember(self)
 
     def put(self, page: Page) -> None:
         """Take *page* to be stored.
 
         Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
-        page that the table cannot keep.
+        page that the table cannot keep, and `StoreUnavailable` where no place in the buffer came free in time.
         """
+        self._check_process()
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page = self._extracted(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
+        page = completed(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
         rows = self._batch_writer.rows_of(key, page)
-        with self._lock:
+        weight = self._batch_writer.memory_of(page)
+        deadline = Deadline(self._timeout)
+        with self._locked(deadline):
             if self._closed and self._deliverer != threading.get_ident():
                 raise WriteFailed("the writer is closed")
             # What becomes of a capture depends on what is stored of its page, so that must be stored first.
             if not self._rows.isdisjoint(rows):
-                self._send()
+                self._send(deadline)
             if not self._buffer:
                 self._oldest = time.monotonic()
             self._buffer.append((key, page))
             self._rows.update(rows)
-            self._bytes += 1_000 + len(page.html or b"") + 100 * len(page.outlinks or ())
+            self._bytes += weight
             if self._bytes >= self._limits[0] or len(self._buffer) >= self._limits[1]:
-                self._send()
-        self._deliver()
+                self._send(deadline)
+        if errors := self._deliver():
+            raise failed_together("the function on_outcome", errors)
 
     def flush(self) -> None:
         """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
 
-        A page is reported once: the next flush raises only for pages put after this one.
+        A page is reported once: the next flush raises only for pages put after this one. What *on_outcome* has raised
+        comes with it; of several errors an `ExceptionGroup` is made.
         """
+        self._check_process()
+        deadline = Deadline(self._timeout)
+        raised: list[Exception] = []
         while True:
+            # Whoever has the lock waits for one of these.
+            for batch in list(self._under_way):
+                batch.deadline.hasten(deadline)
             with self._lock:
-                self._send()
+                self._send(deadline)
                 while self._under_way:
-                    self._settle_first()
-            self._deliver(wait=True)
+                    self._settle_first(deadline)
+            raised += self._deliver(wait=True)
             with self._lock:
                 # The caller's function may have put more.
                 if not (self._buffer or self._under_way):
                     failures, self._failures = self._failures, []
-                    error, self._error = self._error, None
+                    errors, self._errors = self._errors, []
                     break
-        if failures:
-            raise failed(failures)
-        if error is not None:
-            raise error
+        errors = [*([failed(failures)] if failures else []), *errors, *raised]
+        if errors:
+            raise failed_together(f"{self.name}: a writer", errors)
 
     def close(self) -> None:
-        """Flush, and stop the writer; raises `WriteFailed` as `flush` does.
+        """Flush, and stop the writer; raises as `flush` does, when all that can be stored is stored.
 
         Once it is through, further calls do nothing; one that was interrupted is taken up again by the next.
         """
+        if self._is_inherited:
+            return
         with self._lock:
             if self._finished:
                 return
@@ -147,7 +183,7 @@ class Writer:
         self._stop_ageing.set()
         try:
             self.flush()
-        except WriteFailed:
+        except Exception:
             self._finish()
             raise
         self._finish()
@@ -160,51 +196,71 @@ class Writer:
     ) -> None:
         self.close()
 
-    def _extracted(self, page: Page) -> Page:
-        known = page.title is not None and page.outlinks is not None
-        if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
-            return page
-        found = extract(page.html, page.url, page.charset)
-        return replace(
-            page,
-            title=found.title if page.title is None else page.title,
-            outlinks=found.outlinks if page.outlinks is None else page.outlinks,
-            charset=page.charset or found.charset,
-        )
+    def after_fork(self) -> None:
+        """Leave the pages to the parent, which has the threads that store them."""
+        self._is_inherited = True
+        self._lock, self._delivering = threading.RLock(), threading.Lock()
+        unclosed.forget(self)
+
+    def _check_process(self) -> None:
+        if self._is_inherited:
+            raise OtherProcess(f"{self.name}: this writer belongs to the process that this one was forked from; "
+                               "make a new one here, with table.writer()")  # fmt: skip
+
+    @contextmanager
+    def _locked(self, deadline: Deadline) -> Iterator[None]:
+        if not self._lock.acquire(timeout=deadline.left()):
+            raise StoreUnavailable(f"{self.name}: the page was not taken: the buffer is full, and for "
+                                   f"{self._timeout:g} s no batch of it was stored")  # fmt: skip
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _finish(self) -> None:
         with self._lock:
             self._finished = True
-        self._preparing.shutdown()
-        self._storing.shutdown()
+        unclosed.forget(self)
+        self._preparing.close()
+        self._storing.close()
         self._batch_writer.close()
 
-    def _send(self) -> None:
+    def _send(self, deadline: Deadline) -> None:
         if not self._buffer:
             return
         # Room first: what is on its way is bounded, and `put` is what waits. So does a batch for one under way that
         # has a page in common with it.
         while len(self._under_way) >= 2 or any(not self._rows.isdisjoint(other.rows) for other in self._under_way):
-            self._settle_first()
-        batch = self._buffer
-        prepared = self._preparing.submit(self._batch_writer.prepare, batch)
-        outcomes = self._storing.submit(self._store, batch, prepared)
-        self._under_way.append(_UnderWay(frozenset(self._rows), outcomes))
+            self._settle_first(deadline)
+        batch, its_own = self._buffer, Deadline(float("inf"))
+        with until(its_own):
+            prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
+            outcomes = self._storing.submit(lambda: self._store(batch, prepared))
+        self._under_way.append(_UnderWay(frozenset(self._rows), outcomes, its_own))
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
         self._buffer, self._rows, self._bytes = [], set(), 0
 
-    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Future[Prepared]) -> list[PageOutcome]:
-        error: WebTableError
+    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
+        outcomes: list[PageOutcome] = []
         try:
-            return self._batch_writer.store(prepared.result())
+            ready = prepared.result()
+            while True:
+                outcomes += self._batch_writer.store(ready)
+                if not ready.rest:
+                    return outcomes
+                ready = self._batch_writer.prepare(ready.rest)
         except WebTableError as exc:
             error = exc
         except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
             error = WriteFailed(f"unexpectedly: {exc!r}")
-        return [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in batch]
+        left = batch[len(outcomes) :]
+        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in left]
 
-    def _settle_first(self) -> None:
-        outcomes = self._under_way[0].outcomes.result()
+    def _settle_first(self, deadline: Deadline) -> None:
+        """Wait for the first batch under way; what it has not done by *deadline* fails."""
+        first = self._under_way[0]
+        first.deadline.hasten(deadline)
+        outcomes = first.outcomes.result()
         del self._under_way[0]
         for outcome in outcomes:
             if outcome.error is None:
@@ -215,35 +271,46 @@ class Writer:
         if self._on_outcome is not None:
             self._outcomes.extend(outcomes)
 
-    def _deliver(self, *, wait: bool = False) -> None:
-        """Give the outcomes to the caller's function, outside the writer's lock: it may put pages itself."""
+    def _deliver(self, *, wait: bool = False) -> list[Exception]:
+        """Give the outcomes to the caller's function, outside the writer's lock: it may put pages itself.
+
+        Returns what the function has raised; the next outcome is given to it all the same.
+        """
+        errors: list[Exception] = []
         # This thread may be at it further up, which then goes on to the last of them.
         if self._on_outcome is None or self._deliverer == threading.get_ident():
-            return
+            return errors
         if self._outcomes and self._delivering.acquire(blocking=wait):
             self._deliverer = threading.get_ident()
             try:
                 while self._outcomes:
-                    self._on_outcome(self._outcomes.popleft())
+                    try:
+                        self._on_outcome(self._outcomes.popleft())
+                    except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
+                        errors.append(exc)
             finally:
                 self._deliverer = None
                 self._delivering.release()
+        return errors
 
     def _flush_aged(self) -> None:
         while not self._stop_ageing.wait(self._max_age / 4):
             with self._lock:
                 if self._buffer and time.monotonic() - self._oldest >= self._max_age:
-                    self._send()
+                    self._send(Deadline(self._timeout))
                 while self._under_way and self._under_way[0].outcomes.done():
-                    self._settle_first()
-            try:
-                self._deliver()
-            except Exception as exc:  # noqa: BLE001 - the caller's function raised it: the next flush does
-                self._error = self._error or exc
+                    self._settle_first(Deadline(self._timeout))
+            # What the caller's function raises here, the next flush does.
+            self._errors += self._deliver()[: MOST_ERRORS - len(self._errors)]
 
 
 def failed(failures: Sequence[PageOutcome]) -> WriteFailed:
     """Return the error that names pages which were not stored."""
-    reasons = "; ".join(f"{failure.url[:100]}: {failure.error}" for failure in failures[:3])
+    reasons = "; ".join(_reason(failure) for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
     return WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
+
+
+def _reason(failure: PageOutcome) -> str:
+    reason = str(failure.error)
+    return reason if reason.startswith(failure.url[:100]) else f"{failure.url[:100]}: {reason}"

@@ -37,6 +37,7 @@ class WebColumns:
     capture: bytes
     page: bytes
     links: bytes
+    deleted: bytes
     urls: bytes
     plain: dict[str, bytes]
 
@@ -45,12 +46,12 @@ _COLUMNS: dict[ColumnNames, WebColumns] = {
     "readable": WebColumns(
         content="content", metadata="metadata", outlinks="outlinks", inlinks="inlinks",
         html=b"content:html", capture=b"content:capture", page=b"metadata:page", links=b"metadata:links",
-        urls=b"outlinks:urls",
+        deleted=b"metadata:deleted", urls=b"outlinks:urls",
         plain={name: f"metadata:{name}".encode() for name in get_args(PlainColumn)},
     ),
     "short": WebColumns(
         content="c", metadata="m", outlinks="o", inlinks="i",
-        html=b"c:h", capture=b"c:c", page=b"m:p", links=b"m:l", urls=b"o:u",
+        html=b"c:h", capture=b"c:c", page=b"m:p", links=b"m:l", deleted=b"m:d", urls=b"o:u",
         plain={"title": b"m:t", "status_code": b"m:s", "last_modified": b"m:m"},
     ),
 }  # fmt: skip

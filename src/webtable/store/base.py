@@ -154,11 +154,13 @@ class TableDescription:
 class Store(abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
-    `name` is the URL without secrets, for messages; `calls` counts the calls that went to the store, by their kind.
+    `name` is the URL without secrets, for messages; `calls` counts the calls that went to the store, by their kind;
+    `timeout` is the deadline of a call in seconds.
     """
 
     name: str
     calls: Counter[str]
+    timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from webtable.errors import InvalidArgument
 
 DEFAULT_TABLE = "pages"
+_MEMORY = re.compile(r":memory:|[?&]mode=memory\b")
 _OPTIONS = {"sqlite": {"table", "timeout"}, "hbase": {"thrift2", "transport", "protocol", "timeout", "pool"}}
 
 
@@ -40,16 +42,21 @@ class StoreURL:
         if isinstance(url, os.PathLike) or not colon or len(scheme) < 2 or "/" in scheme:
             return cls._sqlite(text)
         if scheme == "sqlite":
-            path, _, query = rest.removeprefix("//").partition("?")
+            rest = rest.removeprefix("//")
+            if rest.startswith("file:"):
+                check_path(rest)
+            path, _, query = rest.partition("?")
+            check_path(unquote(path))
             return cls._sqlite(unquote(path), _options(text, "sqlite", query))
         if scheme == "hbase":
             return cls._hbase(text)
+        if scheme == "file":
+            check_path(text)
         raise InvalidArgument(f"store={text!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE")
 
     @classmethod
     def _sqlite(cls, path: str, options: Mapping[str, str] | None = None) -> StoreURL:
-        if not path:
-            raise InvalidArgument("store='' must name a file, as in crawl.db")
+        check_path(path)
         given = dict(options or {})
         return cls("sqlite", given.pop("table", DEFAULT_TABLE), path=path, options=given)
 
@@ -75,6 +82,17 @@ class StoreURL:
         if not 0 < value < float("inf"):
             raise InvalidArgument(f"store: {option}={text!r} must be a number above 0")
         return value
+
+
+def check_path(path: str) -> None:
+    """Raise `InvalidArgument` where *path* names no file, but what SQLite takes for a database in memory."""
+    if not path:
+        raise InvalidArgument("store='' must name a file, as in crawl.db")
+    if path in (":memory:", "/:memory:") or (path.startswith("file:") and _MEMORY.search(path)):
+        raise InvalidArgument(
+            f"store={path!r}: there is no store in memory; a store is a file, which threads and processes share: give "
+            "one in a temporary directory (tempfile.TemporaryDirectory()), or ./:memory: for a file of that name"
+        )
 
 
 def _options(url: str, kind: str, query: str) -> dict[str, str]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.captures import Stored
 from webtable.repository.codec import bare
 from webtable.repository.indexes.states import Indexes, Maintained
-from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
+from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries, later_removals
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import milliseconds
 from webtable.rowkey.web import host_and_rest
+from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, Put
 
 if TYPE_CHECKING:
@@ -66,10 +66,15 @@ class Keeper:
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
-                        hints.remove(0, one.table, Delete(entry, milliseconds(page.fetched_at)))
+                        earlier = Delete(entry, min(milliseconds(page.fetched_at), until))
+                        for delete in (earlier, *later_removals(entry, INDEX_COLUMN, [page.fetched_at], until)):
+                            hints.remove(0, one.table, delete)
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
+        dates = [page.fetched_at, page.content_at, page.inlinks_at] if page is not None else []
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, until, until)
+            for delete in later_removals(target, self.inlinks.column(url), dates, until):
+                hints.remove(0, self.table, delete)
         hosts = [host_and_rest(url)[0]] if HOST.name in indexes else []
         entered = self.queue.entered(rows, hosts) if rows or hosts else None
         if entered is not None:
@@ -104,10 +109,12 @@ class Upkeep:
     changes: Sequence[Change]
     indexes: dict[str, Maintained]
     hints: Hints = field(default_factory=Hints)
-    touched: dict[bytes, set[int]] = field(default_factory=dict)
-    """The rows whose inbound links are to be counted anew, and the pages that ask for it."""
-    hosts: dict[str, set[int]] = field(default_factory=dict)
-    """The hosts whose pages are to be counted anew, and the pages that ask for it."""
+    touched: set[bytes] = field(default_factory=set)
+    """The rows whose inbound links are to be counted anew."""
+    hosts: set[str] = field(default_factory=set)
+    """The hosts whose pages are to be counted anew."""
+    asking: set[int] = field(default_factory=set)
+    """The owners of the pages that ask for it."""
     errors: dict[int, WebTableError] = field(default_factory=dict)
     _entered: list[Put] = field(default_factory=list)
 
@@ -131,7 +138,8 @@ class Upkeep:
         if any(one.name == HOST.name for one in indexes):
             for change in changes:
                 if change.before is None or change.before.size != change.page.size:
-                    self.hosts.setdefault(host_and_rest(change.page.url)[0], set()).add(change.owner)
+                    self.hosts.add(host_and_rest(change.page.url)[0])
+                    self.asking.add(change.owner)
 
     def before_pages(self) -> dict[int, WebTableError]:
         """Write the entries and inlinks, and return, by owner, why a page must not be stored."""
@@ -154,20 +162,23 @@ class Upkeep:
         return failed
 
     def _put(self) -> dict[int, WebTableError]:
-        touched, self.touched = self.touched, {}
-        hosts, self.hosts = self.hosts, {}
-        if touched or hosts:
+        touched, self.touched = self.touched, set()
+        hosts, self.hosts = self.hosts, set()
+        asking, self.asking = self.asking, set()
+        failed: dict[int, WebTableError] = {}
+        if asking:
             # Before the inlinks themselves: a count too many does no harm.
             self._entered.append(self.keeper.queue.entered(touched, hosts))
             try:
                 self.keeper.queue.write(self._entered[-1:])
             except WebTableError as exc:
-                return dict.fromkeys(set().union(*touched.values(), *hosts.values()), exc)
-        return self.keeper.writer.put(self.hints)
+                failed = dict.fromkeys(asking, exc)
+        return failed | self.keeper.writer.put(self.hints)
 
-    def _touch(self, change: Change, rows: Iterable[bytes]) -> None:
-        for row in rows:
-            self.touched.setdefault(row, set()).add(change.owner)
+    def _touch(self, change: Change, rows: set[bytes]) -> None:
+        self.touched |= rows
+        if rows:
+            self.asking.add(change.owner)
 
     def _check_links(self, changes: Sequence[Change]) -> set[int]:
         """Return the owners whose pages somebody else has stored a later capture of meanwhile.
@@ -186,9 +197,7 @@ class Upkeep:
         crossed: list[Change] = []
         for change, now in zip(known, found, strict=True):
             before, page = change.before, change.page
-            if not isinstance(now, Stored):
-                continue
-            if now.page.fetched_at > page.fetched_at:
+            if now.page is not None and now.page.fetched_at > page.fetched_at:
                 overtaken.add(change.owner)
             elif before and before.content_at and any(
                 before.content_at < version.at < page.fetched_at for version in now.versions

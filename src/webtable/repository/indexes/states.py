@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, UnknownIndex
+from webtable.forking import renew_after_fork
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.schema import (
@@ -62,6 +63,11 @@ class Indexes:
         self._lock = threading.Lock()
         self._imported: dict[str, Index] = {}
         self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew."""
+        self._lock = threading.Lock()
 
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name."""

@@ -9,7 +9,6 @@ also those that were there already. A writer that is killed leaves entries that 
 from __future__ import annotations
 
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,11 @@ from webtable.repository.codec import as_stored, bare
 from webtable.repository.moments import milliseconds
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
+from webtable.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from webtable.repository.indexes.states import Indexes, Maintained
     from webtable.rowkey import WebKey
@@ -43,20 +44,14 @@ class Change:
 class Hints:
     """Cells of other rows that go with the pages of a batch: to be written before them, or removed after them."""
 
-    puts: dict[str, dict[bytes, dict[bytes, NewCell]]] = field(default_factory=lambda: defaultdict(dict))
-    """By table, row and column."""
-    owners: dict[tuple[str, bytes], set[int]] = field(default_factory=lambda: defaultdict(set))
-    """By table and row: the pages that must not be stored without it."""
+    puts: dict[str, dict[bytes, list[tuple[int, NewCell]]]] = field(default_factory=lambda: defaultdict(dict))
+    """By table and row: the cells, each with its owner, the page that must not be stored without it."""
     removals: list[tuple[int, str, Delete | Put]] = field(default_factory=list)
     """Each with its owner and its table; a put where something is kept as history."""
 
     def put(self, owner: int, table: str, row: bytes, cell: NewCell) -> None:
         """Take a cell; of two in one place the one with the later timestamp counts."""
-        cells = self.puts[table].setdefault(row, {})
-        there = cells.get(cell.column)
-        if there is None or there.timestamp < cell.timestamp:
-            cells[cell.column] = cell
-        self.owners[table, row].add(owner)
+        self.puts[table].setdefault(row, []).append((owner, cell))
 
     def remove(self, owner: int, table: str, change: Delete | Put) -> None:
         """Take a change to be made once the page of *owner* is stored."""
@@ -92,23 +87,22 @@ class HintWriter:
     def __init__(self, store: Store, indexes: Indexes) -> None:
         self._store = store
         self._indexes = indexes
-        self._workers = ThreadPoolExecutor(4, thread_name_prefix="webtable-hints")
+        self._threads = Threads(4, "webtable-hints")
 
     def close(self) -> None:
         """Stop the threads."""
-        self._workers.shutdown()
+        self._threads.close()
 
     def put(self, hints: Hints) -> dict[int, WebTableError]:
         """Write what comes before the pages, and return why a page must not be stored, by owner."""
-        tables = list(hints.puts)
-        puts = [[Put(row, tuple(cells.values())) for row, cells in hints.puts[table].items()] for table in tables]
+        written = self._written({table: list(map(_put, rows, rows.values())) for table, rows in hints.puts.items()})
         failed: dict[int, WebTableError] = {}
-        for table, some, errors in zip(tables, puts, self._workers.map(self._write, tables, puts), strict=True):
+        for (table, rows), errors in zip(hints.puts.items(), written, strict=True):
             if any(errors) and self._is_dropped(table):
                 continue
-            for put, error in zip(some, errors, strict=True):
+            for cells, error in zip(rows.values(), errors, strict=True):
                 if error is not None:
-                    failed.update(dict.fromkeys(hints.owners[table, put.row], error))
+                    failed.update((owner, error) for owner, _ in cells)
         return failed
 
     def remove(self, hints: Hints, stored: Sequence[bool]) -> None:
@@ -117,8 +111,13 @@ class HintWriter:
         for owner, table, change in hints.removals:
             if stored[owner]:
                 changes[table].append(change)
-        for _ in self._workers.map(self._write, changes, changes.values()):
-            pass
+        self._written(changes)
+
+    def _written(self, changes: Mapping[str, Sequence[Put | Delete]]) -> list[list[WebTableError | None]]:
+        """Write the changes to each of several tables, and return their outcomes."""
+        if self._store.writes_side_by_side:
+            return self._threads.map(lambda one: self._write(*one), changes.items())
+        return [self._write(table, some) for table, some in changes.items()]
 
     def _is_dropped(self, table: str) -> bool:
         """Whether *table* is that of an index which was dropped in the meantime."""
@@ -129,3 +128,23 @@ class HintWriter:
             return list(self._store.write(table, changes))
         except WebTableError as exc:
             return [exc] * len(changes)
+
+
+def _put(row: bytes, cells: Sequence[tuple[int, NewCell]]) -> Put:
+    if len(cells) == 1:
+        return Put(row, [cells[0][1]])
+    newest: dict[bytes, NewCell] = {}
+    for _, cell in cells:
+        there = newest.get(cell.column)
+        if there is None or there.timestamp < cell.timestamp:
+            newest[cell.column] = cell
+    return Put(row, list(newest.values()))
+
+
+def later_removals(row: bytes, column: bytes, dates: Iterable[datetime | None], until: int) -> list[Delete]:
+    """Return the deletes of the cells that were written under those of *dates* that are later than *until*.
+
+    They are removed one by one, so that what is put with a date between is not hidden.
+    """
+    later = {timestamp for date in dates if date is not None and (timestamp := milliseconds(date)) > until}
+    return [Delete(row, timestamp, [column], exact=True) for timestamp in sorted(later)]

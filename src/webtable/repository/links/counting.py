@@ -19,7 +19,7 @@ from webtable.repository.damage import Damage
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, LINK, HostCounts
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import checked_json
 from webtable.rowkey import WebKey, canonical_host, registered_domain
 from webtable.schema import INDEX_COLUMN, index_table
@@ -38,9 +38,6 @@ ROWS_A_ROUND = 200_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
-_LAST = 253_402_200_000_000
-"""A day before the end of the year 9999 in epoch milliseconds: counts beyond it are damaged."""
-
 Progress = Callable[[int], None]
 """Is told how many pages were counted so far."""
 
@@ -113,7 +110,7 @@ class LinkCounter:
                     size += (page and page.size) or 0
             (entry,) = HOST.entries(Page(url=f"https://{host}/"), b"")
             (stored,) = self.store.read(table, [entry], columns=[HOST_COUNTS])
-            before = [moment_of(min(stored.cells[HOST_COUNTS][0].timestamp, _LAST))] if stored else []
+            before = [possible_moment(stored.cells[HOST_COUNTS][0].timestamp)] if stored else []
             counted_at = _later(_now(), before)
             timestamp = milliseconds(counted_at)
             counts = checked_json(HostCounts(pages, size, counted_at), entry, timestamp)
@@ -133,7 +130,7 @@ class LinkCounter:
         found = self.store.read(self.table, rows, columns=[column])
         before = [self._before(stored) if stored else None for stored in found]
         # Above the last count also where the clock of the machine that made it is ahead of this one's.
-        last = [moment_of(min(stored.cells[column][0].timestamp, _LAST)) for stored in found if stored]
+        last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
         counted_at = _later(_now(), last)
         made = zip(rows, before, self._counts(urls, counted_at), strict=True)
         counts = [(row, was, now) for row, was, now in made if now.inlinks or now.self_links or was]

@@ -101,6 +101,7 @@ class Asked:
     def _rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         if order == "storage":
             return in_storage_order(self.store, spec, after)
+        spec = replace(spec, weight=self._codec.weight(spec.columns or ()))
         return in_key_order(self.store, spec, self.key.unsalted, [self._codec.columns.page], after)
 
     def _explain_scan(self, question: str, order: str, spec: ScanSpec, notes: Sequence[str] = ()) -> Explanation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
 from webtable.repository.questions.base import Asked, check_times
 from webtable.store import TimeRange
+from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,19 +43,20 @@ class VersionQuestions(Asked):
         before bodies had checksums may be another one. Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`, and
         `DamagedRow` for a page that cannot be read.
         """
-        if as_of is not None:
-            check_times(as_of=as_of)
-        page = next(self.get_many([url], columns=columns))
-        if page is not None and as_of is not None and page.fetched_at > as_of:
-            page = self._as_of(url, as_of, columns)
+        with until(Deadline(self.store.timeout)):
+            if as_of is not None:
+                check_times(as_of=as_of)
+            page = next(self.get_many([url], columns=columns))
+            if page is not None and as_of is not None and page.fetched_at > as_of:
+                page = self._as_of(url, as_of, columns)
         if verify and page is not None:
             self._reader.check(self.key.encode(url), page)
         return page
 
     def _as_of(self, url: str, as_of: datetime, columns: Sequence[str] | None) -> Page | None:
         # By the list of versions, and not by a time range: in one HBase may find versions that are to be removed.
-        until = milliseconds(as_of)
-        at = next((at for at, _ in self._versions(url, (), None) if at <= until), None)
+        last = milliseconds(as_of)
+        at = next((at for at, _ in self._versions(url, (), None) if at <= last), None)
         if at is None:
             return None
         wanted = EXTRA_COLUMNS if columns is None else columns
@@ -166,19 +167,13 @@ class _Many(Iterator["Page | None"]):
     """The pages of many rows, read in batches: a generator would be at its end where it raises."""
 
     def __init__(
-        self, rows: Iterator[bytes], read: Callable[[Sequence[bytes]], list[Page | DamagedRow | None]]
+        self, rows: Iterator[bytes], read: Callable[[Sequence[bytes]], Iterator[Page | DamagedRow | None]]
     ) -> None:
-        self._rows = rows
-        self._read = read
-        self._found: deque[Page | DamagedRow | None] = deque()
+        batches = iter(lambda: list(islice(rows, READ_AT_ONCE)), [])
+        self._found = (found for batch in batches for found in read(batch))
 
     def __next__(self) -> Page | None:
-        if not self._found:
-            batch = list(islice(self._rows, READ_AT_ONCE))
-            if not batch:
-                raise StopIteration
-            self._found.extend(self._read(batch))
-        found = self._found.popleft()
+        found = next(self._found)
         if isinstance(found, DamagedRow):
             raise found
         return found

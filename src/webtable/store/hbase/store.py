@@ -69,7 +69,7 @@ class HBaseStore(Store):
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         self.name = f"hbase://{host}:{port}"
         self.calls = Counter()
-        self._timeout = timeout
+        self.timeout = timeout
         self._closed = False
         self._lock = threading.Lock()
         self._workers = Workers(pool_size, self.name)
@@ -243,7 +243,7 @@ class HBaseStore(Store):
     def _deadline(self, factor: int = 1) -> Deadline:
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
-        return of_call(self._timeout * factor)
+        return of_call(self.timeout * factor)
 
     def _pieces(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None,
                 deadline: Callable[[], Deadline]) -> Pieces:

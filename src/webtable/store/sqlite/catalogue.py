@@ -7,32 +7,41 @@ read past the bodies. `deletes_7` holds its delete markers. The names of tables 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store.sqlite.failures import Damage
 
 if TYPE_CHECKING:
     import sqlite3
+
+LAYOUT: Final = 2
+"""The layout of the file. Of 1 the delete markers did not know when they were made."""
 
 CATALOGUE: Final = (
     # AUTOINCREMENT: the id of a dropped family must not name the cells of a later one.
     "CREATE TABLE tables (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, split_keys TEXT NOT NULL)",
     "CREATE TABLE families (id INTEGER PRIMARY KEY AUTOINCREMENT, table_id INTEGER NOT NULL, name TEXT NOT NULL,"
-    " options TEXT NOT NULL, swept BLOB NOT NULL DEFAULT x'', UNIQUE (table_id, name))",
+    " options TEXT NOT NULL, swept BLOB NOT NULL DEFAULT x'', swept_deletes BLOB NOT NULL DEFAULT x'',"
+    " UNIQUE (table_id, name))",
 )
 
 _CELLS = (
     "CREATE TABLE cells_{} (row BLOB NOT NULL, qualifier BLOB NOT NULL, timestamp INTEGER NOT NULL,"
     " value BLOB NOT NULL, PRIMARY KEY (row, qualifier, timestamp DESC)) WITHOUT ROWID"
 )
-# `scope` is empty for the whole family, else a colon and the qualifier.
+# `scope` is empty for the whole family; else a colon and the qualifier; for a delete of one timestamp alone an equals
+# sign, the timestamp in eight bytes and the qualifier. `made` is when the delete came, in epoch milliseconds.
 _DELETES = (
     "CREATE TABLE deletes_{} (row BLOB NOT NULL, scope BLOB NOT NULL, timestamp INTEGER NOT NULL,"
-    " PRIMARY KEY (row, scope)) WITHOUT ROWID"
+    " made INTEGER NOT NULL, PRIMARY KEY (row, scope)) WITHOUT ROWID"
 )
+_KINDS = {option.name: type(option.default) for option in fields(FamilySchema)} | {"ttl": int}
 _LOOKUP = (
     "SELECT tables.id, split_keys, families.id, families.name, options"
     " FROM tables JOIN families ON table_id = tables.id WHERE tables.name = ? ORDER BY families.name"
@@ -72,15 +81,56 @@ def find_table(connection: sqlite3.Connection, name: str) -> Table | None:
 
 @lru_cache(maxsize=256)
 def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> Table:
-    families = [Family(number, FamilySchema(family, **json.loads(options))) for _, _, number, family, options in rows]
-    splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
-    schema = TableSchema(name, tuple(family.schema for family in families), splits)
-    return Table(rows[0][0], schema, {family.prefix: family for family in families})
+    try:
+        families = [Family(number, _family(family, options)) for _, _, number, family, options in rows]
+        splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
+        schema = TableSchema(name, tuple(family.schema for family in families), splits)
+        return Table(rows[0][0], schema, {family.prefix: family for family in families})
+    except (InvalidArgument, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+        raise Damage(f"table {name!r} is not described as it should be: {exc}") from exc
+
+
+def _family(name: str, options: str) -> FamilySchema:
+    """Return the family that was entered with these options, each of which is of its kind."""
+    given = json.loads(options)
+    if not isinstance(name, str):
+        raise TypeError(f"a family is named {name!r}")
+    for option, value in given.items():
+        kind = _KINDS[option]
+        if type(value) is not kind and not (option == "ttl" and value is None):
+            raise TypeError(f"family {name!r}: {option}={value!r}")
+    return FamilySchema(name, **given)
 
 
 def table_names(connection: sqlite3.Connection) -> list[str]:
     """Return the names of all tables, sorted."""
-    return sorted(name for (name,) in connection.execute("SELECT name FROM tables"))
+    names = [name for (name,) in connection.execute("SELECT name FROM tables")]
+    if not all(isinstance(name, str) for name in names):
+        raise Damage("a table's name is no text")
+    return sorted(names)
+
+
+def layout_of(connection: sqlite3.Connection) -> int:
+    """Return the layout of the file as the connection's transaction sees it."""
+    (layout,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(layout)
+
+
+def bring_up_to_date(name: str, connection: sqlite3.Connection) -> None:
+    """Give a file of an earlier layout the present one, as a part of the connection's transaction.
+
+    A delete marker of layout 1 does not know when it was made: now at the latest.
+    """
+    layout = layout_of(connection)
+    if layout == LAYOUT:
+        return
+    if layout > LAYOUT:
+        raise NotAStore(f"{name}: layout {layout} of a later webtable; this one writes layout {LAYOUT}")
+    now = time.time_ns() // 1_000_000
+    for (number,) in connection.execute("SELECT id FROM families").fetchall():
+        connection.execute(f"ALTER TABLE deletes_{number} ADD COLUMN made INTEGER NOT NULL DEFAULT {now}")
+    connection.execute("ALTER TABLE families ADD COLUMN swept_deletes BLOB NOT NULL DEFAULT x''")
+    connection.execute(f"PRAGMA user_version={LAYOUT}")
 
 
 def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:

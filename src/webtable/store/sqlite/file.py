@@ -1,258 +1,253 @@
-"""The file: how it is made, found to be ours, shared by threads and processes, and what SQLite's errors mean."""
+"""The file, shared by threads and processes: who reads, who writes, and what takes effect together."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import threading
-import time
-from collections import deque
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.sqlite.catalogue import CATALOGUE
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable, WebTableError
+from webtable.forking import renew_after_fork
+from webtable.store.sqlite import forks
+from webtable.store.sqlite.catalogue import bring_up_to_date
+from webtable.store.sqlite.connections import Connections, Wait
+from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, meaning
+from webtable.store.sqlite.founding import opened
+from webtable.store.sqlite.holders import other_holder
+from webtable.store.url import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-APPLICATION_ID: Final = int.from_bytes(b"wbtb", "big")
-LAYOUT: Final = 1
-PAGE_SIZE: Final = 8192
-IDLE_READERS: Final = 8
-WRITER_SETTINGS: Final = (
-    # A killed process loses nothing with NORMAL either; FULL keeps what is acknowledged also when the power fails. It
-    # costs a batch of 500 pages about a seventh of its speed, a single put about a millisecond.
-    "synchronous=FULL",
-    "secure_delete=OFF",  # some builds fill what is deleted with zeros
-    "cache_size=-65536",
-    "wal_autocheckpoint=8000",  # 64 MB: a page that several batches touch is copied back once
-    "journal_size_limit=67108864",
-)
-
-# Connections that a fork copied. Closing one in the child would release the parent's locks, so they stay referenced.
-_inherited: list[object] = []
+_TRY: Final = 0.25
+"""How many seconds SQLite waits for another process in one go; in between a fork may have its way."""
 
 
-class _Connections:
-    """The open connections of one process: one writer under a lock, and readers that wait to be used again."""
+class _Block:
+    """A block of reads and writes of one thread that take effect together, and the error that none of them do."""
 
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.writing = threading.Lock()
-        self.writer: sqlite3.Connection | None = None
-        self.readers: deque[sqlite3.Connection] = deque()
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.thread = threading.get_ident()
+        self.error: StoreError | None = None
 
 
 class StoreFile:
     """One SQLite file. `reader()` and `writer()` lend a connection inside a transaction, and translate its errors."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool, timeout: float) -> None:
+        check_path(os.fspath(path))
         self.name = os.fspath(path)
         self.path = Path(path).absolute()
         self.timeout = timeout
         self.closed = False
-        self._connections = _Connections()
+        self.inherited = False
+        """Whether this process was forked from the one that opened the file."""
+        self._connections = Connections(self.name, self.path)
+        self._block: _Block | None = None
+        self._damage: str | None = None
+        forks.closed_before_fork(self)
+        renew_after_fork(self)
+        self.check_open()
+        wait = Wait(timeout)
         try:
-            if not self._is_ours(create):
-                self._create()
-            connection = self._connect()
-            self._use_wal(connection)
-        except sqlite3.Error as exc:
-            raise self._error(exc) from exc
-        self._connections.readers.append(connection)
+            with forks.inside():
+                try:
+                    connection = opened(self.name, self.path, self._connections, wait, create=create)
+                except sqlite3.Error as exc:
+                    raise self._error(exc, wait) from exc
+                self._connections.give_back(connection)
+        except OSError as exc:
+            raise StoreUnavailable(f"{self.name}: {exc.strerror or exc}") from exc
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection in a read transaction: all that is read in it is of one moment."""
+        """Lend a connection in a read transaction: all that is read in it is of one moment.
+
+        In a block of this thread (`together`) it is the writing one, which sees what the block has written.
+        """
         self.check_open()
-        connections = self._of_this_process()
+        if (block := self._own_block()) is not None:
+            with self._joining(block, writes=False):
+                yield block.connection
+            return
+        wait, connections = Wait(self.timeout), self._connections
         connection = None
+        forks.enter()
         try:
-            try:
-                connection = connections.readers.pop()
-            except IndexError:
-                connection = self._connect()
+            connections = self._connections  # it may have been renewed while another thread forked
+            connection = connections.reader(wait)
+            connection.execute(f"PRAGMA busy_timeout={wait.milliseconds()}")
             connection.execute("BEGIN")
             yield connection
         except sqlite3.Error as exc:
-            raise self._error(exc) from exc
+            raise self._error(exc, wait) from exc
         finally:
-            if connection is not None:
-                self._give_back(connections, connection)
+            if connection is not None and connections is self._connections:  # else it is the parent's
+                connections.give_back(connection, keep=not self.closed)
+            forks.leave()
 
     @contextmanager
-    def writer(self) -> Iterator[sqlite3.Connection]:
-        """Lend the writing connection in a transaction that is committed at the end, or rolled back by an exception."""
-        with self.exclusive() as connection:
-            connection.execute("BEGIN IMMEDIATE")
+    def writer(self, purpose: str = "writing") -> Iterator[sqlite3.Connection]:
+        """Lend the writing connection in a transaction that is committed at the end, or rolled back by an exception.
+
+        In a block of this thread (`together`) it is the block's own transaction. *purpose* is what others are told who
+        wait too long.
+        """
+        self.check_open()
+        if (block := self._own_block()) is not None:
+            with self._joining(block, writes=True):
+                yield block.connection
+            return
+        with self._writing(purpose, "BEGIN IMMEDIATE") as connection:
+            bring_up_to_date(self.name, connection)
+            yield connection
+            self.check_open()
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make one transaction of all that this thread reads and writes in the block, or nothing."""
+        if self._own_block() is not None:
+            yield
+            return
+        with self.writer("writing a batch") as connection:
+            self._block = block = _Block(connection)
             try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite itself has rolled back where the disk was full, and then refuses to do it again.
-                with suppress(sqlite3.OperationalError):
-                    connection.execute("ROLLBACK")
-                raise
+                yield
+            finally:
+                self._block = None
+            if block.error is not None:
+                raise block.error
 
     @contextmanager
-    def exclusive(self) -> Iterator[sqlite3.Connection]:
+    def exclusive(self, purpose: str = "at work") -> Iterator[sqlite3.Connection]:
         """Lend the writing connection outside of a transaction."""
         self.check_open()
-        connections = self._of_this_process()
-        deadline = time.monotonic() + self.timeout
-        if not connections.writing.acquire(timeout=self.timeout):
-            raise StoreUnavailable(f"{self.name}: other threads were writing for {self.timeout:g} s")
-        try:
-            self.check_open()
-            if connections.writer is None:
-                connections.writer = self._connect(write=True)
-            patience = max(0, int((deadline - time.monotonic()) * 1000))
-            connections.writer.execute(f"PRAGMA busy_timeout={patience}")
-            yield connections.writer
-        except sqlite3.Error as exc:
-            raise self._error(exc) from exc
-        finally:
-            connections.writing.release()
+        if self._own_block() is not None:
+            raise StoreRefused(f"{self.name}: this cannot be part of writes that take effect together")
+        with self._writing(purpose) as connection:
+            yield connection
 
     def close(self) -> None:
         """Close every connection, those in use as soon as they are given back."""
         self.closed = True
-        connections = self._of_this_process()
-        with connections.writing:
-            if connections.writer is not None:
-                connections.writer.close()
-                connections.writer = None
-        with suppress(IndexError):
-            while True:
-                connections.readers.pop().close()
+        connections = self._connections
+        if self._own_block() is None and connections.turns.take("closing the store", self.timeout):
+            try:
+                with forks.inside():
+                    connections.close_writer()
+            finally:
+                connections.turns.give_back()
+        with forks.inside():
+            connections.close_readers()
 
     def check_open(self) -> None:
-        """Raise where the store is closed."""
+        """Raise where the store cannot be used: it is closed, or the process was forked at the wrong moment."""
         if self.closed:
             raise StoreError(f"{self.name}: the store is closed")
+        if forks.is_the_parents(self.path):
+            raise StoreRefused(
+                f"{self.name}: this process was forked while a thread was in the middle of reading or writing this "
+                "file, which therefore cannot be used here: fork outside of it, or start processes by spawn"
+            )
 
-    def _of_this_process(self) -> _Connections:
-        if self._connections.pid != os.getpid():
-            _inherited.append(self._connections)
-            self._connections = _Connections()
-        return self._connections
+    def before_fork(self) -> None:
+        """Close the connections that are not in use, so that a child inherits none."""
+        self._connections.close_readers()
+        self._connections.close_writer()
 
-    def _give_back(self, connections: _Connections, connection: sqlite3.Connection) -> None:
-        with suppress(sqlite3.Error):
-            connection.rollback()
-        if self.closed or len(connections.readers) >= IDLE_READERS:
-            connection.close()
-        else:
-            connections.readers.append(connection)
+    def after_fork(self) -> None:
+        """Begin without connections; one that was in use stays the parent's, and with it the file."""
+        for connection in self._connections.open:
+            forks.leave_to_parent(connection, self.path)
+        self.inherited = True
+        self._block = None
+        self._connections = Connections(self.name, self.path)
 
-    def _connect(self, *, write: bool = False, mode: str = "rw") -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode={mode}", uri=True, timeout=self.timeout, isolation_level=None,
-            check_same_thread=False, cached_statements=256,
-        )
-        if not write:
-            connection.execute("PRAGMA cache_size=-16384")
-            connection.execute("PRAGMA query_only=ON")
-            return connection
-        for setting in WRITER_SETTINGS:
-            connection.execute(f"PRAGMA {setting}")
-        return connection
+    @contextmanager
+    def _writing(self, purpose: str, begin: str = "") -> Iterator[sqlite3.Connection]:
+        """Lend the writing connection when it is this thread's turn, and with *begin* this process's as well."""
+        wait, connections = Wait(self.timeout), self._connections
+        if not connections.turns.take(purpose, wait.left()):
+            holder = connections.turns.holder or "other threads"
+            raise StoreUnavailable(f"{self.name}: locked for over {wait} by the {holder}")
+        connection = None
+        try:
+            self.check_open()
+            connection = self._entered(connections, wait, begin)
+            yield connection
+        except sqlite3.Error as exc:
+            raise self._error(exc, wait) from exc
+        finally:
+            if connections is self._connections:  # else they are the parent's
+                if connection is not None:
+                    self._ended(connections, connection)
+                connections.turns.give_back()
+            if connection is not None:
+                forks.leave()
 
-    def _is_ours(self, create: bool) -> bool:
-        """Whether the file is a store already; raises where it is none and none may be made of it."""
-        if self.path.is_dir():
-            raise NotAStore(f"{self.name}: a directory, not a file")
-        if not self.path.exists():
-            if not create:
-                raise TableNotFound(f"{self.name}: no such file; create it with create=True or `webtable create`")
-            if not self.path.parent.is_dir():
-                raise StoreRefused(f"{self.name}: there is no directory {self.path.parent}")
-            return False
-        if self.path.stat().st_size == 0:
-            if not create:
-                raise NotAStore(f"{self.name}: an empty file; create=True makes a store of it")
-            return False
-        self._check_header()
-        return True
-
-    def _check_header(self) -> None:
-        application, layout = self._header()
-        if application != APPLICATION_ID:
-            raise NotAStore(f"{self.name}: an SQLite database of another program")
-        if layout > LAYOUT:
-            raise NotAStore(f"{self.name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
-
-    def _header(self) -> tuple[int, int]:
-        # The probe takes no lock, so a file that somebody is just creating looks damaged to it, for a moment.
-        deadline = time.monotonic() + min(self.timeout, 2.0)
+    def _entered(self, connections: Connections, wait: Wait, begin: str) -> sqlite3.Connection:
+        """Return the writing connection, inside SQLite (see `forks.enter`), with what *begin* begins."""
         while True:
+            forks.enter()
+            connections.is_writing = True
             try:
-                return self._probed()
-            except sqlite3.DatabaseError as exc:
-                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or time.monotonic() > deadline:
+                writer = connections.writer = connections.writer or connections.connect(wait, write=True)
+                writer.execute(f"PRAGMA busy_timeout={wait.milliseconds(_TRY) if begin else wait.milliseconds()}")
+                if begin:
+                    writer.execute(begin)
+            except BaseException as exc:
+                if connections.writer is not None:
+                    self._ended(connections, connections.writer)
+                connections.is_writing = False
+                forks.leave()
+                if not isinstance(exc, sqlite3.Error) or not is_busy(exc) or not wait.left():
                     raise
-                time.sleep(0.01)
+            else:
+                return writer
 
-    def _probed(self) -> tuple[int, int]:
-        # Read through SQLite: to open and close the file by other means would drop the locks that this process holds
-        # on it. `immutable` keeps SQLite from leaving a -wal or -shm file beside a database that is not ours.
-        probe = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+    def _ended(self, connections: Connections, writer: sqlite3.Connection) -> None:
+        """Roll back what was not committed. Where a disk is full SQLite has done it already."""
+        with suppress(sqlite3.Error):
+            writer.rollback()
+        connections.is_writing = False
+        if self.closed:
+            connections.close_writer()
+
+    def _own_block(self) -> _Block | None:
+        block = self._block
+        return block if block is not None and block.thread == threading.get_ident() else None
+
+    @contextmanager
+    def _joining(self, block: _Block, *, writes: bool) -> Iterator[None]:
+        """Do something in *block*, which stores nothing of all it did when that fails in the middle."""
+        if block.error is not None:
+            raise block.error
         try:
-            (application,) = probe.execute("PRAGMA application_id").fetchone()
-            (layout,) = probe.execute("PRAGMA user_version").fetchone()
-        finally:
-            probe.close()
-        return application, layout
+            yield
+        except sqlite3.Error as exc:
+            error = self._error(exc, Wait(0))
+            # SQLite may have rolled back everything, also because of a read: what came next would stand alone.
+            if writes or not block.connection.in_transaction:
+                block.error = error
+            raise error from exc
+        except WebTableError:  # refused before anything was done
+            raise
+        except BaseException as exc:
+            if writes:
+                block.error = StoreError(f"{self.name}: a write was interrupted, so that nothing is stored: {exc!r}")
+            raise
 
-    def _create(self) -> None:
-        connection = self._connect(write=True, mode="rwc")
-        try:
-            connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
-            # Not yet in WAL mode, so that the header with our id is in the file itself when this is committed.
-            connection.execute("BEGIN EXCLUSIVE")
-            if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
-                for statement in CATALOGUE:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version={LAYOUT}")
-            connection.execute("COMMIT")
-            self._use_wal(connection)
-        finally:
-            connection.close()
-        self._check_header()  # another process may have made something else of the file in the meantime
-
-    def _use_wal(self, connection: sqlite3.Connection) -> None:
-        # The change needs the file for itself, and SQLite does not wait for that.
-        deadline = time.monotonic() + self.timeout
-        while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-            try:
-                connection.execute("PRAGMA query_only=OFF")
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA query_only=ON")
-            except sqlite3.OperationalError as exc:
-                if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
-    def _error(self, exc: sqlite3.Error) -> StoreError:
+    def _error(self, exc: sqlite3.Error, wait: Wait) -> StoreError:
         """Return *exc* as one of ours."""
-        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
-        match code:
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return StoreUnavailable(f"{self.name}: locked by another writer for over {self.timeout:g} s")
-            case sqlite3.SQLITE_FULL:
-                return StoreRefused(f"{self.name}: disk full")
-            case sqlite3.SQLITE_READONLY:
-                return StoreRefused(f"{self.name}: the file is read-only")
-            case sqlite3.SQLITE_NOTADB:
-                return NotAStore(f"{self.name}: not an SQLite database")
-            case sqlite3.SQLITE_CORRUPT:
-                return StoreRefused(f"{self.name}: the file is damaged: {exc}")
-            case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_INTERRUPT:
-                return StoreUnavailable(f"{self.name}: {exc}")
-            case sqlite3.SQLITE_MISUSE if self.closed:
-                return StoreError(f"{self.name}: the store is closed")
-            case _:
-                return StoreRefused(f"{self.name}: {exc}")
+        if is_busy(exc):
+            return StoreUnavailable(f"{self.name}: locked for over {wait} by {other_holder(self.path)}")
+        if is_damage(exc) and not self.closed:
+            if self._damage is None:
+                self._damage = damage_found(lambda: self._connections.connect(Wait(1.0)))
+            return damaged(self.name, exc, self._damage)
+        return meaning(self.name, exc, closed=self.closed)

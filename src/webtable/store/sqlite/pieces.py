@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
@@ -14,18 +15,21 @@ FIRST_PIECE: Final = 64
 LARGEST_PIECE: Final = 512
 PIECE_BYTES: Final = 1024 * 1024
 """A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
+PIECE_SECONDS: Final = 1.0
+"""It ends also with the first row after this time: rows that hold some words may be far apart."""
 
 
 def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
     """Return the next rows of *ranges*, and what is left of the ranges behind them."""
     rows: list[Row] = []
     total = 0
+    last = time.monotonic() + PIECE_SECONDS
     for number, keys in enumerate(ranges, 1):
         with closing(reader.rows(keys, reverse=reverse)) as found:
             for row, size in found:
                 rows.append(row)
                 total += size
-                if len(rows) == wanted or total >= PIECE_BYTES:
+                if len(rows) == wanted or total >= PIECE_BYTES or time.monotonic() > last:
                     rest = keys.before(row.key) if reverse else keys.after(row.key)
                     return rows, [rest, *ranges[number:]]
     return rows, []

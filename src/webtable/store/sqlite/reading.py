@@ -8,6 +8,7 @@ range and the wanted number of versions choose among what remains.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,10 +18,14 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Containing, Row, TimeRange
+from webtable.store.sqlite.failures import Damage, check_cell
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
     from webtable.store.sqlite.catalogue import Family, Table
+
+SEARCH_SECONDS: Final = 1.0
+"""How long a row is looked for that holds some words before any other one is let through."""
 
 _ROW: Final = "row = :start"
 _ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
@@ -174,6 +179,8 @@ class Reader:
         parameters = {**self.parameters, "start": keys.start, "stop": keys.stop}
         with closing(self.connection.execute(f"{union} ORDER BY {order}", parameters)) as cursor:
             for (key,) in cursor:
+                if type(key) is not bytes:
+                    raise Damage("a row's key is none")
                 yield key
 
     def _found(self, where: str, start: bytes, stop: bytes) -> Generator[Found, None, None]:
@@ -194,11 +201,16 @@ class _Search:
     containing: Containing
 
     def keys(self, keys: KeyRange, reverse: bool) -> Generator[bytes, None, None]:
-        """Yield the keys of the rows in a range."""
+        """Yield the keys of the rows in a range, and one that does not hold the words whenever there was none for long.
+
+        So nobody waits for a row as long as it takes to read all of a large table.
+        """
+        last = time.monotonic() + SEARCH_SECONDS
         with closing(self.values.rows(keys, reverse=reverse)) as rows:
             for row, _ in rows:
-                if self.containing.holds(row.value(self.containing.column)):
+                if self.containing.holds(row.value(self.containing.column)) or time.monotonic() > last:
                     yield row.key
+                    last = time.monotonic() + SEARCH_SECONDS
 
 
 def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:
@@ -244,8 +256,11 @@ def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -
         try:
             column = names[qualifier]
         except KeyError:
+            check_cell(key, qualifier, timestamp, value)
             column = names[qualifier] = prefix + qualifier
         if column not in cells:
+            if type(value) is not bytes or type(timestamp) is not int:
+                check_cell(key, qualifier, timestamp, value)
             cells[column] = (new(Cell, (timestamp, value)),)
             size += len(value)
     if cells:
@@ -264,6 +279,7 @@ def _versions(prefix: bytes, schema: FamilySchema, cutoff: int, wanted: int,
             if cells:
                 yield current, cells, size
             current, column, cells, size = key, b"", {}, 0
+        check_cell(key, qualifier, timestamp, value or b"")
         if (name := prefix + qualifier) != column:
             column, versions, kept = name, [], 0
         kept += 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
+import warnings
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, TableNotFound
+from webtable.forking import renew_after_fork
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import (
     ALL_QUALIFIERS,
@@ -21,16 +24,18 @@ from webtable.store.base import (
     TimeRange,
 )
 from webtable.store.sqlite import catalogue
-from webtable.store.sqlite.file import PAGE_SIZE, StoreFile
+from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reading import Question, Reader
+from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
-from webtable.store.sqlite.writing import SLICE, Batch, forget_deletes, sweep
+from webtable.store.sqlite.writing import Batch
 
 if TYPE_CHECKING:
     import os
     import sqlite3
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.sqlite.catalogue import Table
@@ -40,16 +45,45 @@ class SQLiteStore(Store):
     """Tables in one SQLite file, for many threads and many processes at once.
 
     The file is in WAL mode: readers do not wait for the writer, writers wait for each other, at most `timeout` seconds.
-    Every write is one transaction, and on the disk when it is acknowledged.
+    Every write is one transaction, and on the disk when it is acknowledged; with `together` several are one.
     Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
     """
+
+    writes_side_by_side = False
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout)
         self._counting = threading.Lock()
-        self._unswept: defaultdict[int, int] = defaultdict(int)
+        # From anywhere in a slice, so that processes which write less than one sweep for their part too.
+        self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name = self._file.name
+        self.timeout = timeout
         self.calls: Counter[str] = Counter()
+        renew_after_fork(self)
+
+    def __del__(self) -> None:
+        file: StoreFile | None = getattr(self, "_file", None)
+        if file is None or file.closed:
+            return
+        try:
+            if not file.inherited:
+                message = f"{self.name}: the store was left open; close() it, or open it in a with block"
+                warnings.warn(message, ResourceWarning, source=self, stacklevel=2)
+        finally:
+            file.close()
+
+    def after_fork(self) -> None:
+        """Make anew what another thread may hold at that moment."""
+        self._counting = threading.Lock()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make one transaction of what this thread writes in the block; other threads and processes wait to write.
+
+        Blocks inside of it join it. What this thread reads in it is read as it has left it; other threads read what was
+        there before. To create, change or drop a table takes part in it; `compact` is refused. A write that fails as a
+        whole ends all of it in a `StoreError`, whatever comes behind it.
+        """
+        return self._file.together()
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
@@ -59,9 +93,9 @@ class SQLiteStore(Store):
         self._count("write")
         batch = None
         try:
-            with self._file.writer() as connection:
+            with self._file.writer(f"writing to table {table!r}") as connection:
                 batch = Batch(self.name, self._table(connection, table), mutations)
-                batch.apply(connection)
+                batch.apply(connection, _now())
                 self._sweep(connection, batch)
         except StoreError as exc:
             if self._file.closed:
@@ -213,25 +247,12 @@ class SQLiteStore(Store):
         Writers wait while the file is written anew at the end; it takes as much space again.
         """
         for table in tables:
-            self._compact(table)
-        with self._file.exclusive() as connection:
+            sweep_all(self._file, table, _now)
+        with self._file.exclusive("compacting the file") as connection:
             before = _size(connection)
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return before - _size(connection)
-
-    def _compact(self, table: str) -> None:
-        with self._file.reader() as connection:
-            found = catalogue.find_table(connection, table)
-        for prefix in found.families if found else ():
-            start: bytes | None = b""
-            while start is not None:
-                # A transaction a slice, so that other writers wait no longer than for a write.
-                with self._file.writer() as connection:
-                    family = self._table(connection, table).families[prefix]
-                    start = sweep(connection, family, _now(), start=start) or None
-                    if start is None:
-                        forget_deletes(connection, family)
+            return max(0, before - _size(connection))
 
     def close(self) -> None:
         """Give the file back, also from a scan that is not at its end."""
@@ -244,7 +265,7 @@ class SQLiteStore(Store):
     def _table(self, connection: sqlite3.Connection, name: str) -> Table:
         found = catalogue.find_table(connection, name)
         if found is None:
-            raise TableNotFound(f"{self.name}: no table {name!r}; create it first")
+            raise TableNotFound(f"{self.name}: no table {name!r}")
         return found
 
     def _ask(self, question: Question, connection: sqlite3.Connection, table: str) -> Reader:
@@ -255,19 +276,20 @@ class SQLiteStore(Store):
             raise StoreRefused(f"{self.name}: {exc}") from None
 
     def _sweep(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        """Look for expired cells in twice as many cells as were written, so as to catch up with a growing table."""
+        """Look for what has expired in twice as many cells as were written, so as to catch up with a growing table."""
         for family in batch.table.families.values():
-            if family.schema.ttl is None:
-                continue
-            self._unswept[family.id] += len(batch.cells.get(family.id, ()))
-            slices, self._unswept[family.id] = divmod(self._unswept[family.id], SLICE // 2)
+            written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))
+            slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)
             for _ in range(slices):
-                sweep(connection, family, _now())
+                if family.schema.ttl is not None:
+                    sweep(connection, family, _now())
+                sweep_deletes(connection, family, _now())
 
 
 def _size(connection: sqlite3.Connection) -> int:
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    return int(pages) * PAGE_SIZE
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(pages) * int(page_size)
 
 
 def _now() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.store.base import Cell
+from webtable.store.sqlite.failures import check_cell
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,5 +27,10 @@ def cells_of(
         f"SELECT qualifier, max(timestamp), {value} FROM cells_{family.id}"
         f" WHERE row = :row AND qualifier >= :start{below} AND timestamp >= :oldest"
         " GROUP BY qualifier ORDER BY qualifier LIMIT :limit",
-        {"row": row, "start": qualifiers.start, "stop": qualifiers.stop, "oldest": oldest, "limit": limit})
-    return [(family.prefix + qualifier, Cell(timestamp, value)) for qualifier, timestamp, value in found]
+        {"row": row, "start": qualifiers.start, "stop": qualifiers.stop, "oldest": oldest,
+         "limit": min(limit, 2**63 - 1)})
+    cells: list[tuple[bytes, Cell]] = []
+    for qualifier, timestamp, stored in found:
+        check_cell(row, qualifier, timestamp, stored)
+        cells.append((family.prefix + qualifier, Cell(timestamp, stored)))
+    return cells

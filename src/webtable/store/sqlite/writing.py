@@ -2,13 +2,14 @@
 
 A delete removes the cells that it covers and leaves a marker; a put below a marker is not stored. So what a reader
 finds in the cells' tables is not deleted, and the order of a put and a delete makes no difference, as in HBase. Cells
-beyond a family's versions go as soon as a write touches their column; cells beyond its TTL go a slice of the table at
-a time, at the pace of the writes.
+beyond a family's versions go as soon as a write touches their column; cells beyond its TTL, and markers, go a slice at
+a time (see sweeping.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
@@ -16,15 +17,15 @@ from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webtable.store.sqlite.catalogue import Family, Table
 
-SLICE: Final = 2000
-"""How many cells are looked at in one go where cells are removed that nobody sees any more."""
-
 _CELL_OVERHEAD: Final = 23  # a cell's lengths, timestamp and type, as HBase counts them; the colon makes it 24
 _LATEST: Final = 2**63 - 1  # to HBase this is "now", which no repeat could hit again
+
+_COLUMN: Final = b":"  # see the catalogue's `scope`
+_EXACT: Final = b"="
 
 _NewCell = tuple[bytes, bytes, int, bytes]
 _Marker = tuple[bytes, bytes, int]
@@ -72,13 +73,22 @@ class Batch:
         row, timestamp = delete.row, delete.timestamp
         if not 0 <= timestamp < _LATEST:
             raise self._bad_timestamp(row, timestamp)
-        if delete.columns is None:
+        if delete.exact:
+            scopes = self._exact_scopes(delete)
+        elif delete.columns is None:
             scopes = [(family.id, b"") for family in self.table.families.values()]
         else:
             columns = [self._column(column) for column in delete.columns]
-            scopes = [(family, b":" + qualifier if qualifier else b"") for family, qualifier in columns]
+            scopes = [(family, _COLUMN + qualifier if qualifier else b"") for family, qualifier in columns]
         for family, scope in scopes:
             self.markers[family].append((row, scope, timestamp))
+
+    def _exact_scopes(self, delete: Delete) -> list[tuple[int, bytes]]:
+        """Return where the markers of a delete of one timestamp alone belong."""
+        columns = [self._column(column) for column in delete.columns or ()]
+        if delete.columns is None or not all(qualifier for _, qualifier in columns):
+            raise self._refusal(f"row {delete.row[:80]!r}: an exact delete needs columns, each with a qualifier")
+        return [(family, _exact_scope(delete.timestamp, qualifier)) for family, qualifier in columns]
 
     def _column(self, column: bytes) -> tuple[int, bytes]:
         prefix, colon, qualifier = column.partition(b":")
@@ -96,46 +106,79 @@ class Batch:
     def _refusal(self, text: str) -> StoreRefused:
         return StoreRefused(f"{self.name}: table {self.table.schema.name!r}: {text}")
 
-    def apply(self, connection: sqlite3.Connection) -> None:
-        """Make the changes in the connection's transaction."""
+    def apply(self, connection: sqlite3.Connection, now: int) -> None:
+        """Make the changes in the connection's transaction; deletes are marked as made *now*."""
         for family in self.table.families.values():
             if markers := self.markers.get(family.id):
-                _delete_cells(connection, family.id, markers)
+                _delete_cells(connection, family.id, markers, now)
             if cells := self.cells.get(family.id):
                 _put_cells(connection, family, cells)
 
 
-def _delete_cells(connection: sqlite3.Connection, family: int, markers: list[_Marker]) -> None:
+# Everything is done in the order of the tables: neighbours share a page, and far places would be read again and again.
+
+
+def _delete_cells(connection: sqlite3.Connection, family: int, markers: list[_Marker], now: int) -> None:
+    markers.sort()
     connection.executemany(
-        f"INSERT INTO deletes_{family} VALUES (?, ?, ?)"
-        " ON CONFLICT (row, scope) DO UPDATE SET timestamp = max(timestamp, excluded.timestamp)", markers)
+        f"INSERT INTO deletes_{family} (row, scope, timestamp, made) VALUES (?, ?, ?, {now}) ON CONFLICT (row, scope)"
+        " DO UPDATE SET timestamp = max(timestamp, excluded.timestamp), made = max(made, excluded.made)", markers)
     connection.executemany(
         f"DELETE FROM cells_{family} WHERE row = ? AND timestamp <= ?",
         [(row, timestamp) for row, scope, timestamp in markers if not scope])
     connection.executemany(
         f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp <= ?",
-        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope])
+        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope.startswith(_COLUMN)])
+    connection.executemany(
+        f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp = ?",
+        [(row, scope[9:], timestamp) for row, scope, timestamp in markers if scope.startswith(_EXACT)])
 
 
 def _put_cells(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> None:
-    cells.sort(key=_place)  # neighbours share a page; of two at one place the later one stays the later one
-    crowded = _crowded(connection, family, cells)
+    cells.sort(key=_place)  # of two at one place the later one stays the later one
     if connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone():
-        connection.executemany(
-            f"INSERT OR REPLACE INTO cells_{family.id} SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS"
-            f" (SELECT 1 FROM deletes_{family.id} WHERE row = ?1 AND scope IN (x'', ?5) AND timestamp >= ?3)",
-            ((*cell, b":" + cell[1]) for cell in cells))
-    else:
-        connection.executemany(f"INSERT OR REPLACE INTO cells_{family.id} VALUES (?, ?, ?, ?)", cells)
+        cells = _not_hidden(connection, family.id, cells)
+    crowded = _crowded(connection, family, cells)
+    connection.executemany(f"INSERT OR REPLACE INTO cells_{family.id} VALUES (?, ?, ?, ?)", cells)
     _drop_excess(connection, family, crowded)
+
+
+def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[_NewCell]) -> list[_NewCell]:
+    """Return those of *cells* that no delete hides."""
+    find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ?"
+    left: list[_NewCell] = []
+    for row, of_row in groupby(cells, key=_row):
+        markers = dict(connection.execute(find, (row,)).fetchall())
+        left += (cell for cell in of_row if not markers or not _is_hidden(cell, markers))
+    return left
+
+
+def _is_hidden(cell: _NewCell, markers: Mapping[bytes, int]) -> bool:
+    _, qualifier, timestamp, _ = cell
+    return (timestamp <= max(markers.get(b"", -1), markers.get(_COLUMN + qualifier, -1))
+            or _exact_scope(timestamp, qualifier) in markers)
+
+
+def _exact_scope(timestamp: int, qualifier: bytes) -> bytes:
+    """Return the scope of a delete of one timestamp alone."""
+    return _EXACT + timestamp.to_bytes(8, "big") + qualifier
 
 
 def _crowded(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> list[tuple[bytes, bytes]]:
     """Return the columns that may have more than one cell once *cells* are written: few, while a crawl is new."""
-    places = Counter(map(_place, cells))
     find = f"SELECT 1 FROM cells_{family.id} WHERE row = ? LIMIT 1"
-    known = {row for row in {row for row, _ in places} if connection.execute(find, (row,)).fetchone()}
-    return [place for place, count in places.items() if count > 1 or place[0] in known]
+    crowded: list[tuple[bytes, bytes]] = []
+    for row, of_row in groupby(cells, key=_row):
+        places = list(map(_place, of_row))
+        if connection.execute(find, (row,)).fetchone():
+            crowded += dict.fromkeys(places)
+        elif len(places) > 1:
+            crowded += [place for place, count in Counter(places).items() if count > 1]
+    return crowded
+
+
+def _row(cell: _NewCell) -> bytes:
+    return cell[0]
 
 
 def _place(cell: _NewCell) -> tuple[bytes, bytes]:
@@ -148,34 +191,3 @@ def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterab
         f"DELETE FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2 AND timestamp <"
         f" (SELECT timestamp FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2"
         f" ORDER BY timestamp DESC LIMIT 1 OFFSET {family.schema.versions - 1})", columns)
-
-
-def sweep(connection: sqlite3.Connection, family: Family, now: int, *, start: bytes | None = None) -> bytes:
-    """Remove the cells that nobody sees any more from a slice of a family, and return where the next slice begins.
-
-    That is b"" after the last one. Without *start* it goes on where the last such sweep, of any process, came to.
-    """
-    kept = start
-    if start is None:
-        (start,) = connection.execute("SELECT swept FROM families WHERE id = ?", (family.id,)).fetchone()
-    stop = connection.execute(f"SELECT row FROM cells_{family.id} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}",
-                              (start,)).fetchone()
-    # A row that is wider than a slice is swept whole.
-    following: bytes = max(stop[0], start + b"\0") if stop else b""
-    schema = family.schema
-    connection.execute(
-        f"DELETE FROM cells_{family.id} WHERE (row, qualifier, timestamp) IN (SELECT row, qualifier, timestamp FROM"
-        " (SELECT row, qualifier, timestamp, row_number() OVER"
-        " (PARTITION BY row, qualifier ORDER BY timestamp DESC) AS number"
-        f" FROM cells_{family.id} WHERE row >= :start AND (:stop = x'' OR row < :stop))"
-        " WHERE number > :versions OR (timestamp < :cutoff AND number > :min_versions))",
-        {"start": start, "stop": following, "versions": schema.versions, "min_versions": schema.min_versions,
-         "cutoff": family.oldest_visible(now)})
-    if kept is None:
-        connection.execute("UPDATE families SET swept = ? WHERE id = ?", (following, family.id))
-    return following
-
-
-def forget_deletes(connection: sqlite3.Connection, family: Family) -> None:
-    """Remove the markers of a family's deletes; what they have hidden is gone already."""
-    connection.execute(f"DELETE FROM deletes_{family.id}")

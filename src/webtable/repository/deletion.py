@@ -1,0 +1,100 @@
+"""Deleting a page: with all that is stored of it, and with what other rows have of it.
+
+A delete of HBase hides what is older than its timestamp, also where that is put later, and no client can see it. So a
+delete leaves a small cell behind, `metadata:deleted`, under the moment up to which it hides. The read that every batch
+makes finds it there, and a capture that would be hidden is refused (see `captures.hidden`).
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from webtable.errors import CapabilityError
+from webtable.repository.captures import Deleted
+from webtable.repository.moments import EPOCH, now_in_milliseconds, possible_moment
+from webtable.store import Delete, Put, TimeRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.repository.codec import PageCodec
+    from webtable.repository.indexes.keeping import Keeper
+    from webtable.store import Row, Store
+
+
+class Deletion:
+    """The removal of pages from one web table; *keeper* keeps its indexes and is closed with it."""
+
+    def __init__(self, store: Store, table: str, codec: PageCodec, keeper: Keeper) -> None:
+        self._store = store
+        self._table = table
+        self._codec = codec
+        self._keeper = keeper
+        names = codec.columns
+        self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
+        self._links = [names.urls]
+
+    def of(self, row: bytes) -> bool:
+        """Remove the page at *row*, and return whether there was one.
+
+        The links of the page go last: where this is cut short, they tell the next try whose inlinks are left.
+        """
+        deleted = self._codec.columns.deleted
+        (found,) = self._store.read(self._table, [row], columns=[*self._content, *self._links, deleted])
+        if found is None or found.cells.keys() == {deleted}:
+            return False
+        with closing(self._keeper), self._store.together():
+            now = now_in_milliseconds()
+            later, until = self._later_removed(found, now)
+            before = self._codec.deleted(found)
+            also = {possible_moment(one) for one in later}.union(before.also if before else ())
+            moment = max(possible_moment(until), before.until if before else EPOCH)
+            mark = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
+            # First, for no delete may be there without it.
+            self._write([Put(row, [self._codec.deleted_cell(row, mark)])])
+            with self._keeper.removal(found, until):
+                self._write([Delete(row, until, self._content)])
+            self._write([Delete(row, until, self._links)])
+        return True
+
+    def _later_removed(self, found: Row, now: int) -> tuple[Sequence[int], int]:
+        columns = [*self._content, *self._links]
+        return later_removed(self._store, self._table, found, columns, now)
+
+    def _write(self, mutations: Sequence[Put | Delete]) -> None:
+        _written(self._store, self._table, mutations)
+
+
+def later_removed(
+    store: Store, table: str, found: Row, columns: Sequence[bytes] | None, now: int
+) -> tuple[Sequence[int], int]:
+    """Remove the cells of a row that are dated later than *now*; return their dates, and what a delete has to hide.
+
+    *found* is the row with its newest cells in *columns* (None: all). A delete has to hide what is up to *now*: if it
+    went up to the newest cell it would hide what is put until then as well. Where a store cannot remove single cells
+    none are, and the delete has to go that far.
+    """
+    newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
+    dates: set[int] = set()
+    # Again as long as there are any: behind a cell that is removed HBase may show the one that it had replaced.
+    while newest > now and (cells := _later_cells(store, table, found.key, columns, now)):
+        try:
+            _written(store, table, [Delete(found.key, timestamp, [column], exact=True) for column, timestamp in cells])
+        except CapabilityError:
+            return (), newest
+        dates.update(timestamp for _, timestamp in cells)
+    return sorted(dates), now
+
+
+def _later_cells(
+    store: Store, table: str, row: bytes, columns: Sequence[bytes] | None, now: int
+) -> list[tuple[bytes, int]]:
+    (later,) = store.read(table, [row], columns=columns, time_range=TimeRange(now + 1))
+    return [(column, cell.timestamp) for column, some in later.cells.items() for cell in some] if later else []
+
+
+def _written(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None:
+    for error in store.write(table, mutations):
+        if error is not None:
+            raise error

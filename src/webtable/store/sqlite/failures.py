@@ -1,0 +1,102 @@
+"""What SQLite's errors mean, and when a file is said to be damaged."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Final
+
+from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHECK_SECONDS: Final = 3.0
+"""How long SQLite may look for what is wrong with a file; a large one takes longer than a call may."""
+
+
+class Damage(sqlite3.DatabaseError):
+    """What was read is not what a store writes."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def check_cell(key: object, qualifier: object, timestamp: object, value: object) -> None:
+    """Raise `Damage` where a cell was read that has a part of another kind: SQLite takes any value in any column."""
+    if not (type(key) is type(qualifier) is type(value) is bytes and type(timestamp) is int):
+        raise Damage("a cell has a key, a qualifier, a timestamp or a value of another kind")
+
+
+def is_busy(exc: sqlite3.Error) -> bool:
+    """Whether somebody else has locked what is needed."""
+    return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_damage(exc: sqlite3.Error) -> bool:
+    """Whether what was read makes no sense to SQLite, or to us."""
+    match _code(exc):
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_MISMATCH:
+            return True
+        case sqlite3.SQLITE_ERROR:
+            # The schema is not what the catalogue says, or has errors itself.
+            return bool(re.match(r"no such (table|column)|malformed|table \S+ has \d+ columns|near ", str(exc)))
+        case None:  # the driver's own: "Could not decode to UTF-8 column 'name' with text …"
+            return isinstance(exc, sqlite3.OperationalError | sqlite3.DataError)
+        case _:
+            return False
+
+
+def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
+    """Return *exc* as one of ours, but for files that are locked or damaged."""
+    match _code(exc):
+        case sqlite3.SQLITE_FULL:
+            return StoreRefused(f"{name}: disk full")
+        case sqlite3.SQLITE_READONLY:
+            return StoreRefused(f"{name}: the file is read-only")
+        case sqlite3.SQLITE_NOTADB:
+            return NotAStore(f"{name}: not an SQLite database")
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_INTERRUPT | sqlite3.SQLITE_PROTOCOL:
+            return StoreUnavailable(f"{name}: {exc}")
+        case sqlite3.SQLITE_MISUSE | None if closed:
+            return StoreError(f"{name}: the store is closed")
+        case _:
+            return StoreRefused(f"{name}: {exc}")
+
+
+def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
+    """Return what SQLite's check finds wrong first with the file of a new connection; None where it finds nothing.
+
+    It is empty where the check does not come to its end in time.
+    """
+    last = time.monotonic() + CHECK_SECONDS
+    connection = None
+    try:
+        connection = connect()
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        connection.set_progress_handler(lambda: time.monotonic() > last, 10_000)
+        found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
+        return None if found == ["ok"] else " ".join(found).replace("*** in database main *** ", "")
+    except sqlite3.Error as exc:
+        return "" if _code(exc) in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY) else str(exc)
+    finally:
+        if connection is not None:
+            connection.close()
+
+
+def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
+    """Return the error for a file in which *exc* was met, after SQLite's check has *found* what it did."""
+    if found is None:
+        return StoreRefused(f"{name}: the file cannot be read: {exc}. SQLite's own check finds nothing wrong with it")
+    finding = f"PRAGMA integrity_check says: {found}" if found else "PRAGMA integrity_check would take too long here"
+    return StoreRefused(
+        f"{name}: the file is damaged: {exc}. {finding}. Keep a copy of it together with the -wal and -shm files "
+        f"beside it; what can still be read of it is printed by: sqlite3 {shlex.quote(name)} .recover"
+    )
+
+
+def _code(exc: sqlite3.Error) -> int | None:
+    """Return SQLite's primary code; None for what the driver itself has to say."""
+    code = getattr(exc, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

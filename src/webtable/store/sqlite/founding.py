@@ -1,0 +1,113 @@
+"""How a file becomes a store, and is found to be one; a file of somebody else is left as it is."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import TYPE_CHECKING, Final
+
+from webtable.errors import NotAStore, StoreRefused, TableNotFound
+from webtable.store.sqlite.catalogue import CATALOGUE, LAYOUT, layout_of
+from webtable.store.sqlite.failures import is_busy
+from webtable.store.sqlite.probe import application_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webtable.store.sqlite.connections import Connections, Wait
+
+APPLICATION_ID: Final = int.from_bytes(b"wbtb", "big")
+PAGE_SIZE: Final = 8192
+
+_MAKING_SECONDS: Final = 2.0
+"""How long a file may look as if it were no database, because somebody is just making it."""
+
+
+def opened(name: str, path: Path, connections: Connections, wait: Wait, *, create: bool) -> sqlite3.Connection:
+    """Return a connection to the file, which is a store, or with *create* becomes one."""
+    if not _is_there(name, path, create):
+        _make(connections, wait)
+    _check_whose(name, path, connections, wait)
+    connection = connections.connect(wait)
+    try:
+        layout = layout_of(connection)
+        if layout > LAYOUT:
+            raise NotAStore(f"{name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+        _use_wal(connection, wait)
+    except BaseException:
+        connections.close(connection)
+        raise
+    return connection
+
+
+def _is_there(name: str, path: Path, create: bool) -> bool:
+    """Whether there is a file with something in it; raises where there is none and none may be made."""
+    if path.is_dir():
+        raise NotAStore(f"{name}: a directory, not a file")
+    # Looked for first: where somebody is making the file, it has its size before there is a log.
+    log = path.with_name(path.name + "-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    exists = path.exists()
+    if exists and path.stat().st_size:
+        return True
+    what = "an empty file" if exists else "no such file"
+    if has_log:
+        raise NotAStore(
+            f"{name}: {what}, but beside it is {log.name} with what was written last: bring back the file that it "
+            "belongs to, or move it away"
+        )
+    if not create:
+        if exists:
+            raise NotAStore(f"{name}: an empty file; create=True makes a store of it")
+        raise TableNotFound(f"{name}: no such file; create it with create=True or `webtable create`")
+    if not path.parent.is_dir():
+        raise StoreRefused(f"{name}: there is no directory {path.parent}")
+    return False
+
+
+def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) -> None:
+    last = time.monotonic() + min(wait.left(), _MAKING_SECONDS)
+    while True:
+        try:
+            with connections.opening(wait):
+                application = application_of(path)
+            break
+        except sqlite3.DatabaseError as exc:
+            code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & 0xFF
+            if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+            if time.monotonic() > last or code == sqlite3.SQLITE_NOTADB:
+                raise NotAStore(f"{name}: not an SQLite database") from exc
+            time.sleep(0.01)
+    if application != APPLICATION_ID:
+        raise NotAStore(f"{name}: an SQLite database of another program")
+
+
+def _make(connections: Connections, wait: Wait) -> None:
+    connection = connections.connect(wait, write=True, mode="rwc")
+    try:
+        connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+        # Not yet in WAL mode, so that the header with our id is in the file itself when this is committed.
+        connection.execute("BEGIN EXCLUSIVE")
+        # Another process may have made something of the file in the meantime.
+        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+            for statement in CATALOGUE:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version={LAYOUT}")
+        connection.execute("COMMIT")
+    finally:
+        connections.close(connection)
+
+
+def _use_wal(connection: sqlite3.Connection, wait: Wait) -> None:
+    # The change needs the file for itself, and SQLite does not wait for that.
+    while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        try:
+            connection.execute("PRAGMA query_only=OFF")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA query_only=ON")
+        except sqlite3.OperationalError as exc:
+            if not is_busy(exc) or not wait.left():
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,110 @@
+"""Sweeping: what nobody sees any more goes, a slice of a family at a time, at the pace of the writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webtable.store.sqlite.catalogue import find_table
+from webtable.store.sqlite.failures import check_cell
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Iterator
+
+    from webtable.schema import FamilySchema
+    from webtable.store.sqlite.catalogue import Family
+    from webtable.store.sqlite.file import StoreFile
+
+SLICE: Final = 2000
+"""How many cells, or delete markers, are looked at in one go."""
+
+DELETES_HIDE: Final = 86_400_000
+"""For how many milliseconds a delete hides what is written later: a day, within which a crawl that was cut short has
+been taken up again, and a batch that was in doubt has been written once more."""
+
+_Place = tuple[bytes, bytes, int]
+
+
+def sweep(connection: sqlite3.Connection, family: Family, now: int, *, start: bytes | None = None) -> bytes:
+    """Remove the cells that nobody sees any more from a slice of a family, and return where the next slice begins.
+
+    That is b"" after the last one. Without *start* it goes on where the last such sweep, of any process, came to.
+    """
+    begin = _came_to(connection, family, "swept") if start is None else start
+    following = _slice_end(connection, f"cells_{family.id}", begin)
+    # The stop is left out where there is none: with an OR in its place SQLite would read on to the end of the table.
+    below = " AND row < ?" if following else ""
+    # Counted here, which is twice as fast as to have SQLite count by a window function.
+    cells = connection.execute(
+        f"SELECT row, qualifier, timestamp FROM cells_{family.id} WHERE row >= ?{below}"
+        " ORDER BY row, qualifier, timestamp DESC", (begin, following) if following else (begin,))
+    connection.executemany(
+        f"DELETE FROM cells_{family.id} WHERE row = ? AND qualifier = ? AND timestamp = ?",
+        list(_unseen(cells, family.schema, family.oldest_visible(now))))
+    if start is None:
+        connection.execute("UPDATE families SET swept = ? WHERE id = ?", (following, family.id))
+    return following
+
+
+def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> None:
+    """Remove the delete markers that have hidden for long enough, or can hide nothing, from a slice of a family.
+
+    It goes on where the last such sweep, of any process, came to.
+    """
+    start = _came_to(connection, family, "swept_deletes")
+    following = _slice_end(connection, f"deletes_{family.id}", start)
+    below = " AND row < :stop" if following else ""
+    # What is older than the TTL is hidden by that as well, unless some cells outlive it.
+    cutoff = 0 if family.schema.min_versions else family.oldest_visible(now)
+    connection.execute(
+        f"DELETE FROM deletes_{family.id} WHERE row >= :start{below} AND (made <= :old OR timestamp < :cutoff)",
+        {"start": start, "stop": following, "old": now - DELETES_HIDE, "cutoff": cutoff})
+    if start or following:
+        connection.execute("UPDATE families SET swept_deletes = ? WHERE id = ?", (following, family.id))
+
+
+def sweep_all(file: StoreFile, name: str, clock: Callable[[], int]) -> None:
+    """Remove what nobody sees any more from all of a table, and its delete markers; nothing where it is missing."""
+    with file.reader() as connection:
+        table = find_table(connection, name)
+    for prefix in table.families if table else ():
+        start: bytes | None = b""
+        while start is not None:
+            # A transaction a slice, so that other writers wait no longer than for a write.
+            with file.writer(f"compacting table {name!r}") as connection:
+                table = find_table(connection, name)
+                if table is None or prefix not in table.families:
+                    return
+                family = table.families[prefix]
+                start = sweep(connection, family, clock(), start=start) or None
+                if start is None:
+                    # What they have hidden is gone already.
+                    connection.execute(f"DELETE FROM deletes_{family.id}")
+
+
+def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes:
+    (row,) = connection.execute(f"SELECT {what} FROM families WHERE id = ?", (family.id,)).fetchone()
+    return row if isinstance(row, bytes) else b""
+
+
+def _slice_end(connection: sqlite3.Connection, table: str, start: bytes) -> bytes:
+    """Return the row behind the slice that begins at *start*, empty at the end; a row that is wider is one slice."""
+    found = connection.execute(
+        f"SELECT row FROM {table} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}", (start,)).fetchone()
+    if not found:
+        return b""
+    check_cell(found[0], b"", 0, b"")
+    return max(bytes(found[0]), start + b"\0")
+
+
+def _unseen(cells: Iterable[_Place], schema: FamilySchema, cutoff: int) -> Iterator[_Place]:
+    """Yield those of *cells*, the newest of each column first, that no reader is shown."""
+    column, number = (b"", b""), 0
+    for cell in cells:
+        row, qualifier, timestamp = cell
+        check_cell(row, qualifier, timestamp, b"")
+        if (row, qualifier) != column:
+            column, number = (row, qualifier), 0
+        number += 1
+        if number > schema.versions or (timestamp < cutoff and number > schema.min_versions):
+            yield cell

@@ -1,0 +1,173 @@
+"""Deletes: what they hide, what they must not hide, and that nobody is told of a hidden page that it is stored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from answers import check_counts, check_questions, drifts, missing
+from faults import Deadly, Town, is_through, listening
+
+import webtable
+from webtable import Page, WriteFailed
+from webtable.errors import HiddenByDelete
+
+
+@pytest.fixture(scope="module")
+def table(new_url):
+    with webtable.open(new_url(), create=True) as table:
+        yield table
+
+
+@pytest.fixture
+def town(table):
+    return Town(table)
+
+
+def outcomes(table, *pages):
+    told = []
+    with table.writer(on_outcome=told.append) as writer:
+        for page in pages:
+            writer.put(page)
+    return told
+
+
+def test_a_capture_that_a_delete_hides_is_refused_with_the_moment_of_the_delete(table, town):
+    town.store(town.page("/a", days=2, html=b"x"))
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    table.delete(town.url("/a"))
+
+    (old, new) = outcomes(table, town.page("/a", days=3, html=b"old"), town.page("/b", days=3, html=b"new"))
+
+    assert isinstance(old.error, HiddenByDelete)
+    assert before <= old.error.deleted_at <= datetime.now(UTC)
+    assert not old.is_new
+    assert new.error is None
+    assert table.get(town.url("/a")) is None
+    check_questions(table, town.domain)
+
+
+def test_a_page_that_is_fetched_after_its_delete_is_stored(table, town):
+    town.store(town.page("/a", days=2, html=b"x"))
+    table.delete(town.url("/a"))
+    again = Page(url=town.url("/a"), html=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1))
+
+    (outcome,) = outcomes(table, again)
+
+    assert outcome.error is None
+    assert table.get(town.url("/a")).html == b"again"
+    check_questions(table, town.domain)
+
+
+def test_captures_older_than_a_delete_stay_refused_when_the_page_is_there_again(table, town):
+    town.store(town.page("/a", days=2, html=b"x"))
+    table.delete(town.url("/a"))
+    outcomes(table, Page(url=town.url("/a"), html=b"again", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
+
+    (late,) = outcomes(table, town.page("/a", days=1, html=b"late"))
+
+    assert isinstance(late.error, HiddenByDelete)
+    assert [page.html for page in table.history(town.url("/a"), columns=["html"])] == [b"again"]
+
+
+def test_a_304_of_a_deleted_page_is_refused(table, town):
+    town.store(town.page("/a", days=2, html=b"x"))
+    table.delete(town.url("/a"))
+
+    with pytest.raises(WriteFailed, match="a delete of"):
+        table.put(Page(url=town.url("/a"), status_code=304, same_as=town.url("/a"), fetched_at=town.now))
+
+
+def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(table, town, adapter):
+    ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=town.links("/b", "/c"))
+    town.store(town.page("/a", days=2, html=b"old"), ahead, town.page("/b"))
+    table.delete(town.url("/a"))
+    (outcome,) = outcomes(table, Page(
+        url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1),
+        outlinks=town.links("/b"), title="now",
+    ))  # fmt: skip
+
+    found = table.get(town.url("/a"))
+
+    # A gateway that cannot remove a single cell refuses what the delete would hide.
+    if isinstance(outcome.error, HiddenByDelete):
+        assert adapter == "hbase-thrift1"
+        assert found is None
+        assert outcome.error.deleted_at >= ahead.fetched_at
+    else:
+        assert outcome.error is None
+        assert found.html == b"now"
+        assert [link.source for link in table.linking_to(town.url("/b"))] == [town.url("/a")]
+    check_questions(table, town.domain)
+    table.refresh_links()
+    check_counts(table, town.domain)
+
+
+def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, town):
+    ahead = town.page("/a", days=-0.9, html=b"ahead")
+    town.store(ahead)
+    table.delete(town.url("/a"))
+
+    (outcome,) = outcomes(table, ahead)
+
+    assert isinstance(outcome.error, HiddenByDelete)
+    assert table.get(town.url("/a")) is None
+
+
+def test_several_captures_dated_ahead_are_all_removed(table, town):
+    town.store(*(town.page("/a", days=days, html=b"%f" % days) for days in (-0.1, -0.2, -0.3, -0.4, -0.5)))
+
+    table.delete(town.url("/a"))
+
+    assert table.get(town.url("/a")) is None
+    assert table.history(town.url("/a")) == []
+    assert table.delete(town.url("/a")) is False
+    check_questions(table, town.domain)
+
+
+def test_a_second_delete_keeps_in_mind_what_the_first_has_hidden(table, town):
+    ahead = town.page("/a", days=-0.9, html=b"ahead")
+    town.store(ahead)
+    table.delete(town.url("/a"))
+    outcomes(table, Page(url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1)))
+    table.delete(town.url("/a"))
+
+    (outcome,) = outcomes(table, ahead)
+
+    assert isinstance(outcome.error, HiddenByDelete)
+
+
+def test_a_deleted_row_is_no_page_to_any_question(table, town):
+    town.build()
+    for path in ("/", "/a", "/twin"):
+        assert table.delete(town.url(path))
+
+    check_questions(table, town.domain)
+    assert missing(table) == {}
+    drifts(table, apply=True)
+    check_questions(table, town.domain)
+
+
+def test_a_delete_that_is_killed_at_any_call_is_done_by_the_next(table):
+    calls = 0
+    while True:
+        town = Town(table).build()
+        url = town.url("/a")
+        is_done = is_through(table, lambda other, url=url: other.delete(url), calls)
+        table.delete(url)
+
+        assert table.get(url) is None
+        check_questions(table, town.domain)
+        if is_done:
+            break
+        calls += 1
+    assert calls > 3
+
+
+def test_a_batch_asks_for_deletes_with_the_read_that_it_makes_anyway(table, town):
+    town.store(town.page("/a"))
+    deadly = Deadly()
+    with listening(table, deadly).writer() as writer:
+        writer.put(town.page("/a", days=1))
+
+    assert [call for call in deadly.calls if call == f"read {table.table}"] == [f"read {table.table}"]

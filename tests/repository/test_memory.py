@@ -1,0 +1,138 @@
+"""Memory is counted in bytes: of pages in a writer's buffer, and of bodies that are read at once."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+import webtable
+from webtable import Link, Page, WebTable
+from webtable.repository import batch
+from webtable.repository.scan import BODY_BYTES
+
+MEBIBYTE = 2**20
+
+
+class Weighing:
+    """A store that notes how many bytes of values each of its answers has."""
+
+    def __init__(self, store):
+        self._store = store
+        self.weights = []
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def read(self, *given, **options):
+        found = self._store.read(*given, **options)
+        self.weights.append(sum(len(cell.value) for row in found if row for cells in row.cells.values()
+                                for cell in cells))  # fmt: skip
+        return found
+
+
+@pytest.fixture
+def weighed(site):
+    """A site with twelve bodies of 2 MiB that cannot be compressed, on hosts of different salts."""
+    site.store(*(site.page(f"/{number}", host=f"h{number % 3}", html=os.urandom(2 * MEBIBYTE), age=900)
+                 for number in range(12)), site.page("/small", html=b"x"))  # fmt: skip
+    store = Weighing(site.table.store)
+    return replace_table(site, WebTable(store, site.table.table, site.table.layout)), store
+
+
+def replace_table(site, table):
+    return type(site)(table, site.domain, site.now)
+
+
+def urls(site):
+    return [page.url for page in site.table.pages(site.domain)]
+
+
+@pytest.mark.parametrize("ask", [
+    lambda site: site.table.pages(site.domain, columns=["html"]),
+    lambda site: site.table.largest(domain=site.domain, columns=["html"]),
+    lambda site: site.table.get_many(urls(site)),
+])  # fmt: skip
+def test_bodies_are_read_by_their_bytes(weighed, ask):
+    site, store = weighed
+
+    found = list(ask(site))
+
+    assert len(found) == 13
+    assert sum(len(page.html) for page in found) > 24 * MEBIBYTE
+    assert max(store.weights) <= BODY_BYTES + MEBIBYTE
+
+
+def test_bodies_that_are_stored_anew_are_prepared_by_their_bytes(new_url, site, monkeypatch):
+    monkeypatch.setattr(batch, "CONTENT_BYTES", 5 * MEBIBYTE)
+    with webtable.open(new_url(), create=True, ttl=10_000, indexes=[]) as table:
+        pages = [site.page(f"/{number}", html=os.urandom(2 * MEBIBYTE), age=8_000) for number in range(6)]
+        site = replace_table(site, table)
+        site.store(*pages)
+        store = Weighing(table.store)
+        told = []
+
+        with WebTable(store, table.table, table.layout).writer(on_outcome=told.append) as writer:
+            for page in pages:
+                writer.put(Page(url=page.url, status_code=304, same_as=page.url, fetched_at=site.now))
+
+        assert [(outcome.url, outcome.error, outcome.is_new) for outcome in told] == [
+            (page.url, None, False) for page in pages
+        ]
+        assert max(store.weights) <= 5 * MEBIBYTE
+        assert [page.content_at for page in table.pages(site.domain)] == [site.now] * 6
+        assert list(table.pages(site.domain, columns=["html"]))[5].html == pages[5].html
+
+
+def test_contents_of_other_pages_that_are_repeated_are_read_by_their_bytes(new_url, site, monkeypatch):
+    monkeypatch.setattr(batch, "CONTENT_BYTES", 5 * MEBIBYTE)
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
+        pages = [site.page(f"/{number}", html=os.urandom(2 * MEBIBYTE), age=800) for number in range(6)]
+        replace_table(site, table).store(*pages)
+        store = Weighing(table.store)
+
+        with WebTable(store, table.table, table.layout).writer() as writer:
+            for page in pages:
+                writer.put(Page(url=page.url + "/again", same_as=page.url, fetched_at=site.now - timedelta(seconds=5)))
+
+        assert max(store.weights) <= 5 * MEBIBYTE
+        assert [table.get(page.url + "/again").html for page in pages] == [page.html for page in pages]
+
+
+def test_a_buffer_counts_what_links_take(spied, site):
+    batches = []
+    spied.listener = lambda call, table, *given: (
+        call == "write" and table == site.table.table and batches.append(len(given[0]))
+    )
+    links = tuple(Link(f"https://{site.domain}/{number}", "an anchor text") for number in range(300))
+
+    with spied.site.table.writer(buffer_bytes=2 * MEBIBYTE, max_age=3_600) as writer:
+        for number in range(30):
+            writer.put(replace(site.page(f"/{number}", html=b"x"), outlinks=links))
+
+    # 300 links of some 700 bytes are 200 KB a page.
+    stored = [size for size in batches if size < 300]
+    assert sum(stored) == 30
+    assert max(stored) <= 12
+
+
+def test_an_estimate_of_a_page_is_near_what_python_takes():
+    import tracemalloc
+
+    from webtable.page import memory_of
+
+    def page(number: int) -> Page:
+        links = tuple(Link(f"https://h{number % 7}.example.com/{number}/{one}", f"anchor {one}") for one in range(60))
+        headers = {f"header-{one}": f"value {one} {number}" for one in range(10)}
+        return Page(url=f"https://example.com/{number}", outlinks=links, headers=headers, html=bytes(number))
+
+    tracemalloc.start()
+    try:
+        pages = [page(number) for number in range(500)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert 0.7 < sum(map(memory_of, pages)) / taken < 1.4
