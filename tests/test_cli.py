@@ -29,7 +29,7 @@ COMMANDS = [
     "pages", "hosts", "discovered",
     "fetched", "modified", "outdated", "largest", "with-status", "errors", "redirects", "duplicates", "indexed",
     "most-linked", "dead-ends", "linking-to", "links-of", "broken-links", "links refresh", "links status",
-    "search", "stats",
+    "search", "stats", "verify",
     "index list", "index add", "index drop", "index rebuild", "index verify", "index repair",
     "keys advise", "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
 ]  # fmt: skip

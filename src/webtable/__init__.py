@@ -1,6 +1,6 @@
 """Crawled web pages in HBase, or in one SQLite file, under row keys that are right."""
 
-from webtable.errors import InvalidURL, WebTableError, WriteFailed
+from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.page import Link, LinkCounts, Page, PageOutcome
 from webtable.repository import (
     Batch,
@@ -18,6 +18,7 @@ from webtable.repository import (
     Resolution,
     Results,
     Table,
+    Verification,
     WebTable,
     Writer,
     create,
@@ -31,6 +32,7 @@ __all__ = [
     "Batch",
     "BrokenLink",
     "CompositeKey",
+    "DamagedRow",
     "Difference",
     "Drift",
     "Freshness",
@@ -51,6 +53,7 @@ __all__ = [
     "Results",
     "Salt",
     "Table",
+    "Verification",
     "WebKey",
     "WebTable",
     "WebTableError",

@@ -21,6 +21,7 @@ from webtable.cli import (
     reading,
     searching,
     splitting,
+    verifying,
 )
 from webtable.cli.failing import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, Session
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(ingesting.commands)
 app.add_typer(managing.commands)
+app.add_typer(verifying.commands)
 app.add_typer(compacting.commands)
 app.add_typer(reading.commands)
 app.add_typer(questions.commands)
@@ -75,8 +77,8 @@ def options(
 ) -> None:
     """Store crawled web pages in one SQLite file or in HBase, and ask for them by URL, host, domain or directory.
 
-    Exit codes: 0 done, 1 not done (not found, not stored, damaged input), 2 wrong usage, 3 store, 130 interrupted (143
-    by SIGTERM).
+    Exit codes: 0 done, 1 not done (not found, not stored, damaged), 2 wrong usage, 3 store, 130 interrupted (143 by
+    SIGTERM).
     """
     ctx.obj = Session(store)
     if ctx.invoked_subcommand is None:

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from webtable.cli.session import Session
 from webtable.cli.text import harmless
 from webtable.errors import (
+    DamagedRow,
     FullScanNeeded,
     IndexNeeded,
     InvalidArgument,
@@ -36,6 +37,8 @@ INTERRUPTED = SIGNALLED + signal.SIGINT
 def exit_code(error: BaseException) -> int:
     """Return the exit code that tells of *error*."""
     match error:
+        case DamagedRow():
+            return NOT_DONE
         case IndexNeeded() | SchemaError() | StoreError():
             return STORE
         case InvalidArgument() | InvalidURL() | KeyFormatError() | FullScanNeeded():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable.cli.damage import tell_damage
 from webtable.cli.failing import NOT_DONE, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.progress import counting
@@ -76,12 +77,13 @@ def add(
     with this.open() as table:
         try:
             with counting("index add", "page") as counted:
-                pages = table.add_index(index, counted)
+                pages, damaged = table.add_index(index, counted), table.metrics["damaged"]
         except KeyboardInterrupt:
             name = next((name for name, state in table.index_states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
             raise
     typer.echo(f"index {harmless(index)} added, with the entries of {plural(pages, 'page')}")
+    _tell_damage(damaged)
 
 
 @group.command(epilog=examples("webtable index drop size"))
@@ -99,8 +101,9 @@ def rebuild(ctx: typer.Context, index: NameArgument) -> None:
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
     with session(ctx).open() as table, counting("index rebuild", "page") as counted:
-        pages = table.rebuild_index(index, counted)
+        pages, damaged = table.rebuild_index(index, counted), table.metrics["damaged"]
     typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
+    _tell_damage(damaged)
 
 
 @group.command(epilog=examples("webtable index verify time", "webtable index verify --all"))
@@ -113,7 +116,8 @@ def verify(
     """Compare an index with the pages, both ways, and change nothing; the exit code is 1 where they differ.
 
     Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
-    that are not stored, or not yet (pending), which are no difference. The table may be in use.
+    that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
+    nothing is known. The table may be in use.
     """
     with session(ctx).open() as table:
         drifts = [_compared(table, name, apply=False) for name in _names(table, index, all_)]
@@ -134,18 +138,24 @@ def repair(
 ) -> None:
     """Repair an index where it differs from the pages; without --apply it does what `index verify` does.
 
-    The exit code is 1 where differences stay. The table may be in use.
+    The exit code is 1 where differences stay, or rows cannot be read. The table may be in use.
     """
     this = session(ctx)
     with this.open() as table:
         drifts = [_compared(table, name, apply=apply) for name in _names(table, index, all_)]
     _conclude(drifts, format, (*_DRIFT, "repaired"))
-    if all(drift.missing + drift.stale == drift.repaired for drift in drifts):
+    if all(drift.missing + drift.stale == drift.repaired and not drift.damaged for drift in drifts):
         return
-    if not apply:
+    if not apply and not all(drift.missing + drift.stale == drift.repaired for drift in drifts):
         command = this.command(f"index repair {index or '--all'} --apply")
         note(f"nothing was changed; to repair it: {command}")
     raise typer.Exit(NOT_DONE)
+
+
+def _tell_damage(count: int) -> None:
+    if count:
+        tell_damage((), count)
+        raise typer.Exit(NOT_DONE)
 
 
 def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
@@ -171,3 +181,4 @@ def _conclude(drifts: Sequence[Drift], format: Format | None, columns: Sequence[
     for drift in drifts:
         for example in drift.examples:
             note(f"{drift.index}: {example}")
+    tell_damage((), max((drift.damaged for drift in drifts), default=0))

@@ -6,6 +6,8 @@ from typing import Annotated, Unpack
 
 import typer
 
+from webtable.cli.damage import tell_damage
+from webtable.cli.failing import NOT_DONE
 from webtable.cli.listing import InDomain, Paging, question
 from webtable.cli.output import on_terminal, write_lines
 from webtable.cli.records import BROKEN, COUNTED, INLINKS, LINKS
@@ -102,11 +104,14 @@ def refresh(
 
     with session(ctx).open() as table, counting("links refresh", "page") as counted:
         done = table.refresh_links(counted, also_unfinished=also_unfinished)
+    tell_damage((), done.damaged)
     if not done.batches:
         typer.echo("nothing waits to be counted")
         return
     typer.echo(f"{plural(done.pages, 'page')} and {plural(done.hosts, 'host')} counted, for "
                f"{plural(done.batches, 'batch', 'es')} that waited")
+    if done.damaged:
+        raise typer.Exit(NOT_DONE)
 
 
 @group.command(epilog=examples("webtable links status"))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, Typ
 
 import typer
 
-from webtable.cli.failing import note
+from webtable.cli.damage import tell_damage
+from webtable.cli.failing import NOT_DONE, note
 from webtable.cli.output import ColumnsOption, Format, FormatOption, chosen_format, on_terminal, write_records
 from webtable.cli.records import ALL_COLUMNS, PAGES, Kind
 from webtable.cli.session import session
@@ -115,10 +116,14 @@ def question(
                 found = listed.write(map(kind.record, listing), table_writer)
                 if has_counts:
                     tell_freshness(ctx, table)
+                damaged = table.metrics["damaged"]
             if listing.next_token:
                 note(f"more: {goes_on}--after {listing.next_token}")
             if not found and limit != 0 and on_terminal():
                 note(f"no {results.question}")
+            if damaged:
+                tell_damage(results.damaged, damaged)
+                raise typer.Exit(NOT_DONE)
 
         _sign(command, [*own, *_shared(keys, orders)])
         command.__doc__ = function.__doc__

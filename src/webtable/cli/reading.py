@@ -21,7 +21,7 @@ from webtable.cli.output import (
 )
 from webtable.cli.records import METADATA, parse_columns
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless
+from webtable.cli.text import examples, harmless, plural
 from webtable.cli.times import FORMS, TIME, parse_time, parse_times
 
 if TYPE_CHECKING:
@@ -113,11 +113,14 @@ def history(
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
     with session(ctx).open() as table:
-        versions = table.history(url)
-    if not versions:
+        versions, damaged = table.history(url), table.metrics["damaged"]
+    if not versions and not damaged:
         complain(f"{url}: not stored")
         raise typer.Exit(NOT_DONE)
     write_records(versions, _HISTORY, format)
+    if damaged:
+        complain(f"{url}: {plural(damaged, 'damaged version')} left out")
+        raise typer.Exit(NOT_DONE)
 
 
 @commands.command(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 import typer
 
 from webtable.cli.cells import highlighted
+from webtable.cli.damage import tell_damage
+from webtable.cli.failing import NOT_DONE
 from webtable.cli.listing import (
     DomainArgument,
     FullScanOption,
@@ -126,6 +128,9 @@ def stats(
     else:
         columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
         write_records(_counts(found), columns, format)
+    if found.damaged:
+        tell_damage(found.examples, found.damaged)
+        raise typer.Exit(NOT_DONE)
 
 
 class _Count(NamedTuple):

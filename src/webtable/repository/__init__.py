@@ -10,6 +10,7 @@ from webtable.repository.opening import LayoutOptions, create, open  # as in she
 from webtable.repository.questions.indexed import Resolution
 from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink
 from webtable.repository.questions.pages import Host
+from webtable.repository.questions.verifying import Verification
 from webtable.repository.records import Record, RecordOutcome
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results
@@ -36,6 +37,7 @@ __all__ = [
     "Resolution",
     "Results",
     "Table",
+    "Verification",
     "WebTable",
     "Writer",
     "compared_regions",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable.errors import InvalidArgument, InvalidURL, WebTableError
+from webtable.errors import DamagedRow, InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome, memory_of
 from webtable.repository.captures import Write, decide, hidden, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
@@ -182,11 +182,12 @@ class BatchWriter:
         return [entry for part in parts for entry in part]
 
     def _plan(
-        self, batch: Sequence[tuple[bytes, Page]], sources: Mapping[bytes, Page]
+        self, batch: Sequence[tuple[bytes, Page]], sources: Mapping[bytes, Page | DamagedRow]
     ) -> tuple[list[_Planned], list[Change], dict[int, WebTableError], int]:
         """Return what is to be written, the pages of which the very same capture is there already, and what is refused.
 
-        The last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
+        What is refused would be hidden, or rests on what cannot be read; a capture that is not older replaces that. The
+        last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
         stored = self._reader.stored([row for row, _ in batch], self._versions)
         planned: list[_Planned] = []
@@ -197,8 +198,15 @@ class BatchWriter:
             if (refusal := hidden(page, found)) is not None:
                 refused[index] = refusal
                 continue
+            if found.unreadable is not None and found.unreadable.hides(page):
+                refused[index] = found.unreadable.error
+                continue
             before = found.page
-            writes = decide(self._with_repeated(row, page, sources), found, self._ttl)
+            try:
+                writes = decide(self._with_repeated(row, page, sources), found, self._ttl)
+            except DamagedRow as exc:
+                refused[index] = exc
+                continue
             left -= sum(memory_of(source) + (source.size or 0) for write in writes if (source := write.content_of))
             if left < 0 and index:
                 return planned, repeated, refused, index
@@ -207,7 +215,7 @@ class BatchWriter:
                 repeated.append(Change(index, row, None, replace(before, inlinks_at=None), is_repeated=True))
         return planned, repeated, refused, len(batch)
 
-    def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page], int]:
+    def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:
         """Return, by their rows, the other pages whose content is repeated, as far as they are stored.
 
         With them comes how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of other pages.
@@ -226,17 +234,23 @@ class BatchWriter:
             if total > CONTENT_BYTES and place:
                 rows, count = rows[:place], wanted[rows[place]]
                 break
-        found = zip(rows, self._reader.each(rows, ("html", "outlinks")), strict=True)
+        found = zip(rows, self._reader.read_each(rows, ("html", "outlinks"), verify=True), strict=True)
         return {row: page for row, page in found if page is not None}, count
 
-    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page]) -> Page:
-        """Return a capture that repeats another URL's content with that content, as far as it is stored."""
+
+    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page:
+        """Return a capture that repeats another URL's content with that content, as far as it is stored.
+
+        Raises `DamagedRow` where that cannot be read.
+        """
         if page.same_as is None or page.html is not None:
             return page if page.same_as is None else replace(page, same_as=None)
         repeated = self._repeated_row(page)
         if repeated == row:
             return page
         source = None if repeated is None else sources.get(repeated)
+        if isinstance(source, DamagedRow):
+            raise source
         # What the other URL has come to have since then is not what was repeated.
         if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
             return replace(page, same_as=None)
@@ -280,6 +294,9 @@ class BatchWriter:
                 pages[at] = exc
             return pages
         for (at, _, _), content in zip(repeating, contents, strict=True):
+            if isinstance(content, DamagedRow):
+                pages[at] = content
+                continue
             links = content.outlinks
             pages[at] = replace(
                 planned[at].write.page,

@@ -13,11 +13,14 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
+from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.page import Link, Page
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +34,14 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
     headers: dict[str, str] = {}
     charset: str | None = None
+    body_crc32: str | None = None
+    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
+    links_crc32: str | None = None
+    """The same of the links."""
+
+
+DAMAGED_CAPTURE = Capture(status_code=999)
+"""Stands for a version whose capture cannot be read: its content may still be there."""
 
 
 class Version(NamedTuple):
@@ -54,12 +65,25 @@ class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
         return fetched_at <= self.until or fetched_at in self.also
 
 
+class Unreadable(NamedTuple):
+    """A stored page whose newest metadata cannot be read; its date, in epoch milliseconds, is still known."""
+
+    timestamp: int
+    error: DamagedRow
+
+    def hides(self, page: Page) -> bool:
+        """Whether the capture *page* would not take its place."""
+        return (page.fetched_at - _EPOCH) // timedelta(milliseconds=1) < self.timestamp
+
+
 class Stored(NamedTuple):
     """What is stored of a page: its newest capture, the versions of its content, newest first, and its last delete."""
 
     page: Page | None = None
     versions: Sequence[Version] = ()
     deleted: Deleted | None = None
+    unreadable: Unreadable | None = None
+    """In place of the page, where its newest metadata cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +230,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         page,
         changed_at=before.changed_at,
         change_count=before.change_count,
+        size=page.size if page.html is not None else before.size,
         content_at=before.content_at,
         has_body=before.has_body,
         truncated=before.truncated,
@@ -279,7 +304,8 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    source = replace(before, content_at=good.at, has_body=True, outlink_count=0)
+    source = replace(before, content_at=good.at, has_body=True, outlink_count=0, digest=capture.digest,
+                     size=capture.size, truncated=capture.truncated)  # fmt: skip
     return Write(_changed(again, count), content_of=source)
 
 

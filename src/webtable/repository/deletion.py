@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import CapabilityError
 from webtable.repository.captures import Deleted
-from webtable.repository.codec import EPOCH, milliseconds, moment_of, now_in_milliseconds
+from webtable.repository.moments import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, Put, TimeRange
 
@@ -54,11 +54,11 @@ class Deletion:
             now = now_in_milliseconds()
             later, until = self._later_removed(found, now)
             before = self._codec.deleted(found)
-            also = {moment_of(one) for one in later}.union(before.also if before else ())
-            moment = max(moment_of(until), before.until if before else EPOCH)
+            also = {possible_moment(one) for one in later}.union(before.also if before else ())
+            moment = max(possible_moment(until), before.until if before else EPOCH)
             mark = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
             # First, for no delete may be there without it.
-            self._write([Put(row, [self._codec.deleted_cell(mark)])])
+            self._write([Put(row, [self._codec.deleted_cell(row, mark)])])
             with self._keeper.removal(found, until):
                 self._write([Delete(row, until, self._content)])
             self._write([Delete(row, until, self._links)])

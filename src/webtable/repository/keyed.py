@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
-from webtable.errors import FullScanNeeded, InvalidArgument, TableNotFound
+from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creating import bring, created, stored_layout
 from webtable.repository.deletion import later_removed
 from webtable.repository.records import (
@@ -21,19 +20,20 @@ from webtable.repository.records import (
     newest,
     not_stored,
     now,
-    record_of,
     stored_columns,
     timestamp_of,
 )
-from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
-from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
+from webtable.repository.rows import RecordReader, Records
+from webtable.repository.scan import ScanSpec
+from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.conditions import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, StoreURL, open_store
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections import Counter
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -50,17 +50,18 @@ class Table:
     """A table whose rows are found by the fields of their key; `Table.open` makes one.
 
     May be used by many threads at once. Over a table that other programs made, it is `Table(store, table, key)`, and
-    nothing checks that the rows have such keys. Raises `InvalidArgument` for a key with a field that is named as an
-    option of `scan`.
+    nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
+    them in `metrics["damaged"]`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
+    that is named as an option of `scan`.
     """
 
-    def __init__(self, store: Store, table: str, key: RowKey) -> None:
+    def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool = False) -> None:
         _check_key(key)
         self.store = store
         self.table = table
         self.key = key
         self._clock = Clock()
-        self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
+        self._reader = RecordReader(store, table, key, strict=strict)
 
     @classmethod
     def open(
@@ -71,12 +72,14 @@ class Table:
         families: Sequence[str | FamilySchema] = ("d",),
         create: bool = False,
         split_keys: Sequence[bytes] = (),
+        strict: bool = False,
     ) -> Self:
         """Return the table that *url* leads to, as `webtable.open` takes it, to be used in a `with` block.
 
         With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
-        *key* is stored beside it. Raises `LayoutMismatch`, showing both, where it was created with another key or is a
-        web table, and `InvalidArgument` for a key with a lambda or a local function, which could not be checked.
+        *key* is stored beside it. *strict* is what it is for `Table` itself. Raises `LayoutMismatch`, showing both,
+        where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or a
+        local function, which could not be checked.
         Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for a table that is there
         with other families.
         """
@@ -85,7 +88,7 @@ class Table:
         wanted = TableSchema(StoreURL.parse(url).table, _families(families), tuple(split_keys))
         store, table = open_store(url, create=create)
         try:
-            opened = cls(store, table, key)
+            opened = cls(store, table, key, strict=strict)
             stored = stored_layout(store, table)
             was_there = stored is not None
             if create and not was_there:
@@ -105,6 +108,11 @@ class Table:
     def name(self) -> str:
         """The store's URL and the table's name."""
         return f"{self.store.name}/{self.table}"
+
+    @property
+    def metrics(self) -> Counter[str]:
+        """How many rows scans have left out because they cannot be read, as `damaged`."""
+        return self._reader.metrics
 
     def __repr__(self) -> str:
         return f"<Table {self.name} key={self.key.declaration}>"
@@ -154,10 +162,11 @@ class Table:
     def get(self, /, **fields: Any) -> Record | None:
         """Return the row with these values of all fields, or None; of several below random salts the newest.
 
-        Raises `FieldError` for a value that is missing or that a field cannot hold, and `UnknownField`.
+        Raises `FieldError` for a value that is missing or that a field cannot hold, `UnknownField`, and `DamagedRow`
+        for a row that cannot be read.
         """
         found = self._candidates(fields)
-        return self._record(max(found, key=newest), fields) if found else None
+        return self._reader.record(max(found, key=newest), fields) if found else None
 
     def delete(self, /, **fields: Any) -> bool:
         """Remove the row with these values of all fields, below all salts, and return whether there was one.
@@ -194,7 +203,7 @@ class Table:
         after: bytes | None = None,
         full_scan: bool = False,
         **fields: Any,
-    ) -> Iterator[Record]:
+    ) -> Records:
         """Return the rows that have these values of the leading fields, and meet a condition on the next, lazily.
 
         They come in the order of their keys without the salts in front (`RowKey.unsalted`), backwards with *reverse*,
@@ -205,34 +214,36 @@ class Table:
 
         A question without conditions takes *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the
         order of its rows, salts included; an open condition on a field behind the salts (`time=between()`) brings it in
-        the order without them. Raises `NoRange`, with the reason, for what the key cannot answer by ranges, and
-        `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`; on the way `KeyFormatError` for a row that
-        does not have such a key.
+        the order without them. Rows that do not have such a key, or cannot be read, are left out: the first 100 of them
+        are in `damaged` of what is returned.
+
+        Raises `NoRange`, with the reason, for what the key cannot answer by ranges, `InvalidToken` where *after* cannot
+        be the key of a row, and `FieldError`, `UnknownField`, `UnknownColumn`, `InvalidArgument`.
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
         if after is not None and (not isinstance(after, bytes) or not after):
             raise InvalidArgument(f"after={after!r} must be the key of a record")
+        if after is not None:
+            self._reader.check_place(after)
         wanted = None if columns is None else stored_columns(columns, self._families)
         ranges = self._ranges(fields, full_scan=full_scan)
-        if limit == 0:
-            return iter(())
-        if not self.key.are_wide(fields):
-            spec = ScanSpec(self.table, ranges, wanted, limit, reverse)
-            return (self._record(row, {}) for row in self._rows(spec, after))
-        rows = self._rows(ScanSpec(self.table, ranges, wanted, None, reverse), after)
-        records = (self._record(row, {}) for row in rows)
-        return islice((record for record in records if self.key.meets(record.values, fields)), limit)
+        damaged: list[DamagedRow] = []
+        is_wide = self.key.are_wide(fields)
+        spec = ScanSpec(self.table, ranges, wanted, None if is_wide else limit, reverse)
+        found = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
+        meeting = (record for record in found if not is_wide or self.key.meets(record.values, fields))
+        return Records(islice(meeting, limit), damaged)
 
     def latest(self, /, **fields: Any) -> Record | None:
         """Return the newest row with these values of the leading fields, by the time behind them in the key.
 
         It takes one row of each range: no fields at all is a question too, where a time comes first. Raises `NoRange`
-        where no time stands behind the values; `FieldError`, `UnknownField`.
+        where no time stands behind the values; `FieldError`, `UnknownField`. Leaves out the rows that `scan` does.
         """
         ranges, backwards = self.key.latest(**fields)
         best: tuple[bytes, int, Row] | None = None
-        for keys, row in self._heads(ranges, backwards=backwards):
+        for keys, row in self._reader.heads(ranges, backwards=backwards):
             # All ranges are prefixes of one kind: what is behind them begins with the time. Where it is the same (one
             # row below two random salts) the newer cells decide.
             place = row.key[len(keys.start) :]
@@ -242,7 +253,7 @@ class Table:
                 is_newer = (place > best[0]) == backwards
             if is_newer:
                 best = (place, newest(row), row)
-        return None if best is None else self._record(best[2], {})
+        return None if best is None else self._reader.record(best[2], {})
 
     def close(self) -> None:
         """Close the store."""
@@ -285,25 +296,6 @@ class Table:
                 "or say full_scan=True"
             )
         return self.key.ranges(**fields) if fields else [KeyRange()]
-
-    def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
-        unsalted, ranges = self.key.unsalted, spec.ranges
-        if len(ranges) == 1 or any(len(keys.start) < self._salt_width for keys in ranges):
-            return in_storage_order(self.store, spec, after)
-        if after is not None:
-            ranges = [behind(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
-        return in_key_order(self.store, replace(spec, ranges=ranges), unsalted, None, None)
-
-    def _heads(self, ranges: Sequence[KeyRange], *, backwards: bool) -> Iterator[tuple[KeyRange, Row]]:
-        """Yield the first row of each range (the last, *backwards*), and its range."""
-        last = (list(self.store.scan(self.table, [keys], limit=1, reverse=True)) for keys in ranges)
-        found: Iterable[list[Row]] = last if backwards else self.store.first_rows(self.table, ranges, 1)
-        for keys, rows in zip(ranges, found, strict=True):
-            yield from ((keys, row) for row in rows)
-
-    def _record(self, row: Row, asked: Mapping[str, Any]) -> Record:
-        values = dict(asked) if isinstance(self.key, HashedKey) else self.key.decode(row.key)
-        return record_of(row, values)
 
 
 def _check_key(key: object) -> None:

@@ -61,13 +61,19 @@ class LayoutOptions(TypedDict, total=False):
 
 
 def open(  # as in shelve.open
-    url: str | os.PathLike[str], *, create: bool = False, regions: int = 1, **options: Unpack[LayoutOptions]
+    url: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    regions: int = 1,
+    strict: bool = False,
+    **options: Unpack[LayoutOptions],
 ) -> WebTable:
     """Return the web table that *url* leads to, to be used in a `with` block.
 
     *url* is a file (`crawl.db`, an embedded store) or `hbase://host:9090/[namespace:]table?thrift2=9091`. With
     *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
-    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise.
+    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise. Where it is *strict* its
+    questions raise `DamagedRow` for a row that cannot be read, which others leave out and count.
     Where tables of it are missing, raises `TableNotFound` that names them; with *create* they are made anew.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
@@ -86,7 +92,7 @@ def open(  # as in shelve.open
                 raise _not_whole(store, table, missing)
             bring(store, stored.layout.table_schema(table, wanted.splits), apply=False, remedy=_REMEDY)
             _make_anew(store, table, stored, missing)
-        return WebTable(store, table, stored.layout)
+        return WebTable(store, table, stored.layout, strict=strict)
     except BaseException:
         store.close()
         raise

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable.errors import DamagedRow
+from webtable.page import Page
 from webtable.repository.captures import Stored
-from webtable.repository.codec import PageCodec, milliseconds
+from webtable.repository.contents import check_body
+from webtable.repository.moments import milliseconds
 from webtable.repository.scan import together
 from webtable.store import Row, Store, TimeRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.page import Link, Page
+    from webtable.page import Link
+    from webtable.repository.codec import PageCodec
     from webtable.store import Cell
 
 
@@ -27,17 +31,33 @@ class PageReader:
         self._codec = codec
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
-        """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them."""
+        """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them.
+
+        Raises `DamagedRow` for the first that cannot be read.
+        """
         found = self._store.read(self._table, rows, columns=self._codec.select(columns))
         return [row and self.page(row) for row in found]
 
-    def each(self, rows: Sequence[bytes], columns: Sequence[str]) -> Iterator[Page | None]:
-        """Yield what `read` returns; bodies and links are read for as many rows at once as take 8 MiB."""
-        if len(rows) == 1 or not {"html", "outlinks"}.intersection(columns):
-            yield from self.read(rows, columns)
-            return
-        names, wanted = self._codec.columns, self._codec.select(columns)
-        content = [column for column in wanted if column in (names.html, names.urls)]
+    def read_each(
+        self, rows: Sequence[bytes], columns: Sequence[str], *, verify: bool = False
+    ) -> Iterator[Page | DamagedRow | None]:
+        """Yield what `read` returns, with the error in the place of each page that cannot be read.
+
+        Bodies and links are read for as many rows at once as take 8 MiB. With *verify* bodies that are not those of
+        their digests are errors too.
+        """
+        wanted = self._codec.select(columns)
+        content = self._codec.contents(wanted)
+        if len(rows) == 1 or not content:
+            found: Iterable[Row | None] = self._store.read(self._table, rows, columns=wanted)
+        else:
+            found = self._with_contents(rows, wanted, content)
+        for row in found:
+            yield row and self.each(row, verify=verify)
+
+    def _with_contents(
+        self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
+    ) -> Iterator[Row | None]:
         known = self._store.read(self._table, rows, columns=[one for one in wanted if one not in content])
         weight = self._codec.weight(content)
         for some in together((row, 0 if row is None else weight(row)) for row in known):
@@ -45,7 +65,7 @@ class PageReader:
             found = iter(self._store.read(self._table, keys, columns=content) if keys else ())
             for row in some:
                 body = next(found) if row else None
-                yield row and self.page(row if body is None else Row(row.key, {**row.cells, **body.cells}))
+                yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
 
     def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
         """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
@@ -60,40 +80,45 @@ class PageReader:
         return [Stored() if row is None else self._codec.stored(row) for row in found]
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
-        """Return the stored links of each of *pages*, each with its row."""
-        urls = self._codec.columns.urls
-        found = self._store.read(self._table, [row for row, _ in pages], columns=[urls], versions=2)
-        return [
-            [] if stored is None else self._links(stored, page)
-            for stored, (_, page) in zip(found, pages, strict=True)
-        ]
+        """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
+        return [links for links, _ in self.links_and_older(pages)]
 
     def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
-        """Return the stored links of each of *pages*, each with its row, and those of the content before it."""
+        """Return the stored links of each of *pages*, each with its row, and those of the content before it.
+
+        There are none where they cannot be read.
+        """
         urls = self._codec.columns.urls
-        found = self._store.read(self._table, [row for row, _ in pages], columns=[urls], versions=2)
+        columns = self._codec.with_checksums([urls])
+        found = self._store.read(self._table, [row for row, _ in pages], columns=columns, versions=2)
         both: list[tuple[Sequence[Link], Sequence[Link]]] = []
         for stored, (_, page) in zip(found, pages, strict=True):
             at = None if page.content_at is None else milliseconds(page.content_at)
-            cells = stored.cells[urls] if stored and at is not None else ()
+            cells = stored.cells.get(urls, ()) if stored and at is not None else ()
             older = [cell for cell in cells if at is not None and cell.timestamp < at]
             links = self._links(stored, page) if stored else []
-            both.append((links, self._codec.links(stored, older[0]) if stored and older else []))
+            both.append((links, self.links(stored, older[0]) if stored and older else []))
         return both
 
     def links(self, row: Row, cell: Cell) -> Sequence[Link]:
-        """Return the links that a cell of *row* holds."""
-        return self._codec.links(row, cell)
+        """Return the links that a cell of *row* holds, none where it cannot be read."""
+        try:
+            return self._codec.links(row, cell)
+        except DamagedRow:
+            return []
 
     def _links(self, stored: Row, page: Page) -> Sequence[Link]:
         at = page.content_at and milliseconds(page.content_at)
-        for cell in stored.cells[self._codec.columns.urls]:
+        for cell in stored.cells.get(self._codec.columns.urls, ()):
             if cell.timestamp == at:
-                return self._codec.links(stored, cell)
-        return self.content_of(stored.key, page).outlinks or []
+                return self.links(stored, cell)
+        try:
+            return self.content_of(stored.key, page, with_body=False).outlinks or []
+        except DamagedRow:
+            return []
 
     def page(self, row: Row) -> Page | None:
-        """Return the page of *row*, None where it is none."""
+        """Return the page of *row*, None where it is none; raises `DamagedRow`."""
         page = self._codec.page(row)
         if page is None or len(row.cells) == 1 or not self._codec.is_stale(page, row):
             return page
@@ -105,25 +130,70 @@ class PageReader:
             outlinks=own.outlinks if self._codec.columns.urls in wanted else None,
         )
 
-    def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page]:
-        """Return each of *pages*, each with its row, with the body and the links under its `content_at`."""
-        columns = [self._codec.columns.html, self._codec.columns.urls]
-        filled: list[Page] = []
+    def each(self, row: Row, *, verify: bool = False) -> Page | DamagedRow | None:
+        """Return what `page` does, or the error that it raises; with *verify* that of `check` too."""
+        try:
+            page = self.page(row)
+            if verify and page is not None:
+                self.check(row.key, page)
+        except DamagedRow as exc:
+            return exc
+        return page
+
+    def what_is_left(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
+        """Return the page of *row*, None where there is none or its metadata cannot be read, and its links.
+
+        Where there is no page they are those of its newest content, and none where they cannot be read.
+        """
+        page = self.each(row)
+        if isinstance(page, DamagedRow):
+            names = self._codec.columns
+            page = self.each(Row(row.key, {names.page: row.cells[names.page]})) if names.page in row.cells else None
+            if isinstance(page, Page):
+                return page, self.links_of([(row.key, page)])[0]
+        if isinstance(page, Page):
+            return page, page.outlinks or ()
+        stored = row.cells.get(self._codec.columns.urls)
+        return None, self.links(row, stored[0]) if stored else ()
+
+    def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
+        """Return each of *pages*, each with its row, with the body and the links under its `content_at`.
+
+        Their bodies are those of their digests; what cannot be read or is another one is a `DamagedRow`.
+        """
+        columns = self._codec.with_checksums([self._codec.columns.html, self._codec.columns.urls])
+        filled: list[Page | DamagedRow] = []
         for some in together((one, one[1].size or 0) for one in pages):
             found = self._store.read(self._table, [row for row, _ in some], columns=columns)
-            for stored, (row, page) in zip(found, some, strict=True):
-                if stored is not None and not self._codec.is_stale(page, stored):
-                    filled.append(self._codec.fill(replace(page, html=None, outlinks=None), stored))
-                else:
-                    filled.append(self.content_of(row, page))
+            filled += [self._content(stored, row, page) for stored, (row, page) in zip(found, some, strict=True)]
         return filled
 
-    def content_of(self, row: bytes, page: Page) -> Page:
-        """Return *page* with the body and the links that were stored under its `content_at`."""
+    def _content(self, stored: Row | None, row: bytes, page: Page) -> Page | DamagedRow:
+        try:
+            filled = replace(page, html=None, outlinks=None)
+            if stored is None or self._codec.is_stale(self._codec.fill(filled, stored), stored):
+                filled = self.content_of(row, page)
+            page = filled
+            self.check(row, page)
+        except DamagedRow as exc:
+            return exc
+        return page
+
+    def check(self, row: bytes, page: Page) -> None:
+        """Raise `DamagedRow` where the body of *page*, as far as it is here, is not that of its digest and size."""
+        try:
+            if page.html is not None:
+                check_body(page.html, page)
+        except ValueError as exc:
+            raise self._codec.damaged(row, self._codec.columns.html, exc) from exc
+
+    def content_of(self, row: bytes, page: Page, *, with_body: bool = True) -> Page:
+        """Return *page* with the body and the links that were stored under its `content_at`; raises `DamagedRow`."""
         if page.content_at is None:
             return page
         timestamp = milliseconds(page.content_at)
-        columns = [self._codec.columns.html, self._codec.columns.urls]
+        names = self._codec.columns
+        columns = self._codec.with_checksums([*([names.html] if with_body else []), names.urls])
         (found,) = self._store.read(
             self._table, [row], columns=columns, time_range=TimeRange(timestamp, timestamp + 1)
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, StoreError, UnknownColumn, WriteFailed
 from webtable.forking import renew_after_fork
-from webtable.repository.codec import milliseconds, moment_of
+from webtable.repository.moments import milliseconds, moment_of
 from webtable.rowkey.conditions import shown
 from webtable.store import MAX_CELL, NewCell, Row
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,11 +10,16 @@ from typing import Generic, TypeVar, overload
 
 import msgspec
 
-from webtable.errors import InvalidArgument, InvalidToken
+from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.page import Page
+from webtable.repository.damage import Damage
 from webtable.rowkey import KeyRange
+from webtable.rowkey.conditions import shown
 
 T = TypeVar("T")
+
+_CHECKSUM = 6
+"""How many bytes of a token are its checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +86,27 @@ class Results(Generic[T]):
 
     `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
     given back as `after=`, goes on behind it: in another process too, and after inserts and deletes.
+
+    Rows that cannot be read are left out; `damaged` has those that the last iteration met, 100 of them at most.
     """
 
     question: str
     order: str
     limit: int | None
     after: bytes | None
-    _run: Callable[[bytes | None, int | None], Iterator[T]] = field(repr=False)
-    """Gives the results behind a place, up to a number of them."""
+    _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
+    """Gives the results behind a place, up to a number of them, and tells of the damaged rows on the way."""
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
+    _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
+    damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
-        return self._run(self.after, self.limit)
+        return self._asked(self.limit)
+
+    def _asked(self, limit: int | None) -> Iterator[T]:
+        self.damaged.clear()
+        return self._run(self.after, limit, self._damage(self.damaged))
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results; raises `InvalidArgument` for a size below 1."""
@@ -103,14 +115,13 @@ class Results(Generic[T]):
         wanted = size if self.limit is None else min(size, self.limit)
         # One more tells whether there is a next batch.
         more = wanted + (self.limit is None or wanted < self.limit)
-        found = list(self._run(self.after, more))
+        found = list(self._asked(more))
         token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
         return Batch(found[:wanted], token)
 
     def token_behind(self, result: T) -> str:
         """Return the token that goes on behind *result*, one of those that the question gave."""
-        position = _Position(_fingerprint(self.question, self.order), self._place(result))
-        return base64.urlsafe_b64encode(msgspec.msgpack.encode(position)).rstrip(b"=").decode()
+        return _token(_Position(_fingerprint(self.question, self.order), self._place(result)))
 
     def explain(self) -> Explanation:
         """Return how the question will be answered, without asking it."""
@@ -125,14 +136,41 @@ def position_of(token: str | None, question: str, order: str) -> bytes | None:
     """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
     if token is None:
         return None
-    try:
-        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        position = msgspec.msgpack.decode(packed, type=_Position)
-    except (TypeError, ValueError, binascii.Error, msgspec.MsgspecError) as exc:
-        raise InvalidToken(f"after={token!r} is no page token: take `next_token` of a batch as it is") from exc
+    position = _position(token)
+    if position is None:
+        raise invalid_token(token)
     if position.question != _fingerprint(question, order):
         raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
     return position.behind
+
+
+def invalid_token(token: object) -> InvalidToken:
+    """Return the error that tells that *token* is none."""
+    return InvalidToken(f"after={shown(token)} is no page token: take `next_token` of a batch as it is")
+
+
+def _token(position: _Position) -> str:
+    """Return *position* as text, with a checksum in front."""
+    packed = msgspec.msgpack.encode(position)
+    return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
+
+
+def _position(token: str) -> _Position | None:
+    """Return the position that `_token` was given, None where *token* is not what it has returned."""
+    try:
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
+        if checksum != _checksum(packed):
+            return None
+        position = msgspec.msgpack.decode(packed, type=_Position)
+    except (TypeError, ValueError, RecursionError, MemoryError):
+        return None
+    # Some of the last bits of the last letter say nothing.
+    return position if _token(position) == token else None
+
+
+def _checksum(packed: bytes) -> bytes:
+    return hashlib.sha256(packed).digest()[:_CHECKSUM]
 
 
 def check_order(order: str, orders: Collection[str], limit: int | None) -> None:

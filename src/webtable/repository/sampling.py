@@ -6,7 +6,7 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.rowkey import KeyRange
 from webtable.schema import web_columns
 
@@ -78,13 +78,19 @@ class _Sampler:
             run = min(self.run, most - len(found))
             read = dict.fromkeys(_spread(spans, (most - len(found)) // run))
             for span, rows in self._runs(list(read), run):
-                found += [(row.cells[self._column][0].timestamp, self._url_of(row.key)) for row in rows]
+                found += [one for row in rows if (one := self._dated(row)) is not None]
                 if len(rows) == run:
                     full.append(span.after(rows[-1].key))
             spans = [span for span in spans if span not in read]
             if not spans and len(found) < most:
                 spans, full = [part for span in full for part in self._parts(span)], []
         return found
+
+    def _dated(self, row: Row) -> tuple[int, str] | None:
+        try:
+            return row.cells[self._column][0].timestamp, self._url_of(row.key)
+        except KeyFormatError:
+            return None
 
     def _runs(self, spans: Sequence[KeyRange], run: int) -> Iterator[tuple[KeyRange, list[Row]]]:
         for at in range(0, len(spans), _PLACES_A_CALL):

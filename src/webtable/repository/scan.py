@@ -14,13 +14,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from webtable.page import LINK_BYTES
+from webtable.errors import DamagedRow
+from webtable.page import LINK_BYTES, Page
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row, Store
 from webtable.threads import Threads
 
 if TYPE_CHECKING:
-    from webtable.page import Page
+    from collections.abc import Iterable
+
+    from webtable.repository.damage import Damage
 
 T = TypeVar("T")
 
@@ -250,29 +253,55 @@ def together(weighed: Iterable[tuple[T, int]], most: int = BODY_ROWS) -> Iterato
         yield some
 
 
-def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Generator[Page]:
-    """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one."""
-    piece, more = _piece(rows, make, FIRST_ROWS)
-    if not more:
-        yield from piece
+def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: Damage) -> Generator[Page]:
+    """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one.
+
+    Where it raises `DamagedRow`, that is told to *damage* when the caller comes there.
+    """
+    piece = _Piece.of(rows, make, FIRST_ROWS)
+    if not piece.has_more:
+        yield from piece.pages(damage)
         return
     with closing(Threads(1, "webtable-read-ahead")) as threads:
-        while more:
-            coming = threads.submit(lambda: _piece(rows, make, PIECE_ROWS))
-            yield from piece
-            piece, more = coming.result()
-        yield from piece
+        while True:
+            coming = threads.submit(lambda: _Piece.of(rows, make, PIECE_ROWS))
+            yield from piece.pages(damage)
+            piece = coming.result()
+            if not piece.has_more:
+                break
+        yield from piece.pages(damage)
 
 
-def _piece(rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> tuple[list[Page], bool]:
-    """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES, and whether there may be more."""
-    made: list[Page] = []
-    size = 0
-    for count, row in enumerate(rows, 1):
-        one = make(row)
-        if one is not None:
+@dataclass(slots=True)
+class _Piece:
+    """The pages of some rows, and whether there may be more."""
+
+    made: list[Page | DamagedRow]
+    has_more: bool = False
+    is_damaged: bool = False
+
+    @classmethod
+    def of(cls, rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> _Piece:
+        """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES."""
+        made: list[Page | DamagedRow] = []
+        is_damaged = False
+        count = size = 0
+        for count, row in enumerate(islice(rows, most), 1):  # noqa: B007 - how many there were is told at the end
+            try:
+                one = make(row)
+            except DamagedRow as exc:
+                made.append(exc)
+                is_damaged = True
+                continue
+            if one is None:
+                continue
             made.append(one)
-            size += len(one.html or b"") + LINK_BYTES * len(one.outlinks or ())
-        if count >= most or size >= READ_AHEAD_BYTES:
-            return made, True
-    return made, False
+            if one.html is not None or one.outlinks is not None:
+                size += len(one.html or b"") + LINK_BYTES * len(one.outlinks or ())
+                if size >= READ_AHEAD_BYTES:
+                    return cls(made, True, is_damaged)
+        return cls(made, count == most, is_damaged)
+
+    def pages(self, damage: Damage) -> Iterable[Page]:
+        """Return the pages; the damaged rows among them are told to *damage* on the way."""
+        return damage.sift(self.made) if self.is_damaged else self.made  # type: ignore[return-value]

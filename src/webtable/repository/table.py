@@ -16,7 +16,7 @@ from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
 from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
-from webtable.repository.questions.versions import VersionQuestions
+from webtable.repository.questions.verifying import VerificationQuestions
 from webtable.repository.writer import OutcomeCallback, Writer, failed
 from webtable.schema import meta_table, queue_table
 from webtable.store.deadline import Deadline, until
@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 
 
 class WebTable(
-    VersionQuestions, IndexQuestions, DiscoveryQuestions, SearchQuestions, StatsQuestions, IndexVerification
+    VerificationQuestions, IndexQuestions, DiscoveryQuestions, SearchQuestions, StatsQuestions, IndexVerification
 ):
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
-    how many index entries were read, and how many of them dropped because their pages are others now.
+    how many index entries were read, and how many of them dropped because their pages are others now; `damaged` in it
+    counts rows that cannot be read, which answers leave out, unless the table is *strict*.
     """
 
-    def __init__(self, store: Store, table: str, layout: Layout) -> None:
-        super().__init__(store, table, layout)
+    def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
+        super().__init__(store, table, layout, strict=strict)
         self._writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
     def __repr__(self) -> str:

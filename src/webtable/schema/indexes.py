@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from webtable.checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import split_points
 from webtable.schema.table import FamilySchema, TableSchema
@@ -43,16 +44,18 @@ class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
     added: int = 0
 
     def to_json(self) -> bytes:
-        """Return the state as it is stored."""
-        return msgspec.json.encode(self)
+        """Return the state as it is stored, with its checksum."""
+        return with_checksum(msgspec.json.encode(self))
 
     @classmethod
     def from_json(cls, table: str, index: str, stored: bytes) -> IndexState:
         """Return the state that was stored; raises `LayoutMismatch` where this version cannot read it."""
         try:
-            return msgspec.json.decode(stored, type=cls)
-        except msgspec.DecodeError as exc:
+            state = msgspec.json.decode(unsealed(stored), type=cls)
+            bytes.fromhex(state.position)
+        except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know its index {index!r}: {exc}") from exc
+        return state
 
 
 def state_column(index: str) -> bytes:
@@ -62,7 +65,7 @@ def state_column(index: str) -> bytes:
 
 def index_of_column(column: bytes) -> str:
     """Return the index whose state *column* holds."""
-    return column.removeprefix(STATES_FAMILY).decode()
+    return column.removeprefix(STATES_FAMILY).decode(errors="replace")
 
 
 def check_index_name(name: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from webtable.checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.salt import SaltSource
@@ -70,8 +71,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
 
     def to_json(self) -> bytes:
-        """Return the layout as it is stored."""
-        return msgspec.json.encode(self)
+        """Return the layout as it is stored, with its checksum."""
+        return with_checksum(msgspec.json.encode(self))
 
     @classmethod
     def from_json(cls, table: str, stored: bytes) -> Layout:
@@ -82,8 +83,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 f"{table} is no web table: it was created with the keys {header.key}; open it with webtable.Table.open"
             )
         try:
-            layout = msgspec.json.decode(stored, type=cls)
-        except (msgspec.DecodeError, InvalidArgument) as exc:
+            layout = msgspec.json.decode(unsealed(stored), type=cls)
+            layout.web_key()
+            layout.table_schema("any")
+        except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
         if (layout.format, layout.key) != (LAYOUT_FORMAT, "web/1"):
             raise LayoutMismatch(
@@ -103,8 +106,8 @@ class _Header(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, table: str, stored: bytes) -> _Header:
         try:
-            return msgspec.json.decode(stored, type=cls)
-        except msgspec.DecodeError as exc:
+            return msgspec.json.decode(unsealed(stored), type=cls)
+        except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
 
 
@@ -130,15 +133,15 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return cls(key=key.declaration)
 
     def to_json(self) -> bytes:
-        """Return the layout as it is stored."""
-        return msgspec.json.encode(self)
+        """Return the layout as it is stored, with its checksum."""
+        return with_checksum(msgspec.json.encode(self))
 
     @classmethod
     def from_json(cls, stored: bytes) -> KeyLayout | None:
         """Return the layout that was stored, None where it is one of another kind of table, or of a later version."""
         try:
-            return msgspec.json.decode(stored, type=cls)
-        except msgspec.DecodeError:
+            return msgspec.json.decode(unsealed(stored), type=cls)
+        except UNREADABLE:
             return None
 
     def check(self, table: str, stored: bytes) -> None:

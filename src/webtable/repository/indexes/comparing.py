@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from webtable.repository.codec import milliseconds
+from webtable.errors import DamagedRow
+from webtable.repository.moments import milliseconds
 from webtable.store import Delete, NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webtable.repository.damage import Damage
     from webtable.repository.questions.base import Asked
+
+T = TypeVar("T")
 
 SETTLE_SECONDS = 1.0
 """How long a difference must stay to be one: a writer that has stored a page removes its old entries next."""
@@ -29,7 +33,8 @@ class Drift:
     """How an index differs from its table, as of a moment.
 
     So many `pages` and `entries` were looked at. `missing` and `stale` are the differences, `repaired` tells how many
-    of them are mended; `pending` are entries of captures that are not stored (yet). `examples` names some differences.
+    of them are mended; `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be read, so
+    nothing is known of their entries: they are found again by `WebTable.verify`. `examples` names some of all.
     """
 
     index: str
@@ -40,12 +45,13 @@ class Drift:
     stale: int = 0
     pending: int = 0
     repaired: int = 0
+    damaged: int = 0
     examples: list[str] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no difference."""
-        return not self.missing and not self.stale
+        """Whether there is no difference, and no row that cannot be read."""
+        return not self.missing and not self.stale and not self.damaged
 
 
 class Place(NamedTuple):
@@ -60,7 +66,7 @@ class Place(NamedTuple):
 class Comparison:
     """A comparison of hints with the pages that they come from."""
 
-    def __init__(self, asked: Asked, drift: Drift, *, settle: float, apply: bool) -> None:
+    def __init__(self, asked: Asked, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         self._store = asked.store
         self._table = asked.table
         self._key = asked.key
@@ -70,6 +76,7 @@ class Comparison:
         self._until = milliseconds(drift.as_of) + 1
         self._settle = settle
         self._apply = apply
+        self._damage = damage
 
     def mend(
         self,
@@ -102,6 +109,19 @@ class Comparison:
         for at in range(0, len(places), PIECE):
             self.write(places[at : at + PIECE], kind)
             drift.repaired += len(places[at : at + PIECE])
+
+    def _readable(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
+        """Yield what is no damaged row, and count those that are."""
+        drift = self._drift
+        for one in found:
+            if not isinstance(one, DamagedRow):
+                yield one
+                continue
+            before = self._damage.count
+            self._damage.add(one)
+            drift.damaged += self._damage.count - before
+            if self._damage.count > before and len(drift.examples) < EXAMPLES:
+                drift.examples.append(f"damaged: {one}")
 
     def write(self, places: Sequence[Place], kind: str) -> None:
         """Mend differences of one kind."""

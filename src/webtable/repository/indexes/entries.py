@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page import Page
-from webtable.repository.codec import bare, milliseconds
+from webtable.repository.codec import bare
 from webtable.repository.indexes.comparing import PIECE, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import LINK
+from webtable.repository.moments import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
@@ -17,6 +19,7 @@ from webtable.store import NewCell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from webtable.repository.damage import Damage
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.questions.base import Asked
     from webtable.store import Row
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
 class EntryComparison(Comparison):
     """A comparison of one index with its table."""
 
-    def __init__(self, asked: Asked, found: Maintained, drift: Drift, *, settle: float, apply: bool) -> None:
-        super().__init__(asked, drift, settle=settle, apply=apply)
+    def __init__(
+        self, asked: Asked, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+    ) -> None:
+        super().__init__(asked, drift, damage, settle=settle, apply=apply)
         self._index = found.index
         self._entries = found.table
         self._is_link = found.index.name == LINK.name
@@ -41,7 +46,7 @@ class EntryComparison(Comparison):
         rows = self._store.scan(self._table, [KeyRange()], columns=columns)
         while piece := list(islice(rows, PIECE)):
             self._drift.pages += sum(self._codec.columns.page in row.cells for row in piece)
-            yield self._absent([place for row in piece for place in self._expected(row)])
+            yield self._absent(self._expected_in(piece))
 
     def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
         expected = {(place.row, place.source) for place in self._expected_of(place.source for place in suspects)}
@@ -51,12 +56,25 @@ class EntryComparison(Comparison):
         rows = list(dict.fromkeys(sources))
         columns = [self._codec.columns.page, self._codec.columns.links]
         found = self._store.read(self._table, rows, columns=columns)
-        return [place for row in found if row is not None for place in self._expected(row)]
+        return self._expected_in(row for row in found if row is not None)
+
+    def _expected_in(self, rows: Iterable[Row]) -> list[Place]:
+        """Return the entries that *rows* should have, as far as they can be read."""
+        return [place for places in self._readable(map(self._each_expected, rows)) for place in places]
+
+    def _each_expected(self, row: Row) -> list[Place] | DamagedRow:
+        try:
+            return self._expected(row)
+        except DamagedRow as exc:
+            return exc
 
     def _expected(self, row: Row) -> list[Place]:
-        """Return the entries that *row* should have."""
+        """Return the entries that *row* should have; raises `DamagedRow`."""
         page, counts = self._codec.page(row), self._codec.counts(row)
-        key = self._key.unsalted(row.key)
+        try:
+            key = self._key.unsalted(row.key)
+        except KeyFormatError as exc:
+            raise DamagedRow(row.key, None, str(exc)) from exc
         expected = []
         if page is not None:
             timestamp = milliseconds(page.fetched_at)
@@ -92,20 +110,38 @@ class EntryComparison(Comparison):
         """Return those of *entries* whose pages have moved on, and how many have pages that are not there yet."""
         if not self._index.names_pages:
             return [], 0
-        places = [(place_of(entry.key), entry.cells[INDEX_COLUMN][0].timestamp) for entry in entries]
-        rows = [self._key.salted(self._index.row_of(place)) for place, _ in places]
+        stale, pending, named = [], 0, []
+        for entry in entries:
+            place = self._named(entry)
+            if place.source:
+                named.append(place)
+            else:
+                stale.append(place)  # nobody will ever write such an entry
         columns = [self._codec.columns.page, self._codec.columns.links]
-        found = self._store.read(self._table, rows, columns=columns)
-        stale, pending = [], 0
-        for entry, (_, timestamp), source, row in zip(entries, places, rows, found, strict=True):
-            if timestamp >= self._until or (row and entry.key in {one.row for one in self._expected(row)}):
+        found = self._store.read(self._table, [place.source for place in named], columns=columns)
+        for place, row in zip(named, found, strict=True):
+            if place.cell.timestamp >= self._until:
                 continue
-            latest = None if row is None else self._latest(row, entry.key)
-            if latest is None or latest <= timestamp:
+            try:
+                if row and place.row in {one.row for one in self._expected(row)}:
+                    continue
+                latest = None if row is None else self._latest(row, place.row)
+            except DamagedRow:
+                continue  # it is counted where the pages are read
+            if latest is None or latest <= place.cell.timestamp:
                 pending += 1
             elif latest < self._until:
-                stale.append(Place(self._entries, entry.key, NewCell(INDEX_COLUMN, timestamp, b""), source))
+                stale.append(place)
         return stale, pending
+
+    def _named(self, entry: Row) -> Place:
+        """Return *entry* with the row of the page that it names, which is empty where it is no entry."""
+        try:
+            source = self._key.salted(self._index.row_of(place_of(entry.key)))
+        except ValueError:
+            source = b""
+        cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
+        return Place(self._entries, entry.key, cell, source)
 
     def _latest(self, row: Row, entry: bytes) -> int | None:
         """Return the date of what *entry* is made from, as *row* has it now."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.codec import bare, milliseconds
+from webtable.repository.codec import bare
 from webtable.repository.deletion import removals
 from webtable.repository.indexes.states import Indexes, Maintained
 from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.moments import milliseconds
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
@@ -63,7 +64,7 @@ class Keeper:
     def removal(self, found: Row, until: int) -> Iterator[None]:
         """Remove the entries and inlinks of a row behind the block, in which its page is removed up to *until*."""
         indexes, hints = self.indexes.read(), Hints()
-        page, url = self.reader.page(found), self.key.url_of(found.key)
+        (page, links), url = self.reader.what_is_left(found), self.key.url_of(found.key)
         for one in indexes.values():
             # Where an index of the user's own fails, readers drop what it has.
             with suppress(IndexFailed, LayoutMismatch):
@@ -72,8 +73,6 @@ class Keeper:
                         written = milliseconds(page.fetched_at)
                         for delete in removals(entry, INDEX_COLUMN, written, [page.fetched_at], until):
                             hints.remove(0, one.table, delete)
-        stored = found.cells.get(self.columns.urls)
-        links = self.reader.links(found, stored[0]) if stored and page is None else (page and page.outlinks) or ()
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)

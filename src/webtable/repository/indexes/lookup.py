@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
 from webtable.repository.reader import PageReader
 from webtable.repository.scan import BODY_ROWS, ScanSpec, in_key_order, in_storage_order
@@ -26,6 +27,7 @@ from webtable.store import Store
 
 if TYPE_CHECKING:
     from webtable.page import Page
+    from webtable.repository.damage import Damage
     from webtable.store import Row
 
 BATCH = 256
@@ -97,6 +99,7 @@ class EntryReader:
         self,
         lookup: Lookup,
         columns: Sequence[str],
+        damage: Damage,
         after: Position | None = None,
         expected: int | None = None,
         *,
@@ -104,34 +107,55 @@ class EntryReader:
     ) -> Iterator[tuple[bytes, Page]]:
         """Yield the pages that confirm their entries, each with its place (in *storage* order its entry).
 
-        They have the page columns *columns*, and come in the order of the entries, those behind *after*.
+        They have the page columns *columns*, and come in the order of the entries, those behind *after*. What cannot
+        be read, an entry or its page, is told to *damage*.
         """
         answer = _Answer(lookup, after, storage)
         most = BODY_ROWS if "html" in columns else BATCH
         size = min(expected or most, most)
         wanted = (*columns, *lookup.index.columns)
         rows = self.entries(lookup, after and after.place, expected, storage=storage)
-        named = ((row.key if storage else place_of(row.key), lookup.row_of(row.key)) for row in rows)
-        kept = ((here, row) for here, row in named if lookup.keep is None or lookup.keep(row))
+        named = damage.sift(self._named(row, lookup, storage=storage) for row in rows)
+        kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
         while batch := list(islice(kept, size)):
-            found = self.reader.each([self.key.salted(row) for _, row in batch], wanted)
+            found = self.reader.read_each([one.row for one in batch], wanted)
             self.metrics[f"{lookup.index.name}.read"] += len(batch)
-            for (here, row), page in zip(batch, found, strict=True):
-                yield from self._moved(answer, here, wanted)
-                if page is not None and answer.takes(page, here, row):
-                    yield here, page
+            for one, page in zip(batch, found, strict=True):
+                yield from self._moved(answer, one.place, wanted, damage)
+                if isinstance(page, DamagedRow):
+                    damage.add(page)
+                elif page is not None and answer.takes(page, one.place, one.key):
+                    yield one.place, page
                 else:
                     self.metrics[f"{lookup.index.name}.dropped"] += 1
             size = most
-        yield from self._moved(answer, None, wanted)
+        yield from self._moved(answer, None, wanted, damage)
 
-    def _moved(self, answer: _Answer, here: bytes | None, wanted: Sequence[str]) -> Iterator[tuple[bytes, Page]]:
+    def _named(self, entry: Row, lookup: Lookup, *, storage: bool) -> _Named | DamagedRow:
+        """Return where *entry* stands and which page it names; the error where it is no entry."""
+        try:
+            key = lookup.row_of(entry.key)
+            return _Named(entry.key if storage else place_of(entry.key), key, self.key.salted(key))
+        except ValueError as exc:
+            return DamagedRow(entry.key, None, f"{lookup.table}: it is no entry of the index: {exc}")
+
+    def _moved(
+        self, answer: _Answer, here: bytes | None, wanted: Sequence[str], damage: Damage
+    ) -> Iterator[tuple[bytes, Page]]:
         """Yield the pages that moved to a place before *here*, and whose entries there were not met."""
         while (moved := answer.next_moved(here)) is not None:
-            place, row = moved
-            (page,) = self.reader.read([self.key.salted(row)], wanted)
-            if page is not None and answer.takes(page, place, row):
-                yield place, page
+            place, key = moved
+            for page in damage.sift(self.reader.read_each([self.key.salted(key)], wanted)):
+                if page is not None and answer.takes(page, place, key):
+                    yield place, page
+
+
+class _Named(NamedTuple):
+    """An entry: where it stands in the answer, the row key without its salt of the page that it names, and its row."""
+
+    place: bytes
+    key: bytes
+    row: bytes
 
 
 class Position(NamedTuple):

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.errors import InvalidArgument, TableNotFound, UnknownIndex
-from webtable.repository.codec import now_in_milliseconds
+from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.creating import create_tables
 from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.states import FRESH_SECONDS, defined
 from webtable.repository.indexes.upkeep import Change, Hints, add_entries
 from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.moments import now_in_milliseconds
 from webtable.repository.questions.base import Asked
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from webtable.page import Page
     from webtable.repository.indexes.states import Maintained
+    from webtable.store import Row
 
 PIECE = 500
 SAVE_SECONDS = 5.0
@@ -78,8 +79,8 @@ class IndexManagement(Asked):
         """Write the entries of every page, and return how many pages there are; entries that are there stay.
 
         It may run beside writers and readers, again and again. One that was interrupted while the index was new goes on
-        where it was. What no longer holds is removed by `repair_index`. Raises `UnknownIndex`, and `InvalidArgument`
-        for an index that is being dropped.
+        where it was. What no longer holds is removed by `repair_index`. Rows that cannot be read are left out and
+        counted in `metrics`. Raises `UnknownIndex`, and `InvalidArgument` for an index that is being dropped.
         """
         found = self.indexes.named(index)
         if found.state.phase == "retired":
@@ -114,9 +115,15 @@ class IndexManagement(Asked):
         columns = self._codec.select(("outlinks",) if found.name == LINK.name else ())
         keys = KeyRange(after + b"\x00" if after else b"")
         rows = self.store.scan(self.table, [keys], columns=columns)
-        pages = ((row.key, page) for row in rows if (page := self._reader.page(row)) is not None)
+        readable = self._damage().sift(map(self._keyed, rows))
+        pages = ((row, page) for row, page in readable if page is not None)
         while piece := list(islice(pages, PIECE)):
             yield piece
+
+
+    def _keyed(self, row: Row) -> tuple[bytes, Page | None] | DamagedRow:
+        page = self._reader.each(row)
+        return page if isinstance(page, DamagedRow) else (row.key, page)
 
 
 def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:

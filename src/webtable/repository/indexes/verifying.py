@@ -50,12 +50,12 @@ class IndexVerification(IndexManagement):
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale."""
         check_times(as_of=as_of)
         drift = Drift(index, as_of or datetime.now(UTC))
-        found = self.indexes.named(index)
+        found, damage = self.indexes.named(index), self._damage()
         comparisons: list[EntryComparison | InlinkComparison] = [
-            EntryComparison(self, found, drift, settle=settle, apply=apply)
+            EntryComparison(self, found, drift, damage, settle=settle, apply=apply)
         ]
         if found.index.name == LINK.name:
-            comparisons.append(InlinkComparison(self, drift, settle=settle, apply=apply))
+            comparisons.append(InlinkComparison(self, drift, damage, settle=settle, apply=apply))
         for comparison in comparisons:
             for _ in comparison.run():
                 if on_progress is not None:

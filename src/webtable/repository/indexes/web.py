@@ -11,6 +11,7 @@ import msgspec
 
 from webtable.errors import InvalidURL
 from webtable.repository.indexes.index import Index, by_domain, by_term
+from webtable.repository.values import JSONValue
 from webtable.rowkey import canonical_url
 from webtable.rowkey.domain import reversed_host
 from webtable.rowkey.web import host_and_rest
@@ -32,6 +33,9 @@ class HostCounts(msgspec.Struct, frozen=True):
     pages: int
     bytes: int
     counted_at: datetime
+
+
+HOST_VALUES = JSONValue(HostCounts)
 
 
 def time_text(moment: datetime) -> str:

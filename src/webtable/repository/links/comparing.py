@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.codec import milliseconds
+from webtable.errors import DamagedRow
 from webtable.repository.indexes.comparing import Comparison, Drift, Place
 from webtable.repository.links.inlinks import CURRENT_SOURCES, Inlinks, link_to
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.moments import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.page import Page
+    from webtable.repository.damage import Damage
     from webtable.repository.questions.base import Asked
 
 SOURCES_AT_ONCE = 64
@@ -24,8 +26,8 @@ SOURCES_AT_ONCE = 64
 class InlinkComparison(Comparison):
     """A comparison of all inlinks with the pages that make them."""
 
-    def __init__(self, asked: Asked, drift: Drift, *, settle: float, apply: bool) -> None:
-        super().__init__(asked, drift, settle=settle, apply=apply)
+    def __init__(self, asked: Asked, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        super().__init__(asked, drift, damage, settle=settle, apply=apply)
         self._queue = RecountQueue(asked.store, asked.table)
         self._inlinks = Inlinks(asked.table, self._codec.columns.inlinks.encode(), asked.key)
 
@@ -47,8 +49,8 @@ class InlinkComparison(Comparison):
             yield self._inlinks_absent([place for page in some for place in self._inlinks_of(page)])
 
     def _linking_pages(self) -> Iterator[Page]:
-        for row in self._store.scan(self._table, [KeyRange()], columns=self._codec.select(("outlinks",))):
-            page = self._reader.page(row)
+        rows = self._store.scan(self._table, [KeyRange()], columns=self._codec.select(("outlinks",)))
+        for page in self._readable(map(self._reader.each, rows)):
             if page is not None and page.outlinks and milliseconds(page.fetched_at) < self._until:
                 yield page
 
@@ -81,7 +83,7 @@ class InlinkComparison(Comparison):
         sources = list(dict.fromkeys(place.source for place in suspects))
         missing = []
         for at in range(0, len(sources), SOURCES_AT_ONCE):
-            pages = self._reader.read(sources[at : at + SOURCES_AT_ONCE], ("outlinks",))
+            pages = self._readable(self._reader.read_each(sources[at : at + SOURCES_AT_ONCE], ("outlinks",)))
             missing += self._inlinks_absent([place for page in pages if page for place in self._inlinks_of(page)])
         return missing
 
@@ -109,24 +111,40 @@ class InlinkComparison(Comparison):
 
     def _stale_among(self, cells: Sequence[tuple[bytes, NewCell]]) -> tuple[list[Place], int]:
         """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
-        prefix = len(self._codec.columns.inlinks) + 1
-        sources = [self._key.encode(cell.column[prefix:].decode()) for _, cell in cells]
-        found = self._store.read(self._table, sources, columns=self._codec.select(("outlinks",)))
-        stale, pending = [], 0
-        for (row, cell), source, stored in zip(cells, sources, found, strict=True):
-            if cell.timestamp >= self._until:
+        stale, pending, named = [], 0, []
+        for row, cell in cells:
+            place = self._named(row, cell)
+            if place.source:
+                named.append(place)
+            else:
+                stale.append(place)  # nobody will ever write such an inlink
+        columns = self._codec.select(("outlinks",))
+        found = self._store.read(self._table, [place.source for place in named], columns=columns)
+        for place, stored in zip(named, found, strict=True):
+            if place.cell.timestamp >= self._until:
                 continue
-            page = stored and self._reader.page(stored)
-            if page is not None and link_to(self._key.url_of(row), page.outlinks or ()):
+            page = stored and self._reader.each(stored)
+            if isinstance(page, DamagedRow):
+                continue  # it is counted where the pages are read
+            if page is not None and link_to(self._key.url_of(place.row), page.outlinks or ()):
                 continue
             # Links without a page are what a deletion that was cut short has left.
             cells_left = stored.cells.get(self._codec.columns.urls, ()) if stored and page is None else ()
             latest = milliseconds(page.fetched_at) if page else max((one.timestamp for one in cells_left), default=0)
-            if latest <= cell.timestamp:
+            if latest <= place.cell.timestamp:
                 pending += 1
             else:
-                stale.append(Place(self._table, row, cell, source))
+                stale.append(place)
         return stale, pending
+
+    def _named(self, row: bytes, cell: NewCell) -> Place:
+        """Return an inlink with the row of the page that it names, which is empty where it names none."""
+        try:
+            self._key.url_of(row)
+            source = self._key.encode(cell.column[len(self._codec.columns.inlinks) + 1 :].decode())
+        except ValueError:
+            source = b""
+        return Place(self._table, row, cell, source)
 
     def _inlinks_present(self, places: Sequence[Place]) -> list[Place]:
         """Return those of *places* that still have a cell."""

@@ -6,25 +6,28 @@ removed. So two that count at once do no harm, and a run that is cut short is do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page import LinkCounts, Page
-from webtable.repository.codec import PageCodec, milliseconds, moment_of
+from webtable.repository.codec import PageCodec
+from webtable.repository.damage import Damage
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, LINK, HostCounts
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
-from webtable.rowkey import WebKey, registered_domain
+from webtable.repository.moments import milliseconds, possible_moment
+from webtable.repository.values import checked_json
+from webtable.rowkey import WebKey, canonical_host, registered_domain
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put, Store
 
 if TYPE_CHECKING:
     from webtable.repository.links.queue import Waiting
+    from webtable.store import Row
 
 ROWS_AT_ONCE = 500
 NARROW = 100
@@ -35,18 +38,22 @@ ROWS_A_ROUND = 200_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
-
 Progress = Callable[[int], None]
 """Is told how many pages were counted so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recount:
-    """What a run has counted: pages (and URLs that are none yet), hosts, and the batches that asked for it."""
+    """What a run has counted: pages (and URLs that are none yet), hosts, and the batches that asked for it.
+
+    `damaged` is how many rows and batches were left out because they cannot be read: `repair_index("link")` has the
+    pages counted whose links it mends.
+    """
 
     pages: int
     hosts: int
     batches: int
+    damaged: int = 0
 
 
 @dataclass(slots=True)
@@ -60,10 +67,11 @@ class LinkCounter:
     queue: RecountQueue
     indexes: Collection[str]
     """The names of the indexes that the table has."""
+    damage: Damage
 
     def run(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
         """Count what waits in the queue, each page once, and return how much it was."""
-        pages = batches = 0
+        pages = batches = unreadable = 0
         counted: set[int] = set()
         hosts: set[str] = set()
         waiting = self.queue.waiting(also_unfinished=also_unfinished)
@@ -82,32 +90,49 @@ class LinkCounter:
             hosts |= new
             self.queue.remove(some)
             batches += len(some)
-        return Recount(pages, len(hosts), batches)
+            unreadable += sum(batch.is_damaged for batch in some)
+        return Recount(pages, len(hosts), batches, unreadable + self.damage.count)
 
     def count_hosts(self, hosts: Iterable[str]) -> None:
         """Count the pages of *hosts* and the bytes of their bodies, and write the counts to their entries."""
         table = index_table(self.table, HOST.name).name
         puts = []
         for host in sorted(hosts):
+            try:
+                ranges = self.key.host_ranges(host)
+            except InvalidURL as exc:
+                self.damage.add(DamagedRow(host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
+                continue
             pages = size = 0
-            for row in self.store.scan(self.table, self.key.host_ranges(host), columns=[self.codec.columns.page]):
-                page = self.codec.page(row)
-                pages += page is not None
-                size += (page and page.size) or 0
+            for row in self.store.scan(self.table, ranges, columns=[self.codec.columns.page]):
+                for page in self.damage.sift([self._page(row)]):
+                    pages += page is not None
+                    size += (page and page.size) or 0
             (entry,) = HOST.entries(Page(url=f"https://{host}/"), b"")
             (stored,) = self.store.read(table, [entry], columns=[HOST_COUNTS])
-            before = [moment_of(stored.cells[HOST_COUNTS][0].timestamp)] if stored else []
+            before = [possible_moment(stored.cells[HOST_COUNTS][0].timestamp)] if stored else []
             counted_at = _later(_now(), before)
-            counts = msgspec.json.encode(HostCounts(pages, size, counted_at))
-            puts.append(Put(entry, [NewCell(HOST_COUNTS, milliseconds(counted_at), counts)]))
+            timestamp = milliseconds(counted_at)
+            counts = checked_json(HostCounts(pages, size, counted_at), entry, timestamp)
+            puts.append(Put(entry, [NewCell(HOST_COUNTS, timestamp, counts)]))
         self._write(table, puts)
 
+    def _page(self, row: Row) -> Page | DamagedRow | None:
+        try:
+            return self.codec.page(row)
+        except DamagedRow as exc:
+            return exc
+
     def _count(self, rows: Sequence[bytes]) -> None:
-        found = self.store.read(self.table, rows, columns=[self.codec.columns.links])
-        before = [self.codec.counts(stored) if stored else None for stored in found]
+        column = self.codec.columns.links
+        urls = dict(self.damage.sift(map(self._named, rows)))
+        rows = list(urls)
+        found = self.store.read(self.table, rows, columns=[column])
+        before = [self._before(stored) if stored else None for stored in found]
         # Above the last count also where the clock of the machine that made it is ahead of this one's.
-        counted_at = _later(_now(), [was.counted_at for was in before if was and was.counted_at])
-        made = zip(rows, before, self._counts(rows, counted_at), strict=True)
+        last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
+        counted_at = _later(_now(), last)
+        made = zip(rows, before, self._counts(urls, counted_at), strict=True)
         counts = [(row, was, now) for row, was, now in made if now.inlinks or now.self_links or was]
         entries, cells, removals = [], [], []
         timestamp = milliseconds(counted_at)
@@ -115,19 +140,34 @@ class LinkCounter:
             unsalted = self.key.unsalted(row)
             new, old = _entries(now, unsalted), _entries(was, unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
-            cells.append(Put(row, [NewCell(self.codec.columns.links, timestamp, msgspec.json.encode(now))]))
+            cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
         index = index_table(self.table, LINK.name).name
         self._write(index, entries)
         self._write(self.table, cells)
         self._write(index, removals)
 
-    def _counts(self, rows: Sequence[bytes], counted_at: datetime) -> Iterator[LinkCounts]:
+    def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
+        """Return *row* with its URL, or the error where it is no row key."""
+        try:
+            return row, self.key.url_of(row)
+        except KeyFormatError as exc:
+            return DamagedRow(row, None, f"the queue: {exc}")
+
+    def _before(self, stored: Row) -> LinkCounts | None:
+        """Return the last counts of a row: none but their date is known of those that cannot be read."""
+        try:
+            return self.codec.counts(stored)
+        except DamagedRow as exc:
+            self.damage.add(exc)
+            return LinkCounts()
+
+    def _counts(self, urls: Mapping[bytes, str], counted_at: datetime) -> Iterator[LinkCounts]:
         family = self.codec.columns.inlinks.encode()
         start = len(family) + 1
-        found = self.store.read_cells(self.table, rows, family, CURRENT_SOURCES, limit=NARROW, keys_only=True)
-        for row, cells in zip(rows, found, strict=True):
-            tally = _Tally(self.key.url_of(row))
+        found = self.store.read_cells(self.table, list(urls), family, CURRENT_SOURCES, limit=NARROW, keys_only=True)
+        for (row, url), cells in zip(urls.items(), found, strict=True):
+            tally = _Tally(url)
             limit = NARROW
             while True:
                 sources = [column[start:] for column, _ in cells]
@@ -156,9 +196,9 @@ class _Tally:
         for source in sources:
             if source == self._url:
                 self._self = 1
-            elif _domain(source) == self._domain:
+            elif (domain := _domain(source)) == self._domain:
                 self._internal += 1
-            else:
+            elif domain is not None:
                 self._external += 1
 
     def counts(self, counted_at: datetime) -> LinkCounts:
@@ -169,14 +209,19 @@ def _entries(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
 
 
-def _domain(url: bytes) -> str:
-    return _domain_of(url.split(b"/", 3)[2])
+def _domain(url: bytes) -> str | None:
+    """Return the registered domain of *url*, None where it is no URL: readers leave such an inlink out."""
+    parts = url.split(b"/", 3)
+    return _domain_of(parts[2]) if len(parts) == 4 and parts[0] in (b"https:", b"http:") else None
 
 
 @lru_cache(maxsize=65_536)
-def _domain_of(authority: bytes) -> str:
-    host, _, port = authority.decode().rpartition(":")
-    return registered_domain(host if host and port.isdigit() else authority.decode())
+def _domain_of(authority: bytes) -> str | None:
+    try:
+        host, _, port = authority.decode("ascii").rpartition(":")
+        return registered_domain(canonical_host(host if host and port.isdigit() else authority.decode("ascii")))
+    except ValueError:
+        return None
 
 
 def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:

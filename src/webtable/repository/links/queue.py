@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from webtable.checksums import UNREADABLE
 from webtable.repository.bodies import pack, unpack
-from webtable.repository.codec import now_in_milliseconds
+from webtable.repository.moments import now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
 from webtable.store import Delete, NewCell, Put, Store
@@ -30,6 +31,8 @@ ROWS_A_CELL = 10_000
 BATCHES_AT_ONCE = 4
 """How many batches of the queue are read at once: each may have a hundred thousand rows."""
 
+_LAST = 253_402_300_800_000
+"""The end of the year 9999 in epoch milliseconds."""
 _DONE = f"{QUEUE_FAMILY}:done".encode()
 _ROWS = f"{QUEUE_FAMILY}:rows-".encode()
 _HOSTS = f"{QUEUE_FAMILY}:hosts".encode()
@@ -46,6 +49,8 @@ class Waiting(NamedTuple):
     hosts: Sequence[str]
     is_settled: bool
     """Whether its writer has written all of it, or must be dead."""
+    is_damaged: bool = False
+    """Whether some of it cannot be read: what that was to be counted for is lost."""
 
 
 class RecountQueue:
@@ -59,9 +64,9 @@ class RecountQueue:
         """Return the put that enters *rows* and *hosts* as a batch."""
         in_order, now = sorted(rows), now_in_milliseconds()
         pieces = [in_order[at : at + ROWS_A_CELL] for at in range(0, len(in_order), ROWS_A_CELL)]
-        packed = pack([msgspec.msgpack.encode(piece) for piece in pieces])
-        cells = [NewCell(_ROWS + b"%06d" % number, now, value) for number, value in enumerate(packed)]
-        cells.append(NewCell(_HOSTS, now, msgspec.msgpack.encode(sorted(hosts))))
+        packed = pack([msgspec.msgpack.encode(piece) for piece in (*pieces, sorted(hosts))])
+        cells = [NewCell(_ROWS + b"%06d" % number, now, value) for number, value in enumerate(packed[:-1])]
+        cells.append(NewCell(_HOSTS, now, packed[-1]))
         return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
 
     def done(self, entered: Put) -> Put:
@@ -101,15 +106,26 @@ class RecountQueue:
     def extent(self) -> tuple[int, int | None]:
         """Return how many batches wait, and since when the oldest does, in epoch milliseconds."""
         since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], keys_only=True)]
-        return len(since), min(since, default=None)
+        return len(since), min(filter(None, since), default=None)
 
 
 def _since(row: Row) -> int:
-    return int(row.key[2:17])
+    """Return since when a batch waits, in epoch milliseconds; 0 for a row that is none, which waits no more."""
+    digits = row.key[2:17]
+    return int(digits) if digits.isdigit() and int(digits) < _LAST else 0
 
 
 def _waiting(row: Row, is_settled: bool) -> Waiting:
-    columns = sorted(column for column in row.cells if column.startswith(_ROWS))
-    rows = [one for column in columns for one in _decode(unpack(row.cells[column][0].value))]
-    hosts = _decode_hosts(row.value(_HOSTS) or b"\x90")
-    return Waiting(row.key, max(cells[0].timestamp for cells in row.cells.values()), rows, hosts, is_settled)
+    rows: list[bytes] = []
+    hosts: list[str] = []
+    is_damaged = not _since(row)
+    for column, (cell, *_) in sorted(row.cells.items()):
+        try:
+            if column.startswith(_ROWS):
+                rows += _decode(unpack(cell.value))
+            elif column == _HOSTS:
+                hosts += _decode_hosts(unpack(cell.value))
+        except UNREADABLE:
+            is_damaged = True
+    newest = max(cells[0].timestamp for cells in row.cells.values())
+    return Waiting(row.key, newest, rows, hosts, is_settled, is_damaged)

@@ -9,12 +9,14 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
-from webtable.errors import InvalidArgument
-from webtable.repository.codec import PageCodec, moment_of, now_in_milliseconds
+from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.codec import PageCodec
+from webtable.repository.damage import Damage
 from webtable.repository.indexes.lookup import EntryReader, Lookup, Position
 from webtable.repository.indexes.states import Indexes
+from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.reader import PageReader
-from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
+from webtable.repository.results import Explanation, Pages, Results, check_order, invalid_token, position_of
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
 
@@ -52,14 +54,19 @@ class Asking(TypedDict, total=False):
 class Asked:
     """A web table as its questions see it."""
 
-    def __init__(self, store: Store, table: str, layout: Layout) -> None:
+    def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
         self.store = store
         self.table = table
         self.layout = layout
         self.key = layout.web_key()
+        self.strict = strict
+        """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
         self.indexes = Indexes(store, table)
         self.metrics: Counter[str] = Counter()
-        """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`."""
+        """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`.
+
+        `damaged` counts the rows that answers have left out because they cannot be read.
+        """
         self._codec = PageCodec(layout)
         self._reader = PageReader(store, table, self._codec)
         self._entries = EntryReader(store, table, self.key, self._reader, self.metrics)
@@ -69,11 +76,27 @@ class Asked:
         """The store's URL and the table's name."""
         return f"{self.store.name}/{self.table}"
 
-    def _scan(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Page]:
-        if spec.limit == 0:
+    def _damage(self, rows: list[DamagedRow] | None = None) -> Damage:
+        return Damage(self.metrics, [] if rows is None else rows, strict=self.strict)
+
+    def _scan(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
+        """Yield the pages of *spec*; where it has a limit, so many of them that can be read."""
+        if spec.limit is None:
+            with closing(read_ahead(self._rows(spec, order, after), self._reader.page, damage)) as pages:
+                yield from pages
             return
-        with closing(read_ahead(self._rows(spec, order, after), self._reader.page)) as pages:
-            yield from pages
+        left = spec.limit
+        while left:
+            rows = _Counted(self._rows(replace(spec, limit=left), order, after))
+            given = 0
+            with closing(read_ahead(iter(rows), self._reader.page, damage)) as pages:
+                for given, page in enumerate(pages, 1):  # noqa: B007 - it is what is left of the loop
+                    yield page
+            if rows.count < left:
+                return
+            # Rows that cannot be read, and those that are no pages, count for the store.
+            left -= given
+            after = rows.last.key if order == "storage" else self.key.unsalted(rows.last.key)
 
     def _rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         if order == "storage":
@@ -138,12 +161,12 @@ class Asked:
         places_given: dict[str, bytes] = {}
         asked_at = [now_in_milliseconds()]
 
-        def run(behind: bytes | None, at_most: int | None) -> Iterator[Page]:
+        def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
                 return
-            after = None if behind is None else Position(moment_of(int.from_bytes(behind[:8], "big")), behind[8:])
+            after = None if behind is None else _position(behind)
             asked_at[0] = now_in_milliseconds()
-            found = self._entries.pages(lookup(), tuple(columns or ()), after, at_most, storage=storage)
+            found = self._entries.pages(lookup(), tuple(columns or ()), damage, after, at_most, storage=storage)
             chosen = found if only is None else ((place, page) for place, page in found if only(page))
             for place, page in islice(chosen, at_most):
                 places_given[page.url] = place
@@ -172,7 +195,27 @@ class Asked:
             said += notes() if notes is not None else []
             return Explanation(question, order, names, tuple(ranges), tuple(calls), index.name, tuple(said))
 
-        return Results(question, order, limit, behind, run, place, explain)
+        return Results(question, order, limit, behind, run, place, explain, self._damage)
+
+
+class _Counted:
+    """Rows as they are taken: how many they were, and the last one."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self.count = 0
+        self.last: Row
+
+    def __iter__(self) -> Iterator[Row]:
+        for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
+            yield self.last
+
+
+def _position(behind: bytes) -> Position:
+    try:
+        return Position(moment_of(int.from_bytes(behind[:8], "big")), behind[8:])
+    except OverflowError as exc:
+        raise invalid_token(behind) from exc
 
 
 def check_times(**times: datetime | None) -> None:

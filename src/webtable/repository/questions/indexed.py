@@ -186,18 +186,21 @@ class IndexQuestions(Asked):
         """Return the page whose URL has this *handle* (`webtable.handle_of`), or None where none is stored.
 
         A URL that redirects has a handle of its own, and is found with its `redirect_to`; see `resolve`. Raises
-        `InvalidArgument` for what is no handle, `UnknownColumn`, `IndexNeeded`.
+        `InvalidArgument` for what is no handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
         if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
             raise InvalidArgument(f"handle={handle!r} must be 16 hexadecimal digits, as handle_of gives them")
         found = self._with_handle(f"the page {handle}", handle, lambda page: handle_of(page.url) == handle,
                                   columns=columns, limit=1)  # fmt: skip
-        return next(iter(found), None)
+        page = next(iter(found), None)
+        if page is None and found.damaged:
+            raise found.damaged[0]
+        return page
 
     def resolve(self, url: str) -> Resolution:
         """Return where *url* leads, by the redirects that are stored; *url* may be a handle too.
 
-        A page that does not redirect is its own end. Raises `InvalidURL`.
+        A page that does not redirect is its own end. Raises `InvalidURL`, `DamagedRow`.
         """
         page: Page | None
         if isinstance(url, str) and _HANDLE.fullmatch(url):
@@ -222,7 +225,7 @@ class IndexQuestions(Asked):
     ) -> Pages:
         """Return the other pages that have the very content (the digest) of *url*, in the order of their URLs.
 
-        None come where *url* is not stored, or has no body.
+        None come where *url* is not stored, or has no body. Raises `DamagedRow` where its own row cannot be read.
         """
         own = canonical_url(url)
 

@@ -7,21 +7,23 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
+from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.codec import moment_of
 from webtable.repository.indexes.lookup import Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.links.counting import LinkCounter, Progress, Recount
 from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.moments import moment_of
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
-from webtable.repository.results import Explanation, Results, check_order, position_of
+from webtable.repository.results import Explanation, Results, check_order, invalid_token, position_of
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.page import Link
+    from webtable.repository.damage import Damage
     from webtable.repository.results import Pages
     from webtable.store import Cell
 
@@ -109,9 +111,9 @@ class LinkQuestions(Asked):
         question = f"{'past ' if past else ''}links to {target}" + (f" from {domain}" if domain else "")
         behind = position_of(after, question, order)
 
-        def run(source: bytes | None, at_most: int | None) -> Iterator[Inlink]:
+        def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
             self.indexes.ready(LINK.name, question)
-            found = self._inlinks(target, source, past=past, inside=inside, expected=at_most)
+            found = self._inlinks(target, source, damage, past=past, inside=inside, expected=at_most)
             return islice(found, at_most)
 
         def explain() -> Explanation:
@@ -120,12 +122,16 @@ class LinkQuestions(Asked):
                      f"read: the links of {SOURCES_AT_ONCE} linking pages")  # fmt: skip
             return Explanation(question, order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
 
-        return Results(question, order, limit, behind, run, lambda inlink: inlink.source.encode(), explain)
+        return Results(question, order, limit, behind, run, lambda inlink: inlink.source.encode(), explain,
+                       self._damage)  # fmt: skip
 
     def links_of(
         self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page"
     ) -> Results[Link]:
-        """Return the links of *url*, in the order in which the page has them; none where it is not stored."""
+        """Return the links of *url*, in the order in which the page has them; none where it is not stored.
+
+        Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
+        """
         check_order(order, ["page"], limit)
         source = canonical_url(url)
         question = f"links of {source}"
@@ -136,13 +142,15 @@ class LinkQuestions(Asked):
             (page,) = self._reader.read([row], ("outlinks",))
             return (page and page.outlinks) or ()
 
-        def run(behind: bytes | None, at_most: int | None) -> Iterator[Link]:
-            found = links()
+        def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
             if behind is None:
-                return iter(found[:at_most])
+                return iter(links()[:at_most])
             # Behind the link, where it still is; else as far down as it was.
             position, _, url = behind.partition(b" ")
-            at = next((at for at, link in enumerate(found) if link.url == url.decode()), int(position) - 1)
+            if not position.isdigit():
+                raise invalid_token(after)
+            found = links()
+            at = next((at for at, link in enumerate(found) if link.url.encode() == url), int(position) - 1)
             return iter(found[at + 1 :][:at_most])
 
         def place(link: Link) -> bytes:
@@ -153,7 +161,7 @@ class LinkQuestions(Asked):
             names = tuple(column.decode() for column in self._codec.select(("outlinks",)))
             return Explanation(question, order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
 
-        return Results(question, order, limit, behind, run, place, explain)
+        return Results(question, order, limit, behind, run, place, explain, self._damage)
 
     def broken_links(
         self,
@@ -178,17 +186,20 @@ class LinkQuestions(Asked):
             table = self.indexes.ready(STATUS.name, question).table
             return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))])
 
-        def run(position: bytes | None, at_most: int | None) -> Iterator[BrokenLink]:
+        def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
             place, _, source = (position or b"400").partition(b"\x00")
             asked = lookup(place)
 
             def links() -> Iterator[BrokenLink]:
-                pages = self._entries.pages(asked, (), None, at_most)
+                pages = self._entries.pages(asked, (), damage, None, at_most)
                 while some := list(islice(pages, PAGES_AT_ONCE)):
                     linked = self._have_inlinks([page.url for _, page in some])
                     for found, page in (one for one in some if one[1].url in linked):
                         behind = source if found == place and source else None
-                        for link in self._inlinks(page.url, behind, past=False, inside=inside, expected=at_most):
+                        found_links = self._inlinks(
+                            page.url, behind, damage, past=False, inside=inside, expected=at_most
+                        )
+                        for link in found_links:
                             yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
 
             return islice(links(), at_most)
@@ -204,7 +215,7 @@ class LinkQuestions(Asked):
             note = "for each error page its inlinks are read, and checked against the pages that link to it"
             return Explanation(question, order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
 
-        return Results(question, order, limit, behind, run, position, explain)
+        return Results(question, order, limit, behind, run, position, explain, self._damage)
 
     def refresh_links(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
         """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
@@ -214,7 +225,8 @@ class LinkQuestions(Asked):
         again then. *on_progress* is told how many pages were counted so far.
         """
         queue = RecountQueue(self.store, self.table)
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read())
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read(),
+                              self._damage())  # fmt: skip
         return counter.run(on_progress, also_unfinished=also_unfinished)
 
     def links_freshness(self) -> Freshness:
@@ -233,8 +245,9 @@ class LinkQuestions(Asked):
         return {url for url, cells in zip(urls, found, strict=True) if cells}
 
     def _inlinks(
-        self, target: str, after: bytes | None, *, past: bool, inside: KeyRange | None, expected: int | None = None
-    ) -> Iterator[Inlink]:
+        self, target: str, after: bytes | None, damage: Damage, *, past: bool, inside: KeyRange | None,
+        expected: int | None = None,
+    ) -> Iterator[Inlink]:  # fmt: skip
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
         prefix = PAST if past else b""
         rest = PAST_SOURCES if past else CURRENT_SOURCES
@@ -243,25 +256,53 @@ class LinkQuestions(Asked):
         while True:
             (cells,) = self.store.read_cells(self.table, [row], family, rest, limit=size)
             named = [(column[len(family) + 1 + len(prefix) :], cell) for column, cell in cells]
-            yield from self._checked(target, named, past=past, inside=inside)
+            yield from self._checked(target, named, damage, past=past, inside=inside)
             if len(cells) < size:
                 return
             rest, size = rest.after(cells[-1][0][len(family) + 1 :]), SOURCES_AT_ONCE
 
     def _checked(
-        self, target: str, cells: Sequence[tuple[bytes, Cell]], *, past: bool, inside: KeyRange | None
+        self, target: str, cells: Sequence[tuple[bytes, Cell]], damage: Damage, *, past: bool, inside: KeyRange | None
     ) -> Iterator[Inlink]:
-        keys = [self.key.encode(source.decode()) for source, _ in cells]
-        wanted = [
-            (row, source.decode(), cell) for row, (source, cell) in zip(keys, cells, strict=True)
-            if inside is None or self.key.unsalted(row) in inside
-        ]  # fmt: skip
-        pages = self._reader.read([row for row, _, _ in wanted], ("outlinks",)) if wanted else []
-        for (_, source, cell), page in zip(wanted, pages, strict=True):
-            link = None if page is None else link_to(target, page.outlinks or ())
+        row = self.key.encode(target)
+        named = damage.sift(self._inlink(row, source, cell) for source, cell in cells)
+        wanted = [one for one in named if inside is None or self.key.unsalted(one.row) in inside]
+        pages = self._reader.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
+        for one, page in zip(wanted, pages, strict=True):
             self.metrics["inlinks.read"] += 1
+            if isinstance(page, DamagedRow):
+                damage.add(page)
+                continue
+            link = None if page is None else link_to(target, page.outlinks or ())
             if (link is None) != past:
                 self.metrics["inlinks.dropped"] += 1
                 continue
-            shown = link or link_of(target, cell.value)
-            yield Inlink(source, shown.anchor, shown.rel, moment_of(cell.timestamp), not past, page)
+            shown = link or link_of(target, one.value)
+            yield Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
+
+    def _inlink(self, target: bytes, source: bytes, cell: Cell) -> _Named | DamagedRow:
+        """Return the inlink of the row *target* that *cell* is, or the error where it is none."""
+        found = self._source_of(target, source)
+        if isinstance(found, DamagedRow):
+            return found
+        try:
+            return _Named(*found, moment_of(cell.timestamp), cell.value)
+        except OverflowError as exc:
+            return self._codec.damaged(target, self._codec.columns.inlinks.encode(), exc)
+
+    def _source_of(self, target: bytes, source: bytes) -> tuple[bytes, str] | DamagedRow:
+        """Return the row and the URL of the page that an inlink of *target* names, or the error where it names none."""
+        try:
+            url = source.decode()
+            return self.key.encode(url), url
+        except ValueError as exc:
+            return self._codec.damaged(target, self._codec.columns.inlinks.encode(), f"no page links here: {exc}")
+
+
+class _Named(NamedTuple):
+    """An inlink: the row and the URL of the page that links, since when, and the value."""
+
+    row: bytes
+    source: str
+    at: datetime
+    value: bytes

@@ -7,22 +7,22 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument
+from webtable.checksums import UNREADABLE
+from webtable.errors import DamagedRow, FullScanNeeded, IndexNeeded, InvalidArgument
 from webtable.repository.indexes.index import place_of
-from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
+from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.base import PLAIN_KEY, Asked, check_numbers
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host, canonical_url
-from webtable.rowkey.domain import host_of
+from webtable.rowkey.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from webtable.page import Page
+    from webtable.repository.damage import Damage
     from webtable.store import Row
 
 ROW_ORDERS = ("url", "storage")
@@ -89,14 +89,14 @@ class PageQuestions(Asked):
             some = self._existing(domain or "", ranges) if is_subtree else ranges
             return ScanSpec(self.table, some, selected, at_most if is_limited else None, expected=at_most)
 
-        def run(after_key: bytes | None, at_most: int | None) -> Iterator[Page]:
+        def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
                 return iter(())
-            pages = self._scan(spec(at_most), order, after_key)
+            pages = self._scan(spec(at_most), order, after_key, damage)
             return pages if is_limited else islice(filter(keep, pages), at_most)
 
         return Results(question, order, limit, behind, run, lambda page: self._place(page.url, order),
-                       lambda: self._explain_scan(question, order, spec(None)))  # fmt: skip
+                       lambda: self._explain_scan(question, order, spec(None)), self._damage)  # fmt: skip
 
     def hosts(
         self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
@@ -111,9 +111,9 @@ class PageQuestions(Asked):
         question = "hosts" if host is None else f"hosts of {host} and below"
         behind = position_of(after, question, order)
 
-        def run(after_place: bytes | None, at_most: int | None) -> Iterator[Host]:
+        def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
             rows = self._host_entries(host, question, after_place, at_most, keys_only=False)
-            return islice(self._with_pages(rows), at_most)
+            return islice(self._with_pages(rows, damage), at_most)
 
         def explain() -> Explanation:
             ranges = self._host_ranges(host)
@@ -126,7 +126,7 @@ class PageQuestions(Asked):
         def place(found: Host) -> bytes:
             return PLAIN_KEY.host_ranges(found.name)[0].start
 
-        return Results(question, order, limit, behind, run, place, explain)
+        return Results(question, order, limit, behind, run, place, explain, self._damage)
 
     def _rows_of(
         self, domain: str | None, *, host_only: bool, path: str | None, full_scan: bool
@@ -166,7 +166,7 @@ class PageQuestions(Asked):
             return ranges
         if len(hosts) > MOST_HOSTS:
             return ranges
-        salts = {self.key.salted(place_of(row.key))[: self.layout.digits + 1] for row in hosts}
+        salts = {keys.start[: self.layout.digits + 1] for row in hosts for keys in self._ranges_of(row)}
         return [keys for keys in ranges if keys.start[: self.layout.digits + 1] in salts]
 
     def _host_ranges(self, host: str | None) -> list[KeyRange]:
@@ -185,24 +185,48 @@ class PageQuestions(Asked):
                         keys_only=keys_only, expected=expected)  # fmt: skip
         return in_key_order(self.store, spec, place_of, None if keys_only else spec.columns, after)
 
-    def _with_pages(self, entries: Iterator[Row]) -> Iterator[Host]:
+    def _with_pages(self, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
         """Yield the hosts of *entries* that still have a page."""
         size = HOSTS_AT_ONCE if self.layout.salt != "url" else 1
         while batch := list(islice(entries, size)):
-            names = [host_of(place_of(row.key)[:-1].decode()) for row in batch]
-            ranges = [keys for name in names for keys in self.key.host_ranges(name)]
+            named = [(row, ranges) for row in batch if (ranges := self._ranges_of(row, damage))]
+            wanted = [keys for _, ranges in named for keys in ranges]
             first = iter(self.store.first_rows(
-                self.table, ranges, 1, columns=[self._codec.columns.page], keys_only=True
+                self.table, wanted, 1, columns=[self._codec.columns.page], keys_only=True
             ))  # fmt: skip
-            each = len(ranges) // len(names)
-            for row, name in zip(batch, names, strict=True):
+            for row, ranges in named:
                 self.metrics["host.read"] += 1
-                if not any(list(islice(first, each))):
+                if not any(list(islice(first, len(ranges)))):
                     self.metrics["host.dropped"] += 1
                     continue
-                stored = row.value(HOST_COUNTS)
-                counts = None if stored is None else msgspec.json.decode(stored, type=HostCounts)
+                counts = self._host_counts(row, damage)
+                name = _host_of(row)
                 yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
+
+    def _ranges_of(self, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
+        """Return the ranges of the pages of the host that *entry* names, none where it names none."""
+        try:
+            return self.key.host_ranges(_host_of(entry))
+        except ValueError as exc:
+            if damage is not None:
+                damage.add(DamagedRow(entry.key, None, f"the host index: it names no host: {exc}"))
+            return []
+
+    def _host_counts(self, entry: Row, damage: Damage) -> HostCounts | None:
+        cells = entry.cells.get(HOST_COUNTS)
+        try:
+            return HOST_VALUES.read(cells[0].value, entry.key, cells[0].timestamp) if cells else None
+        except UNREADABLE as exc:
+            damage.add(DamagedRow(entry.key, None, f"the host index: the counts cannot be read: {exc}"))
+            return None
+
+
+def _host_of(entry: Row) -> str:
+    """Return the host that *entry* names; raises `ValueError`."""
+    host = host_of(place_of(entry.key)[:-1].decode())
+    if reversed_host(host).encode() + b"/" != place_of(entry.key):
+        raise ValueError(f"{host[:200]!r} stands there")
+    return host
 
 
 def _chosen(

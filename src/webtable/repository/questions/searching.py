@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from webtable.errors import DamagedRow
 from webtable.repository.codec import EXTRA_COLUMNS
+from webtable.repository.damage import Damage
 from webtable.repository.matching import Hit, Matcher, SearchIn, Words
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
 from webtable.repository.results import Explanation, Results, check_order, position_of
@@ -82,15 +84,15 @@ class SearchQuestions(PageQuestions):
                 return ScanSpec(self.table, some, self._codec.select(None), containing=self._title_filter(matcher))
             return ScanSpec(self.table, some, self._codec.select((*names, "html")))
 
-        def run(after_key: bytes | None, at_most: int | None) -> Iterator[Hit]:
+        def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
             if at_most == 0:
                 return iter(())
-            scan = _Scan(spec(), order, after_key, at_most)
+            scan = _Scan(spec(), order, after_key, at_most, damage)
             found = self._in_titles if in_ == "title" else self._in_bodies
             return islice(found(scan, matcher, names), at_most)
 
         return Results(question, order, limit, behind, run, lambda hit: self._place(hit.page.url, order),
-                       lambda: self._explain_search(question, order, spec(), in_, names))  # fmt: skip
+                       lambda: self._explain_search(question, order, spec(), in_, names), self._damage)  # fmt: skip
 
     def _title_filter(self, matcher: Matcher) -> Containing | None:
         if "title" not in self.layout.plain_columns or not matcher.words.texts:
@@ -98,9 +100,10 @@ class SearchQuestions(PageQuestions):
         return Containing(self._codec.columns.plain["title"], matcher.words.texts)
 
     def _in_titles(self, scan: _Scan, matcher: Matcher, names: Sequence[str]) -> Iterator[Hit]:
-        pages = self._scan(scan.spec, scan.order, scan.after) if scan.spec.containing is None else self._likely(scan)
+        is_filtered = scan.spec.containing is not None
+        pages = self._likely(scan) if is_filtered else self._scan(scan.spec, scan.order, scan.after, scan.damage)
         hits = (hit for page in pages if (hit := matcher.hit(page)))
-        return self._completed(hits, matcher, names, scan.at_most) if set(names) & set(EXTRA_COLUMNS) else hits
+        return self._completed(hits, matcher, names, scan) if set(names) & set(EXTRA_COLUMNS) else hits
 
     def _likely(self, scan: _Scan) -> Iterator[Page]:
         """Yield the pages that the store's filter lets through."""
@@ -112,22 +115,24 @@ class SearchQuestions(PageQuestions):
             for row in self._rows(dataclasses.replace(scan.spec, limit=limit), scan.order, after):
                 count += 1
                 after = row.key if scan.order == "storage" else self.key.unsalted(row.key)
-                if (page := self._reader.page(row)) is not None:
-                    yield page
+                for page in scan.damage.sift([self._reader.each(row)]):
+                    if page is not None:
+                        yield page
             if limit is None or count < limit:
                 return
             limit = min(2 * limit, max(limit, PIECE_ROWS))
 
     def _completed(
-        self, hits: Iterator[Hit], matcher: Matcher, names: Sequence[str], at_most: int | None
+        self, hits: Iterator[Hit], matcher: Matcher, names: Sequence[str], scan: _Scan
     ) -> Iterator[Hit]:
         """Yield *hits* with the columns *names*: the first by itself, as the next one may be far behind it."""
-        size, left = 1, HITS_AT_ONCE if at_most is None else at_most
+        size, left = 1, HITS_AT_ONCE if scan.at_most is None else scan.at_most
         while some := list(islice(hits, min(size, left))):
-            for page in self._reader.read([self.key.encode(hit.page.url) for hit in some], names):
+            found = self._reader.read_each([self.key.encode(hit.page.url) for hit in some], names)
+            for page in scan.damage.sift(found):
                 # It may have become another page meanwhile.
                 if page is not None and (hit := matcher.hit(page)) is not None:
-                    left -= at_most is not None
+                    left -= scan.at_most is not None
                     yield hit
             size = min(2 * size, HITS_AT_ONCE)
 
@@ -135,12 +140,17 @@ class SearchQuestions(PageQuestions):
         rows = self._rows(scan.spec, scan.order, scan.after)
         with closing(matched(rows, lambda row: self._hit(row, matcher), self._codec.columns.html)) as found:
             for row, hit in found:
-                page = self._reader.page(row) if "html" in names else hit.page
-                if page is not None:
-                    yield dataclasses.replace(hit, page=page)
+                if isinstance(hit, DamagedRow):
+                    scan.damage.add(hit)
+                    continue
+                for page in scan.damage.sift([self._reader.each(row) if "html" in names else hit.page]):
+                    if page is not None:
+                        yield dataclasses.replace(hit, page=page)
 
-    def _hit(self, row: Row, matcher: Matcher) -> Hit | None:
-        page = self._reader.page(row)
+    def _hit(self, row: Row, matcher: Matcher) -> Hit | DamagedRow | None:
+        page = self._reader.each(row)
+        if isinstance(page, DamagedRow):
+            return page
         hit = None if page is None else matcher.hit(page)
         return hit and dataclasses.replace(hit, page=msgspec.structs.replace(hit.page, html=None))
 
@@ -162,12 +172,13 @@ class SearchQuestions(PageQuestions):
 
 
 class _Scan(NamedTuple):
-    """Which rows are searched, in which order, from where on, and how many hits are wanted."""
+    """Which rows are searched, in which order, from where on, how many hits are wanted, and what is told of damage."""
 
     spec: ScanSpec
     order: str
     after: bytes | None
     at_most: int | None
+    damage: Damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +187,12 @@ class _Piece:
 
     rows: Sequence[Row]
     size: int
-    hits: Future[list[tuple[Row, Hit]]]
+    hits: Future[list[tuple[Row, Hit | DamagedRow]]]
 
 
-def matched(rows: Iterator[Row], match: Callable[[Row], Hit | None], body: bytes) -> Generator[tuple[Row, Hit]]:
+def matched(
+    rows: Iterator[Row], match: Callable[[Row], Hit | DamagedRow | None], body: bytes
+) -> Generator[tuple[Row, Hit | DamagedRow]]:
     """Yield the rows that *match* has a hit for, with it, in order.
 
     They are matched by threads, ahead of the caller: at most READ_AHEAD_BYTES of what is stored in the column *body*,
@@ -222,5 +235,7 @@ def _pieces(rows: Iterator[Row], body: bytes) -> Iterator[tuple[list[Row], int]]
         yield piece, size
 
 
-def _hits(rows: Sequence[Row], match: Callable[[Row], Hit | None]) -> list[tuple[Row, Hit]]:
+def _hits(
+    rows: Sequence[Row], match: Callable[[Row], Hit | DamagedRow | None]
+) -> list[tuple[Row, Hit | DamagedRow]]:
     return [(row, hit) for row in rows if (hit := match(row)) is not None]

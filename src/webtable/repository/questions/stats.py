@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from webtable.errors import InvalidArgument
+from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.questions.base import check_times
 from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.scan import ScanSpec, in_storage_order
@@ -19,7 +19,7 @@ from webtable.rowkey.domain import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.page import Page
+    from webtable.repository.damage import Damage
 
 Grouping = Literal["host", "status", "type", "age", "region"]
 """What pages are counted by."""
@@ -58,10 +58,16 @@ class Stats:
     pages: int
     bytes: int | None
     by: dict[Grouping, dict[str, Group]]
+    damaged: int = 0
+    """How many rows were left out because they cannot be read."""
+    examples: tuple[DamagedRow, ...] = ()
+    """The first 100 of them."""
 
     def __str__(self) -> str:
         """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""
         lines = [str(Group(self.pages, self.bytes))]
+        if self.damaged:
+            lines.append(f"damaged: {self.damaged:,}")
         for name, groups in self.by.items():
             if groups:
                 largest = max(groups, key=lambda group: groups[group].pages)
@@ -89,7 +95,8 @@ class StatsQuestions(PageQuestions):
         The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
         *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
         `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
-        *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end.
+        *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
+        be read are counted apart.
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
@@ -103,21 +110,30 @@ class StatsQuestions(PageQuestions):
         keys_only = not bytes and _IN_THE_KEY.issuperset(names)
         spec = ScanSpec(self.table, ranges, [self._codec.columns.page], keys_only=keys_only)
         tallies = {name: self._tally(name, now or datetime.now(UTC)) for name in names}
-        pages, size = self._count(spec, tuple(tallies.values()), on_progress)
+        unreadable: list[DamagedRow] = []
+        damage = self._damage(unreadable)
+        pages, size = self._count(spec, tuple(tallies.values()), damage, on_progress)
         groups = {name: tally.groups(with_bytes=bytes) for name, tally in tallies.items()}
-        return Stats(pages, size if bytes else None, groups)
+        return Stats(pages, size if bytes else None, groups, damage.count, tuple(unreadable))
 
     def _count(
-        self, spec: ScanSpec, tallies: Sequence[_Tally], on_progress: Callable[[int], None] | None
+        self, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Callable[[int], None] | None
     ) -> tuple[int, int]:
         """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
         pages = total = 0
         for row in in_storage_order(self.store, spec, None):
-            page = None if spec.keys_only else self._codec.page(row)
+            page = None if spec.keys_only else self._reader.each(row)
+            try:
+                groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
+            except ValueError as exc:
+                page, groups = DamagedRow(row.key, None, str(exc)), ()
+            if isinstance(page, DamagedRow):
+                damage.add(page)
+                continue
             size = (page and page.size) or 0
             pages, total = pages + 1, total + size
-            for tally in tallies:
-                tally.add(row.key, page, size)
+            for tally, group in zip(tallies, groups, strict=True):
+                tally.add(group, size)
             if on_progress is not None and pages % PROGRESS_PAGES == 0:
                 on_progress(pages)
         if on_progress is not None:
@@ -144,14 +160,14 @@ class _Tally:
     """The pages and bytes of each group of a grouping: *group_of* a row key and its page, *shown* as text."""
 
     def __init__(self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str) -> None:
-        self._group_of = group_of
+        self.group_of = group_of
+        """Returns the group of a row key and its page."""
         self._shown = shown
         self._pages: Counter[Any] = Counter()
         self._bytes: Counter[Any] = Counter()
 
-    def add(self, row: bytes, page: Page | None, size: int) -> None:
-        """Count a page."""
-        group = self._group_of(row, page)
+    def add(self, group: Any, size: int) -> None:
+        """Count a page of *group*."""
         self._pages[group] += 1
         self._bytes[group] += size
 

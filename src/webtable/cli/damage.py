@@ -1,0 +1,28 @@
+"""What is told of damaged rows on standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webtable.cli.failing import complain
+from webtable.cli.text import plural
+from webtable.rowkey.shown import key_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.errors import DamagedRow
+
+MOST_NAMED = 5
+"""How many damaged rows are named."""
+
+
+def tell_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:
+    """Tell that *count* rows are damaged, and name the first of *rows*; nothing where there are none."""
+    if not count:
+        return
+    complain(f"{plural(count, 'damaged row')} {'left out' if left_out else 'found'}")
+    for row in rows[:MOST_NAMED]:
+        complain(f"{row.url or 'row ' + key_text(row.row[:200])}: {row.reason}")
+    if rows and count > min(len(rows), MOST_NAMED):
+        complain(f"and {count - min(len(rows), MOST_NAMED):,} more")

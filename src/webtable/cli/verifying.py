@@ -1,0 +1,38 @@
+"""The command `verify`."""
+
+from __future__ import annotations
+
+import typer
+
+from webtable.cli.damage import tell_damage
+from webtable.cli.failing import NOT_DONE
+from webtable.cli.listing import DomainArgument, FullScanOption, check_scan
+from webtable.cli.output import FormatOption, write_records
+from webtable.cli.session import session
+from webtable.cli.text import examples
+
+commands = typer.Typer()
+
+
+@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify --full-scan"))
+def verify(
+    ctx: typer.Context,
+    domain: DomainArgument = None,
+    full_scan: FullScanOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
+
+    Counted are rows that are damaged, and bodies that are lost; the first of them are named on standard error, and the
+    exit code is 1. To delete a page mends it, and so does storing a newer capture. What is missing as a whole is found
+    by `index verify`.
+    """
+    from webtable.cli.progress import counting
+
+    check_scan(domain, full_scan)
+    with session(ctx).open() as table, counting("verify", "page") as counted:
+        found = table.verify(domain, full_scan=full_scan, on_progress=counted)
+    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost"), format)
+    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+    if not found.is_sound:
+        raise typer.Exit(NOT_DONE)

@@ -1,0 +1,167 @@
+"""The content of a page as cells, and back: its capture, its body and its links."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+from zlib import crc32
+
+import msgspec
+
+from webtable.checksums import UNREADABLE
+from webtable.errors import DamagedRow
+from webtable.page import Link
+from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
+from webtable.repository.captures import DAMAGED_CAPTURE, Capture, Version
+from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.values import JSONValue, checked_json, json_of
+from webtable.schema import Layout, web_columns
+from webtable.store import NewCell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.page import Page
+    from webtable.store import Cell, Row
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_CAPTURES = JSONValue(Capture)
+_decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
+
+
+class ContentCodec:
+    """Turns the content of pages into the cells of a layout, and back.
+
+    Whatever reads a cell raises `DamagedRow` where it cannot be read, or is not what its checksum says. Where bodies
+    are compressed those of bodies and links are in their frames, else in the capture of the same date.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.columns = web_columns(layout.names)
+        self._key = layout.web_key()
+        self._compress = layout.compression == "zstd"
+
+    def contents(self, columns: Sequence[bytes]) -> list[bytes]:
+        """Return those of the stored *columns* that are content."""
+        names = self.columns
+        return [column for column in columns if column in (names.html, names.urls, names.capture)]
+
+    def with_checksums(self, columns: list[bytes]) -> list[bytes]:
+        """Return the stored *columns* and, where the checksums of any are in the capture, that too."""
+        if self._compress or not {self.columns.html, self.columns.urls}.intersection(columns):
+            return columns
+        return [*columns, self.columns.capture]
+
+    def content_cells(self, pages: Sequence[Page]) -> list[list[NewCell]]:
+        """Return for each of *pages* the cells of its content: its capture, its body and its links, compressed."""
+        values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
+        packed = iter(pack(values, compress=self._compress))
+        return [
+            self._content_cells(page, None if page.html is None else next(packed),
+                                None if page.outlinks is None else next(packed))
+            for page in pages
+        ]  # fmt: skip
+
+    def _content_cells(self, page: Page, body: bytes | None, links: bytes | None) -> list[NewCell]:
+        timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
+        capture = Capture(
+            page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated, page.headers,
+            page.charset, self._checksum(body), self._checksum(links),
+        )  # fmt: skip
+        cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
+        for column, value in ((self.columns.html, body), (self.columns.urls, links)):
+            if value is not None:
+                cells.append(NewCell(column, timestamp, value))
+        return cells
+
+    def _checksum(self, value: bytes | None) -> str | None:
+        return None if self._compress or value is None else f"{crc32(value):08x}"
+
+    def versions(self, row: Row) -> list[Version]:
+        """Return the versions of the page of *row*, newest first; those that are damaged hold `DAMAGED_CAPTURE`."""
+        found: list[Version] = []
+        for cell in row.cells.get(self.columns.capture, ()):
+            try:
+                found.append(self.capture(row, cell))
+            except DamagedRow:
+                with suppress(OverflowError):
+                    found.append(Version(moment_of(cell.timestamp), DAMAGED_CAPTURE))
+        return found
+
+    def capture(self, row: Row, cell: Cell) -> Version:
+        """Return the capture that a cell of *row* holds, and its date."""
+        try:
+            return Version(moment_of(cell.timestamp), self.read(_CAPTURES, row, self.columns.capture, cell))
+        except OverflowError as exc:
+            raise self.damaged(row.key, self.columns.capture, exc) from exc
+
+    def body(self, row: Row, cell: Cell, of: Page | Capture) -> bytes:
+        """Return the body that a cell of *row* holds, which is *of* a page or an older capture."""
+        try:
+            if not self._compress:
+                _check(cell.value, self._checksums_of(row, cell).body_crc32)
+            elif not cell.value.startswith(MAGIC):
+                # It has no checksum; but being short it has its digest soon.
+                _check_unpacked(cell.value)
+                check_body(cell.value, of)
+            return unpack(cell.value)
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, self.columns.html, exc) from exc
+
+    def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
+        """Return the links that a cell of *row* holds."""
+        try:
+            if not self._compress:
+                _check(cell.value, self._checksums_of(row, cell).links_crc32)
+            elif not cell.value.startswith(MAGIC):
+                _check_unpacked(cell.value)
+            return _decode_links(unpack(cell.value))
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, self.columns.urls, exc) from exc
+
+    def _checksums_of(self, row: Row, cell: Cell) -> Capture:
+        captures = row.cells.get(self.columns.capture, ())
+        found = next((one for one in captures if one.timestamp == cell.timestamp), None)
+        return Capture() if found is None else self.capture(row, found).capture
+
+    def read(self, kind: JSONValue[S], row: Row, column: bytes, cell: Cell) -> S:
+        """Return the struct of that *kind* that *cell*, in a *column* of *row*, holds."""
+        try:
+            return kind.read(cell.value, row.key, cell.timestamp)
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, column, exc) from exc
+
+    def damaged(self, row: bytes, column: bytes, reason: object) -> DamagedRow:
+        """Return the error that tells that *column* of *row* cannot be read, and why."""
+        return DamagedRow(row, self._url_of(row), f"{column.decode(errors='replace')}: {str(reason)[:300]}")
+
+    def _url_of(self, row: bytes) -> str | None:
+        with suppress(ValueError):
+            return self._key.decode(row)
+        return None
+
+
+def check_body(body: bytes, of: Page | Capture) -> None:
+    """Raise `ValueError` where *body* is not the one whose digest and size a page or a capture has."""
+    if of.truncated and of.size is not None and len(body) < of.size:
+        return  # they are those of the whole body
+    if of.size is not None and len(body) != of.size:
+        raise ValueError(f"a body of {len(body):,} bytes, where it had {of.size:,}")
+    if of.digest is not None and hashlib.sha256(body).hexdigest() != of.digest:
+        raise ValueError("it is not the body whose digest was stored")
+
+
+def _check_unpacked(value: bytes) -> None:
+    if len(value) >= UNPACKED_ONCE:
+        raise ValueError(f"{len(value):,} bytes that are no zstd frame")
+
+
+def _links_json(page: Page) -> bytes | None:
+    return None if page.outlinks is None else json_of(page.outlinks)
+
+
+def _check(value: bytes, checksum: str | None) -> None:
+    if checksum is not None and checksum != f"{crc32(value):08x}":
+        raise ValueError("it is not what its checksum says")

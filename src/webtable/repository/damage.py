@@ -1,0 +1,52 @@
+"""What becomes of the damaged rows that an answer meets: they are left out, counted and kept, or raised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from webtable.errors import DamagedRow
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")
+
+MOST_KEPT = 100
+"""How many damaged rows an answer keeps."""
+_MOST_KNOWN = 10_000
+
+
+class Damage:
+    """The damaged rows of one answer: each is counted once, in *metrics*, and the first 100 are kept in *rows*.
+
+    Where it is *strict* the first one is raised instead.
+    """
+
+    def __init__(self, metrics: Counter[str], rows: list[DamagedRow], *, strict: bool = False) -> None:
+        self._metrics = metrics
+        self._rows = rows
+        self._strict = strict
+        self._known: set[bytes] = set()
+        self.count = 0
+
+    def add(self, error: DamagedRow) -> None:
+        """Take a damaged row; raises it where that is wanted."""
+        if self._strict:
+            raise error
+        if error.row in self._known:
+            return
+        if len(self._known) < _MOST_KNOWN:
+            self._known.add(error.row)
+        self.count += 1
+        self._metrics["damaged"] += 1
+        if len(self._rows) < MOST_KEPT:
+            self._rows.append(error)
+
+    def sift(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
+        """Yield what is no damaged row, and take those that are."""
+        for one in found:
+            if isinstance(one, DamagedRow):
+                self.add(one)
+            else:
+                yield one

@@ -1,0 +1,137 @@
+"""What the commands tell of damaged rows, and the command that looks for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import webtable
+from webtable.cli import app
+from webtable.store import NewCell, Put
+
+URLS = [f"https://example.com/{number}" for number in range(8)]
+BODY = b"<title>Salt</title><p>A word of salt.<a href=/0>first</a>"
+
+
+class Result:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def urls(self) -> list[str]:
+        return [line.split("\t")[0] for line in self.out.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight pages in the default store; the row of one of them cannot be read, and the body of another."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
+    now = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    with webtable.open("webtable.db", create=True) as table:
+        with table.writer() as writer:
+            for url in URLS:
+                writer.put(webtable.Page(url=url, html=BODY + url.encode(), fetched_at=now))
+        damage(table, URLS[2], b"metadata:page")
+        damage(table, URLS[5], b"content:html")
+
+
+def damage(table: webtable.WebTable, url: str, column: bytes) -> None:
+    row = table.key.encode(url)
+    (found,) = table.store.read(table.table, [row], columns=[column])
+    at, value = found.cells[column][0]
+    table.store.write(table.table, [Put(row, [NewCell(column, at, value[:-9] + b"\xff" + value[-8:])])])
+
+
+@pytest.fixture
+def run() -> Run:
+    def command(*args: object) -> Result:
+        result = CliRunner().invoke(app, list(map(str, args)), prog_name="webtable")
+        return Result(result.exit_code, result.stdout, result.stderr)
+
+    return command
+
+
+@pytest.mark.parametrize("command", ["pages example.com", "fetched", "with-status 200", "search salt --full-scan"])
+def test_a_listing_names_the_damaged_rows_that_it_leaves_out_and_exits_with_1(run: Run, command: str) -> None:
+    listed = run(*command.split())
+
+    left_out = {URLS[2], URLS[5]} if command.startswith("search") else {URLS[2]}
+    assert set(listed.urls) == set(URLS) - left_out
+    assert listed.code == 1
+    first, *named = listed.err.splitlines()
+    assert first == f"webtable: {len(left_out)} damaged row{'s'[: len(left_out) > 1]} left out"
+    assert {line.split(": ")[1] for line in named} == left_out
+    assert "metadata:page" in listed.err
+
+
+def test_a_listing_without_damage_says_nothing_of_it(run: Run) -> None:
+    listed = run("pages", "example.com", "--path", "/nothing/")
+
+    assert (listed.code, listed.err) == (0, "")
+
+
+def test_a_damaged_page_that_is_asked_for_is_exit_code_1(run: Run) -> None:
+    shown = run("get", URLS[2])
+
+    assert shown.code == 1
+    assert shown.err.startswith(f"webtable: {URLS[2]}: the stored row is damaged: metadata:page")
+
+
+def test_stats_tell_of_damaged_rows(run: Run) -> None:
+    counted = run("stats", "example.com", "--by", "status")
+
+    assert counted.code == 1
+    assert counted.out.splitlines()[0].split("\t")[:3] == ["all", "", "7"]
+    assert "1 damaged row left out" in counted.err
+
+
+def test_verify_counts_and_names_what_is_damaged(run: Run) -> None:
+    verified = run("verify", "example.com", "--format", "jsonl")
+
+    assert verified.code == 1
+    found = json.loads(verified.out)
+    assert (found["pages"], found["damaged"], found["lost"]) == (6, 2, 0)
+    assert URLS[2] in verified.err
+    assert URLS[5] in verified.err
+
+
+def test_verify_of_a_sound_table_is_exit_code_0(run: Run) -> None:
+    assert run("delete", "--yes", URLS[2], URLS[5]).code == 0
+
+    verified = run("verify", "--full-scan")
+
+    assert verified.code == 0
+    assert verified.out.split("\t")[0] == "6"
+    assert verified.err == ""
+
+
+def test_verify_of_the_whole_table_must_be_asked_for(run: Run) -> None:
+    assert run("verify").code == 2
+
+
+def test_the_commands_of_indexes_tell_of_damaged_rows(run: Run) -> None:
+    verified, repaired = run("index", "verify", "time"), run("index", "repair", "time", "--apply")
+    rebuilt, refreshed = run("index", "rebuild", "time"), run("links", "refresh")
+
+    assert [one.code for one in (verified, repaired, rebuilt, refreshed)] == [1, 1, 1, 1]
+    assert all("1 damaged row left out" in one.err for one in (verified, repaired, rebuilt, refreshed))
+    assert "nothing was changed" not in repaired.err
+
+
+def test_a_history_tells_of_a_damaged_version(run: Run) -> None:
+    with webtable.open("webtable.db") as table:
+        damage(table, URLS[0], b"content:capture")
+
+    listed = run("history", URLS[0])
+
+    assert (listed.code, listed.out) == (1, "")
+    assert "1 damaged version left out" in listed.err
