@@ -272,7 +272,9 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: rows.extend(keys) or read(table, keys, **options)
+    store.read = lambda table, keys, **options: rows.extend(keys if BODY in options["columns"] else ()) or read(
+        table, keys, **options
+    )
 
     found = questions(spied.site.table).search("1", in_="title", domain=site.domain, path="/", columns=["html"])
 
@@ -285,7 +287,9 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: rows.extend(keys) or read(table, keys, **options)
+    store.read = lambda table, keys, **options: rows.extend(keys if BODY in options["columns"] else ()) or read(
+        table, keys, **options
+    )
 
     found = questions(spied.site.table).search(
         "keys", in_="title", domain=site.domain, path="/", columns=["html"], limit=4

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from webtable.errors import DamagedRow
-from webtable.repository.moments import milliseconds
+from webtable.errors import CapabilityError, DamagedRow
+from webtable.repository.moments import milliseconds, now_in_milliseconds
 from webtable.store import Delete, NewCell, Put
 
 if TYPE_CHECKING:
@@ -125,15 +125,24 @@ class Comparison:
 
     def write(self, places: Sequence[Place], kind: str) -> None:
         """Mend differences of one kind."""
+        now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
-            changes: list[Put | Delete] = [
-                Put(place.row, [place.cell]) if kind == "missing"
-                else Delete(place.row, place.cell.timestamp, [place.cell.column])
-                for place in places if place.table == table
-            ]  # fmt: skip
-            for error in self._store.write(table, changes):
-                if error is not None:
+            changes = [_mended(place, kind, now) for place in places if place.table == table]
+            errors = self._store.write(table, changes)
+            # Where a store cannot remove a single cell, a delete hides up to its date, as that of its page did.
+            again = [replace(change, exact=False) for change, error in zip(changes, errors, strict=True)
+                     if isinstance(error, CapabilityError) and isinstance(change, Delete)]  # fmt: skip
+            for error in (*errors, *(self._store.write(table, again) if again else ())):
+                if error is not None and not isinstance(error, CapabilityError):
                     raise error
+
+
+def _mended(place: Place, kind: str, now: int) -> Put | Delete:
+    if kind == "missing":
+        return Put(place.row, [place.cell])
+    # What is dated ahead of the clock goes by itself, and hides nothing that is put until then: see `removals`.
+    timestamp = place.cell.timestamp
+    return Delete(place.row, timestamp, [place.cell.column], exact=timestamp > now)
 
 
 def _shown(place: Place) -> str:
