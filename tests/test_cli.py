@@ -24,7 +24,7 @@ from webtable.cli.cells import CHUNK
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
-    "ingest", "create", "info", "delete",
+    "ingest", "create", "info", "delete", "compact",
     "get", "by-handle", "history", "diff", "resolve", "validators", "not-modified",
     "pages", "hosts", "discovered",
     "fetched", "modified", "outdated", "largest", "with-status", "errors", "redirects", "duplicates", "indexed",
