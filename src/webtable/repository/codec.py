@@ -122,7 +122,8 @@ class PageCodec(ContentCodec):
 
     def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
         """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
-        with_html, with_links = self.columns.html in columns, self.columns.urls in columns
+        with_html = self.columns.html in columns or self.family in columns
+        with_links = self.columns.urls in columns
 
         def weight(row: Row) -> int:
             stored = row.value(self.columns.page)

@@ -63,11 +63,11 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         found: list[DamagedRow] = []
         damage, lost = Damage(self.metrics, found), Damage(self.metrics, found)
         pages = bodies = size = 0
-        columns = [*self._codec.select(("html", "outlinks", "link_counts")), self._codec.columns.capture]
+        names = self._codec.columns
+        columns = [names.page, names.links, names.urls, self._codec.family]
         rows = self.store.scan(
-            self.table, [KeyRange()] if domain is None else ranges, columns=list(dict.fromkeys(columns)),
-            versions=self.layout.versions,
-        )  # fmt: skip
+            self.table, [KeyRange()] if domain is None else ranges, columns=columns, versions=self.layout.versions
+        )
         for row in rows:
             for one in damage.sift(self._all_of(row)):
                 if isinstance(one, Page):

@@ -142,11 +142,12 @@ class VersionQuestions(Asked):
         self, url: str, columns: Sequence[str], times: TimeRange | None
     ) -> Iterator[tuple[int, Page | DamagedRow]]:
         names = self._codec.columns
-        extra = [column for column in self._codec.select(columns) if column in (names.html, names.urls)]
+        wanted = [names.capture, *([names.html] if "html" in columns else []),
+                  *([names.urls] if "outlinks" in columns else [])]  # fmt: skip
+        self._codec.select(columns)
         (row,) = self.store.read(
-            self.table, [self.key.encode(url)], columns=[names.capture, *extra], versions=self.layout.versions,
-            time_range=times,
-        )  # fmt: skip
+            self.table, [self.key.encode(url)], columns=wanted, versions=self.layout.versions, time_range=times
+        )
         if row is not None:
             yield from self._of(row)
 
