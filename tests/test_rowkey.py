@@ -49,7 +49,7 @@ hosts = st.sampled_from(HOSTS)
 paths = st.sampled_from(PATHS) | st.text("ab/-.:0%~!é ", max_size=12).map(lambda text: f"/{text}")
 queries = st.sampled_from(["", "?", "?id=7", "?a/b", "?a?b", "?q=é '"])
 origins = st.sampled_from(["https", "http"])
-ports = st.sampled_from(["", ":80", ":443", ":8080", ":1", ":65535"])
+ports = st.sampled_from(["", ":80", ":443", ":8080", ":0", ":1", ":65535"])
 urls = st.builds("{}://{}{}{}{}".format, origins, hosts, ports, paths, queries)
 salts = st.sampled_from(SALTS)
 
@@ -65,6 +65,7 @@ def without_secrets(href: str) -> str:
         ("http://example.com:8080/products?id=7", b"5a:com.example/products?id=7#http:8080"),
         ("http://example.com/", b"5a:com.example/#http"),
         ("https://example.com:8443/", b"5a:com.example/#https:8443"),
+        ("http://example.com:0/", b"5a:com.example/#http:0"),
         ("https://Example.COM", b"5a:com.example/"),
         ("https://user:secret@example.com/#top", b"5a:com.example/"),
         ("https://bücher.example/", b"f8:example.xn--bcher-kva/"),

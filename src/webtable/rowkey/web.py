@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_WEB_KEY = MAX_KEY
 """The longest web key in bytes. HBase's limit is 32,767, and its region lookup fails close to it."""
 
-_SUFFIX = re.compile(r"#(?P<scheme>https?)(?::(?P<port>[1-9]\d{0,4}))?")
+_SUFFIX = re.compile(r"#(?P<scheme>https?)(?::(?P<port>0|[1-9]\d{0,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
