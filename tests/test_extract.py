@@ -121,6 +121,14 @@ def test_pages_of_one_directory_keep_their_own_queries():
     assert urls(html, "https://example.com/d/b?q=/e/") == ["https://example.com/d/b?n=1", "https://example.com/d/x"]
 
 
+def test_comments_in_front_of_no_html_are_looked_at_once():
+    start = time.monotonic()
+
+    assert not looks_like_html(b"<?xml ?>" + b"<!---->" * 28 + b"<x>")
+
+    assert time.monotonic() - start < 5
+
+
 @pytest.mark.parametrize(
     ("body", "announced", "charset"),
     [
