@@ -182,7 +182,7 @@ def _light(page: _Page) -> tuple[str, str] | None:
 
 def _found(page: _Page, text: str, encoding: str) -> Extract:
     tree = HTMLTree.parse(text)
-    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 16 * len(page.body)))
+    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
     links.add_all(tree)
     return Extract(shortened(tree.title, MAX_TITLE) or None, tuple(links.found.values()), encoding, links.over)
 

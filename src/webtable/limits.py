@@ -19,7 +19,7 @@ class ReadLimits:
     67108864
     """
 
-    record: int = 1 << 25
+    record: int = 3 << 23
     """Bytes of a record: of a WARC block, of its body without encodings, of a line of JSON Lines."""
     head: int = 1 << 18
     """Bytes of the head of a WARC record, of that of a response, and of each field of a page in JSON Lines but the body
@@ -35,7 +35,8 @@ class ReadLimits:
     links: int = 50_000
     """Links of a page that are kept."""
     link_text: int = 1 << 22
-    """Characters of the links of a page, anchors included; and 16 for each byte of its body, if that is less."""
+    """Characters of the links of a page, anchors included; of a page with a small body 65,536, and 4 for each byte of
+    it, if that is less."""
     memory: int = 1 << 28
     """Bytes of memory that the parsing of a body may take."""
     seconds: float = 3.0
