@@ -34,6 +34,7 @@ NAMES = (
     "embedded_ingest",
     "embedded_scan",
     "memory",
+    "hostile_inputs",
 )
 
 

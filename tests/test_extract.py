@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable.extract import MAX_ANCHOR, MAX_TITLE, extract, is_html, looks_like_html, plain_text
+from webtable.errors import InvalidArgument
+from webtable.extract import MAX_TITLE, Extract, extract, is_html, looks_like_html, plain_text
+from webtable.limits import ReadLimits
+from webtable.outlinks import MAX_ANCHOR
 from webtable.page import Link
 
 URL = "https://example.com/docs/intro?page=1"
@@ -119,6 +122,14 @@ def test_pages_of_one_directory_keep_their_own_queries():
 
     assert urls(html, "https://example.com/d/a") == ["https://example.com/d/a?n=1", "https://example.com/d/x"]
     assert urls(html, "https://example.com/d/b?q=/e/") == ["https://example.com/d/b?n=1", "https://example.com/d/x"]
+
+
+def test_comments_in_front_of_no_html_are_looked_at_once():
+    start = time.monotonic()
+
+    assert not looks_like_html(b"<?xml ?>" + b"<!---->" * 28 + b"<x>")
+
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(
@@ -286,3 +297,81 @@ def test_every_line_of_the_text_of_html_has_words_parted_by_single_spaces(body, 
 
     assert text is not None
     assert all(line and line == " ".join(line.split()) for line in text.split("\n") if text)
+
+
+# Each of them took from seven seconds up to minutes, or from 700 MB up to gigabytes.
+HARD_TO_PARSE = {
+    "elements in elements": b"<div>" * 60_000,
+    "a description in a description": b"<dl><dd>" * 40_000,
+    "attributes of one element": b"<p " + b" ".join(b"a%d" % number for number in range(100_000)),
+    "formatting that is ended crosswise": b"".join(b"<b a=%d>" % number for number in range(6_000))
+    + b"<div>" * 100
+    + b"</b>" * 6_000,
+    "formatting that every paragraph repeats": b"<p>"
+    + b"".join(b"<font a=%d>" % number for number in range(1_500))
+    + b"<p>x" * 3_000,
+    "an address that every paragraph repeats": b"<p><a href=" + b"x" * 100_000 + b">" + b"<p>x" * 5_000,
+    "many small elements": b"<p>" * 3_000_000,
+}
+
+
+@pytest.mark.parametrize("name", HARD_TO_PARSE)
+def test_a_page_that_is_hard_to_parse_is_given_up(name):
+    limits = ReadLimits(seconds=0.5, memory=128 << 20)
+
+    found = extract(HARD_TO_PARSE[name], URL, None, limits)
+
+    assert found == Extract(None, (), "utf-8", found.over)
+    assert found.over in {"seconds", "memory"}
+    assert not found.is_parsed
+    assert plain_text(HARD_TO_PARSE[name], None, "text/html", limits) is None
+
+
+def test_a_page_behind_one_that_was_given_up_is_parsed():
+    extract(HARD_TO_PARSE["many small elements"], URL, None, ReadLimits(memory=64 << 20))
+
+    found = extract(b"<title>T</title><a href=x>x</a>" + b"<p>text" * 50_000, URL)
+
+    assert (found.title, len(found.outlinks), found.over, found.is_parsed) == ("T", 1, None, True)
+
+
+def test_a_small_page_and_a_large_one_say_the_same():
+    head = "<title>Größe</title><a href=/é rel=NoFollow>é</a><a href=/é>again</a>"
+
+    small, large = (extract((head + "<p>ü" * count).encode("latin-1"), URL, "iso-8859-1") for count in (1, 50_000))
+
+    assert small == large
+    assert plain_text((head + "<p>ü" * 50_000).encode(), None, "text/html") == "éagain" + "\nü" * 50_000
+
+
+def test_a_body_over_the_limit_is_not_parsed():
+    body = b"<title>T</title>" + b"x" * 1_000
+
+    assert extract(body, URL, "iso-8859-1", ReadLimits(parsed=1_000)) == Extract(None, (), "cp1252", "parsed")
+    assert plain_text(body, None, "text/html", ReadLimits(parsed=1_000)) is None
+    assert extract(body, URL, None, ReadLimits(parsed=len(body))).title == "T"
+
+
+def test_of_more_links_than_the_limit_the_first_are_kept():
+    html = "".join(f"<a href=/{number}>x</a>" for number in range(10)) + "<a href=/0>x</a>"
+
+    found = extract(html.encode(), URL, None, ReadLimits(links=4))
+
+    assert [link.url[-1] for link in found.outlinks] == ["0", "1", "2", "3"]
+    assert (found.over, found.is_parsed) == ("links", True)
+    assert extract(html.encode(), URL, None, ReadLimits(links=10)).over is None
+
+
+def test_the_links_of_a_small_page_with_a_long_base_are_bounded():
+    html = f"<base href='https://example.com/{'x' * 16_000}/'>" + "".join(f"<a href={n}>x</a>" for n in range(2_000))
+
+    found = extract(html.encode(), URL)
+
+    assert found.over == "link_text"
+    assert 1 <= len(found.outlinks) < 100
+
+
+@pytest.mark.parametrize(("name", "value"), [("parsed", 0), ("seconds", -1), ("links", True), ("memory", "1 GB")])
+def test_a_limit_that_is_no_number_above_0_is_refused(name, value):
+    with pytest.raises(InvalidArgument, match=name):
+        ReadLimits(**{name: value})

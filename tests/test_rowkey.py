@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ada_url
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from webtable import InvalidURL
@@ -49,7 +49,7 @@ hosts = st.sampled_from(HOSTS)
 paths = st.sampled_from(PATHS) | st.text("ab/-.:0%~!é ", max_size=12).map(lambda text: f"/{text}")
 queries = st.sampled_from(["", "?", "?id=7", "?a/b", "?a?b", "?q=é '"])
 origins = st.sampled_from(["https", "http"])
-ports = st.sampled_from(["", ":80", ":443", ":8080", ":1", ":65535"])
+ports = st.sampled_from(["", ":80", ":443", ":8080", ":0", ":1", ":65535"])
 urls = st.builds("{}://{}{}{}{}".format, origins, hosts, ports, paths, queries)
 salts = st.sampled_from(SALTS)
 
@@ -65,6 +65,7 @@ def without_secrets(href: str) -> str:
         ("http://example.com:8080/products?id=7", b"5a:com.example/products?id=7#http:8080"),
         ("http://example.com/", b"5a:com.example/#http"),
         ("https://example.com:8443/", b"5a:com.example/#https:8443"),
+        ("http://example.com:0/", b"5a:com.example/#http:0"),
         ("https://Example.COM", b"5a:com.example/"),
         ("https://user:secret@example.com/#top", b"5a:com.example/"),
         ("https://bücher.example/", b"f8:example.xn--bcher-kva/"),
@@ -165,6 +166,7 @@ def pages_in(directory):
     )
 
 
+@settings(deadline=None)
 @given(st.lists(urls, max_size=60), salts, hosts, paths)
 def test_ranges_hold_exactly_the_pages_that_a_sorted_list_of_urls_has(crawl, salt, host, path):
     key = WebKey(salt)
@@ -285,6 +287,8 @@ def test_a_key_over_the_limit_is_an_error_and_one_at_the_limit_is_not():
 
     assert len(WebKey().encode(longest)) == MAX_WEB_KEY
     assert WebKey().decode(WebKey().encode(longest)) == longest
+    with pytest.raises(KeyTooLong, match=r"host of 60,004 bytes"):
+        WebKey().encode(f"https://{'x' * 60_000}.com/")
     with pytest.raises(KeyTooLong, match=r"16,390 characters\) makes a row key of 16,385 bytes"):
         WebKey().encode(longest + "a")
 

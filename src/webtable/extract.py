@@ -1,34 +1,36 @@
-"""What an HTML page says: its title, its links, its charset and its text. Pure: no I/O."""
+"""What an HTML page says: its title, its links, its charset and its text.
+
+A small page is parsed right here. A larger one is parsed in a process of its own, which has so much memory and so much
+time (`webtable.parser_process`): the parser takes quadratic time for elements in elements and for attributes of one,
+and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
-from resiliparse.parse.html import HTMLTree
+from resiliparse.parse.html import HTMLParserException, HTMLTree
 
-from webtable.errors import InvalidURL
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
+from webtable.outlinks import Outlinks, shortened
 from webtable.page import Link, Page
-from webtable.rowkey import MAX_WEB_KEY, join_url
-
-if TYPE_CHECKING:
-    from resiliparse.parse.html import ElementNode
+from webtable.parser_process import ParserProcess, TooMuch, Unavailable
 
 MAX_TITLE = 1_000
 """Characters of a title that are kept."""
-MAX_ANCHOR = 500
-"""Characters of an anchor text that are kept."""
 
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-# What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML.
+# What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
+# comment is matched as a whole, once: tried in all ways in which comments can be parted, 40 of them would take days.
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style"
-    rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b)",
+    rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmascript)$|[^/]+/[^/]+\+(?:json|xml)$")
@@ -41,10 +43,20 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _DECLARED_CHARSET = re.compile(
     rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
 )
-# A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
-_LINKS = 'a[href]:not([href^="#"]), area[href]'
-_STRIPPED = "".join(map(chr, range(0x21)))
-_NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
+
+
+# Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
+# not wait a tenth longer for the other process.
+_SMALL = 48 * 1024
+# What the parser makes anew in every paragraph behind one in which it was not closed, and how often it may.
+_FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
+_MAX_COPIES = 300_000
+# A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
+_PROBE = 1 << 20
+_MAX_CHARSET = 100
+
+Over = Literal["parsed", "memory", "seconds", "links", "link_text"]
+"""The names of the limits that a page can be over."""
 
 
 class Extract(NamedTuple):
@@ -54,25 +66,45 @@ class Extract(NamedTuple):
     outlinks: tuple[Link, ...]
     charset: str
     """The encoding that the page was read in, by the name of Python's codec."""
+    over: Over | None = None
+    """The limit that the page is over, if it is: "parsed", "memory" or "seconds" where it was not parsed, "links" or
+    "link_text" where the links are only the first ones."""
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether there is a title, and links, if the page has any."""
+        return self.over in {None, "links", "link_text"}
 
 
-def extract(body: bytes, url: str, charset: str | None = None) -> Extract:
+def extract(
+    body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
+) -> Extract:
     """Return the title, the links and the charset of the HTML page *body* at *url*.
 
     `charset` is the one that the response announced. The links are in document order, one for each canonical http or
     https URL, with the first anchor text that is not empty (or the text in place of its image) and the `rel` of the
-    first. No bytes are bad enough for an error: what cannot be read is left out.
+    first. No bytes are bad enough for an error: what cannot be read is left out. A page that is over one of *limits*
+    has no title and no links, or only the first links; `over` says so.
 
     >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
     (Link(url='https://example.com/b', anchor='the next', rel='nofollow'),)
     """
-    encoding = _encoding(body, charset)
-    tree = HTMLTree.parse(body.decode(encoding, "replace").removeprefix("\ufeff"))
-    return Extract(_shortened(tree.title, MAX_TITLE) or None, _outlinks(tree, url), encoding)
+    over: Over = "parsed"
+    if len(body) <= limits.parsed:
+        page = _Page(body, charset, url, limits.links, limits.link_text)
+        if light := _light(page):
+            return _found(page, *light)
+        try:
+            return _extract_decoder.decode(_apart(page, limits))
+        except TooMuch as exc:
+            over = exc.limit
+    return Extract(None, (), _encoding(body, charset), over)
 
 
-def plain_text(body: bytes, charset: str | None = None, content_type: str | None = None) -> str | None:
-    r"""Return the text of *body* that can be read, None where it is neither HTML nor text.
+def plain_text(
+    body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
+) -> str | None:
+    r"""Return the text of *body* that can be read, None where it is neither HTML nor text, or over one of *limits*.
 
     `charset` is the one that the response announced, `content_type` its media type. Of HTML, and of what came without
     a type, that is one line for each block, white space collapsed, with the text in place of images but without
@@ -85,11 +117,83 @@ def plain_text(body: bytes, charset: str | None = None, content_type: str | None
     """
     if not _is_text(body, charset, content_type):
         return None
-    text = body.decode(_encoding(body, charset), "replace").removeprefix("\ufeff")
     if content_type and not is_html(content_type):
-        return text
+        return _decoded(body, _encoding(body, charset))
+    if len(body) > limits.parsed:
+        return None
+    page = _Page(body, charset)
+    if light := _light(page):
+        return _readable(light[0])
+    try:
+        return _apart(page, limits).decode()
+    except TooMuch:
+        return None
+
+
+class _Page(msgspec.Struct, array_like=True):
+    """A page that is to be parsed: for its title and links, or where it has no URL for its text."""
+
+    body: bytes
+    charset: str | None
+    url: str | None = None
+    links: int = 0
+    link_text: int = 0
+
+
+_process = ParserProcess("webtable.extract:answered")
+_page_decoder = msgspec.msgpack.Decoder(_Page)
+_extract_decoder = msgspec.msgpack.Decoder(Extract)
+
+
+def _apart(page: _Page, limits: ReadLimits) -> bytes:
+    """Return what `answered` does; from another process, unless it can be done here or there can be none."""
+    try:
+        return _process.call(msgspec.msgpack.encode(page), memory=limits.memory, seconds=limits.seconds)
+    except Unavailable:
+        pass
+    try:
+        return answered(msgspec.msgpack.encode(page))
+    except MemoryError as exc:
+        raise TooMuch("memory") from exc
+
+
+def answered(work: bytes) -> bytes:
+    """Parse, in the process that is for it, the page that *work* is; raises `MemoryError`."""
+    page = _page_decoder.decode(work)
+    encoding = _encoding(page.body, page.charset)
+    text = _decoded(page.body, encoding)
+    try:
+        return _readable(text).encode() if page.url is None else msgspec.msgpack.encode(_found(page, text, encoding))
+    except HTMLParserException as exc:
+        raise MemoryError from exc
+
+
+def _light(page: _Page) -> tuple[str, str] | None:
+    """Return *page* as text, and its encoding, if the worst that can be in it takes a second and 300 MB."""
+    if len(page.body) > _SMALL:
+        return None
+    encoding = _encoding(page.body, page.charset)
+    text = _decoded(page.body, encoding)
+    tags = text.count("<")
+    if tags * tags > 4 * _MAX_COPIES and tags * len(_FORMATTING.findall(text)) > _MAX_COPIES:
+        return None
+    return text, encoding
+
+
+def _found(page: _Page, text: str, encoding: str) -> Extract:
+    tree = HTMLTree.parse(text)
+    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
+    links.add_all(tree)
+    return Extract(shortened(tree.title, MAX_TITLE) or None, tuple(links.found.values()), encoding, links.over)
+
+
+def _readable(text: str) -> str:
     lines = _INVISIBLE.sub("", extract_plain_text(text, list_bullets=False)).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
+
+
+def _decoded(body: bytes, encoding: str) -> str:
+    return body.decode(encoding, "replace").removeprefix("\ufeff")
 
 
 def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
@@ -111,14 +215,18 @@ def looks_like_html(body: bytes) -> bool:
     return _HTML_START.match(body[:2_048] + b" ") is not None
 
 
-@lru_cache(maxsize=256)
 def codec_name(charset: str | None) -> str | None:
     """Return Python's name of the codec that a browser takes *charset* for, or None where it knows none.
 
     >>> codec_name("ISO-8859-1"), codec_name("klingon")
     ('cp1252', None)
     """
-    found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False) if charset else None
+    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET else None
+
+
+@lru_cache(maxsize=256)
+def _codec(charset: str) -> str | None:
+    found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False)
     return str(found) if found else None
 
 
@@ -134,73 +242,10 @@ def _encoding(body: bytes, announced: str | None) -> str:
         # A declaration that can be read byte by byte is not in UTF-16, whatever it says.
         return "utf-8" if found.startswith("utf-16") else found
     try:
-        body.decode()
+        codecs.getincrementaldecoder("utf-8")().decode(body[:_PROBE], final=len(body) <= _PROBE)
     except UnicodeDecodeError:
-        return codec_name(detect_encoding(body)) or "utf-8"
+        return codec_name(detect_encoding(body[:_PROBE])) or "utf-8"
     return "utf-8"
-
-
-def _outlinks(tree: HTMLTree, url: str) -> tuple[Link, ...]:
-    document = tree.document
-    if document is None:
-        return ()
-    element = document.query_selector("base[href]")
-    base = (_target(url, element.get_attribute("href") or "") if element is not None else "") or url
-    directory = base.partition("?")[0].rpartition("/")[0] + "/"
-    targets: dict[str, str] = {}
-    found: dict[str, Link] = {}
-    # `values()`, because iterating over the collection looks each element up again from its beginning: a page of
-    # 4,000 links took 49 seconds.
-    for element in document.query_selector_all(_LINKS).values():
-        reference, jump, _ = (element.get_attribute("href") or "").partition("#")
-        target = targets.get(reference)
-        if target is None:
-            relative = reference.strip(_STRIPPED)
-            if relative and relative[0] != "?":
-                # The pages of a directory have most of their links in common.
-                target = (_cached_target if len(relative) < 500 else _target)(directory, relative)
-            else:
-                target = "" if jump else _target(base, relative)
-            targets[reference] = target
-        if not target:
-            continue
-        link = found.get(target)
-        if link is None:
-            rel = element.get_attribute("rel")
-            found[target] = Link(target, _anchor(element), _shortened(rel, MAX_ANCHOR).lower() if rel else "")
-        elif not link.anchor and (anchor := _anchor(element)):
-            found[target] = link._replace(anchor=anchor)
-    return tuple(found.values())
-
-
-def _target(base: str, reference: str) -> str:
-    """Return the URL that *reference* leads to, or "" where that can be no page."""
-    if _NO_PAGE.match(reference):
-        return ""
-    try:
-        target = join_url(base, reference)
-    except InvalidURL:
-        return ""
-    return target if len(target) <= MAX_WEB_KEY else ""
-
-
-_cached_target = lru_cache(maxsize=1 << 14)(_target)
-
-
-def _anchor(element: ElementNode) -> str:
-    text = _shortened(element.text, MAX_ANCHOR)
-    if text:
-        return text
-    if element.tag == "area":
-        return _shortened(element.get_attribute("alt"), MAX_ANCHOR)
-    image = element.query_selector('img[alt]:not([alt=""])')
-    return _shortened(image.get_attribute("alt"), MAX_ANCHOR) if image is not None else ""
-
-
-def _shortened(text: str | None, limit: int) -> str:
-    """Return *text* with its white space collapsed and cut to *limit* characters."""
-    # An unclosed <a> holds the rest of its page, of which only the beginning is looked at.
-    return " ".join(text.lstrip()[: 8 * limit].split())[:limit].rstrip() if text else ""
 
 
 def completed(page: Page) -> Page:
@@ -209,7 +254,7 @@ def completed(page: Page) -> Page:
     if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
         return page
     found = extract(page.html, page.url, page.charset)
-    return replace(
+    return msgspec.structs.replace(
         page,
         title=found.title if page.title is None else page.title,
         outlinks=found.outlinks if page.outlinks is None else page.outlinks,

@@ -21,6 +21,7 @@ from webtable.cli.layouts import (
     TTLOption,
     layout_options,
 )
+from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, harmless, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
@@ -43,6 +44,7 @@ _SHOWN_TYPES = 5
     epilog=examples(
         "webtable ingest crawl.warc.gz more/*.warc.gz",
         "webtable ingest pages.jsonl --types all",
+        "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
         "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
         "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
     )
@@ -59,6 +61,10 @@ def ingest(
     ] = None,
     max_body: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
     ] = None,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
     refresh: Annotated[
@@ -82,6 +88,11 @@ def ingest(
     read.
 
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
+
+    Limits keep memory and time bounded whatever the files hold. What is over record, head, fields or members is
+    skipped as damaged, what is over parsed, memory or seconds is stored without title and links, and of what is over
+    links or link_text the first links are kept; each is counted by name. A file is read until it becomes over inflation
+    times its size. Sizes may end with kB, MB or GB.
     """
     from webtable.cli.loading import Load
     from webtable.cli.progress import progress_bar
@@ -92,7 +103,7 @@ def ingest(
         raise InvalidArgument(f"batch={batch} must be at least 1 page")
     check_files(files)
     this = session(ctx)
-    load = Load(files, _types(types))
+    load = Load(files, _types(types), limits=parse_limits(limit or ()))
     with load.handling_interrupts(), progress_bar(load):
         pages = load.pages()
         # The store is opened, and may be made, only when there is something to put into it.
@@ -159,6 +170,8 @@ def _conclude(load: Load, store: str) -> int:
     for failures in (load.refused, load.failed):
         for kind, count in failures.counts.most_common():
             note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
+    for message in over_limits(report):
+        note(message)
     for message in load.damaged_files:
         complain(message)
     if report.unknown_fields:

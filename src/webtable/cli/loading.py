@@ -23,6 +23,7 @@ from webtable.errors import (
     WebTableError,
 )
 from webtable.formats import ReadReport, read_pages
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.repository import Writer
 from webtable.repository.links.counting import Recount
 
@@ -57,6 +58,7 @@ class Load:
 
     files: Sequence[str]
     types: Collection[str] | None
+    limits: ReadLimits = DEFAULT_LIMITS
     report: ReadReport = field(default_factory=ReadReport)
     writer: Writer | None = None
     # Two of them, since the writer tells of failures in a thread of its own.
@@ -109,7 +111,7 @@ class Load:
             self.place, self._records_before = "standard input" if file == "-" else file, self.report.records
             source = cast("BinaryIO", _StandardInput(self)) if file == "-" else file
             try:
-                yield from read_pages(source, types=self.types, report=self.report)
+                yield from read_pages(source, types=self.types, report=self.report, limits=self.limits)
             except (FormatError, OSError) as exc:
                 self.damaged_files.append(str(exc))
             except KeyboardInterrupt:

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 """The media types that `read_pages` lets pass when it is told nothing else."""
 
 MAX_DAMAGED = 1_000
 """Damaged records that a report lists; all are counted."""
+MAX_NAMES = 1_000
+"""Names that a report counts each for itself; what comes with others is counted as `OTHERS`."""
+OTHERS = "others"
+_MAX_NAME = 100
+_MAX_TEXT = 1_000
 
 
 class DamagedRecord(NamedTuple):
@@ -48,17 +53,48 @@ class ReadReport:
     """Fields of JSON Lines that a page does not have."""
     damaged_count: int = 0
     damaged: list[DamagedRecord] = field(default_factory=list)
-    """The first 1,000 damaged records."""
+    """The first 1,000 damaged records, their URLs and reasons cut to 1,000 characters."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Those of the damaged records that are over a limit: how many, by its name in `ReadLimits`."""
+    unparsed: Counter[str] = field(default_factory=Counter)
+    """Pages over a limit that were passed on without the title and links that they may have, by its name."""
+    shortened: Counter[str] = field(default_factory=Counter)
+    """Pages over a limit of which only the first links were passed on, by its name."""
 
-    def add_damaged(self, record: DamagedRecord) -> None:
-        """Count *record* and list it, unless the list is full."""
+    def add_damaged(self, record: DamagedRecord, limit: str | None = None) -> None:
+        """Count *record*, which may be over *limit*, and list it, unless the list is full."""
         self.damaged_count += 1
+        if limit is not None:
+            self.skipped[limit] += 1
         if len(self.damaged) < MAX_DAMAGED:
-            self.damaged.append(record)
+            url = record.url and record.url[:_MAX_TEXT]
+            self.damaged.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
+
+    def add_left_out(self, what: str) -> None:
+        """Count a record that was left out for being *what*."""
+        _count(self.left_out, what)
+
+    def add_unknown_fields(self, names: Iterable[str]) -> None:
+        """Count fields that a page does not have."""
+        for name in names:
+            _count(self.unknown_fields, name)
+
+
+def _count(counter: Counter[str], name: str) -> None:
+    name = name[:_MAX_NAME]
+    counter[name if name in counter or len(counter) < MAX_NAMES else OTHERS] += 1
 
 
 class Damaged(Exception):
     """The reason why one record cannot be read; it ends up in a `DamagedRecord`."""
+
+
+class OverLimit(Damaged):
+    """The reason why a record is over a limit, which is called *limit* in `ReadLimits`."""
+
+    def __init__(self, limit: str, reason: str) -> None:
+        super().__init__(reason)
+        self.limit = limit
 
 
 class LeftOut(Exception):

@@ -13,14 +13,23 @@ import zstandard
 from fastwarc.stream_io import BrotliReader
 
 from webtable.extract import looks_like_html
-from webtable.formats.base import Damaged
+from webtable.formats.base import Damaged, OverLimit
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-MAX_BODY = 1 << 28
-"""Bytes of a body, encoded or decoded, above which a record counts as damaged: it would not fit into memory twice."""
+MAX_ENCODINGS = 8
+"""Encodings of a body, one in another, that are taken off."""
+MAX_CHUNKS = 1_000_000
+"""Chunks of a body that are put together."""
 
+_SLICE = 1 << 14
+# zstd returns all that comes of what it is given, up to 32 KB for each byte.
+_ZSTD_SLICE = 1 << 10
+# The window that RFC 9659 lets a content encoding have.
+_ZSTD_WINDOW = 1 << 23
+_MAX_DATE = 100
 _STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
@@ -37,22 +46,31 @@ class Response(NamedTuple):
     body: bytes
 
 
-def parse_response(block: bytes) -> Response:
-    """Return the parts of the response *block*; interim ones (status 1xx) in front of it are passed over."""
+def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Response:
+    """Return the parts of the response *block*; interim ones (status 1xx) in front of it are passed over.
+
+    Raises `Damaged` where there is none, `OverLimit` for a head that is too long or has too many fields.
+    """
+    at = 0
     while True:
-        found = _STATUS_LINE.match(block)
+        found = _STATUS_LINE.match(block, at)
         if found is None:
-            raise Damaged("it holds no HTTP response: " + (f"it begins {block[:20]!r}" if block else "it is empty"))
-        end = _HEAD_END.search(block)
-        head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
+            begins = block[at : at + 20]
+            raise Damaged("it holds no HTTP response: " + (f"it begins {begins!r}" if begins else "it is empty"))
+        end = _HEAD_END.search(block, at, at + limits.head)
+        if end is None and len(block) - at > limits.head:
+            raise OverLimit("head", f"the head of its response has over {limits.head:,} bytes")
+        start, stop = end.span() if end else (len(block), len(block))
         status = int(found[1])
-        if not (100 <= status < 200 and body.startswith(b"HTTP/")):
-            return Response(status, parse_headers(head), body)
-        block = body
+        if not (100 <= status < 200 and block.startswith(b"HTTP/", stop)):
+            return Response(status, parse_headers(block[at:start], limits.fields), block[stop:])
+        at = stop
 
 
-def parse_headers(head: bytes) -> dict[str, str]:
+def parse_headers(head: bytes, most: int | None = None) -> dict[str, str]:
     r"""Return the headers below the first line of *head*: names in lower case, repeated ones joined by ", ".
+
+    Raises `OverLimit` where there are over *most* fields.
 
     >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
     {'vary': 'a, b'}
@@ -61,18 +79,23 @@ def parse_headers(head: bytes) -> dict[str, str]:
         text = head.decode()
     except UnicodeDecodeError:
         text = head.decode("latin-1")
-    headers: dict[str, str] = {}
+    headers: dict[str, list[str]] = {}
     name = ""
+    count = 0
     for line in text.split("\n")[1:]:
         if line[:1] in {" ", "\t"} and name:
-            headers[name] += " " + line.strip()
+            headers[name] += [" ", line.strip()]
             continue
         field, colon, value = line.partition(":")
         name = field.strip().lower() if colon else ""
         if name:
-            value = value.strip()
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
+            count += 1
+            if most is not None and count > most:
+                raise OverLimit("fields", f"its response has over {most:,} header fields")
+            if name in headers:
+                headers[name].append(", ")
+            headers.setdefault(name, []).append(value.strip())
+    return {name: "".join(parts) for name, parts in headers.items()}
 
 
 def media_type(content_type: str | None) -> tuple[str | None, str | None]:
@@ -93,17 +116,17 @@ def http_date(value: str | None) -> datetime | None:
     datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
     """
     try:
-        parsed = parsedate_to_datetime(value or "")
+        parsed = parsedate_to_datetime((value or "")[:_MAX_DATE])
         return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
 
-def decoded_body(response: Response, *, cut: bool = False) -> bytes:
+def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:
     """Return the body of *response* without transfer and content encodings; of one that was *cut*, what is there.
 
     A body that begins as HTML is not encoded, whatever the headers say: many crawlers store the body decoded and the
-    headers as they came. Raises `Damaged` for a body that is not whole.
+    headers as they came. Raises `Damaged` for a body that is not whole, `OverLimit` for one that is too large.
     """
     headers, body = response.headers, response.body
     transfers = _encodings(headers.get("transfer-encoding"))
@@ -114,8 +137,10 @@ def decoded_body(response: Response, *, cut: bool = False) -> bytes:
         return body
     if "chunked" in transfers:
         body = b"".join(_chunks(body, cut=cut))
+    if len(encodings) > MAX_ENCODINGS:
+        raise Damaged(f"its body has {len(encodings):,} encodings; {MAX_ENCODINGS} are taken off at most")
     for name in reversed(encodings):
-        body = _without(name, body, cut=cut)
+        body = _without(name, body, limits, cut=cut)
     return body
 
 
@@ -133,7 +158,7 @@ def _check_length(headers: Mapping[str, str], body: bytes) -> None:
 def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
     """Take the chunked transfer coding off (RFC 9112, section 7.1)."""
     at = 0
-    while True:
+    for _ in range(MAX_CHUNKS):
         found = _CHUNK_SIZE.match(body, at)
         if found is None:
             break
@@ -150,72 +175,83 @@ def _chunks(body: bytes, *, cut: bool) -> Iterator[bytes]:
                 return
             break
         yield data
+    else:
+        raise Damaged(f"its body has over {MAX_CHUNKS:,} chunks")
     if not cut:
         raise Damaged(f"its chunked body is damaged at byte {at:,}")
 
 
-def _without(name: str, body: bytes, *, cut: bool) -> bytes:
+def _without(name: str, body: bytes, limits: ReadLimits, *, cut: bool) -> bytes:
     decoder = _DECODERS.get(name)
     if decoder is None:
-        raise Damaged(f"its content encoding {name!r} is unknown")
+        raise Damaged(f"its content encoding {name[:100]!r} is unknown")
     parts: list[bytes] = []
     size = 0
     try:
-        for part in decoder(body):
+        for part in decoder(body, limits.members):
             size += len(part)
-            if size > MAX_BODY:
-                raise Damaged(f"its {name} body decodes to over {MAX_BODY:,} bytes")
-            parts.append(part)
+            if size > limits.record:
+                raise OverLimit("record", f"its {name} body decodes to over {limits.record:,} bytes")
+            if part:
+                parts.append(part)
     except (zlib.error, zstandard.ZstdError, OSError, EOFError) as exc:
         if not cut:
             raise Damaged(f"its {name} body is damaged: {exc}") from exc
     return b"".join(parts)
 
 
-def _inflated(body: bytes, wbits: int) -> Iterator[bytes]:
-    while body:
+def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
+    at = 0
+    for _ in range(most):
         member = zlib.decompressobj(wbits)
         while not member.eof:
-            part = member.decompress(body, 1 << 20)
-            body = member.unused_data if member.eof else member.unconsumed_tail
+            # A slice, because what a member leaves over is copied.
+            given = body[at : at + _SLICE]
+            part = member.decompress(given, 1 << 20)
+            at += len(given) - len(member.unused_data if member.eof else member.unconsumed_tail)
             yield part
-            if not (part or body or member.eof):
+            if not (part or given or member.eof):
                 raise EOFError("it ends too early")
-        if not body.startswith(b"\x1f\x8b"):
+        if not body.startswith(b"\x1f\x8b", at):
             # What comes behind the stream is padding; browsers pass over it as well.
             return
+    raise OverLimit("members", f"its body has over {most:,} gzip members")
 
 
-def _gunzipped(body: bytes) -> Iterator[bytes]:
-    return _inflated(body, 31)
+def _gunzipped(body: bytes, most: int) -> Iterator[bytes]:
+    return _inflated(body, most, 31)
 
 
-def _undeflated(body: bytes) -> Iterator[bytes]:
+def _undeflated(body: bytes, most: int) -> Iterator[bytes]:
     """Undo `deflate`, which is zlib's format by RFC 9110 and raw deflate by what some servers send."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
-    return _inflated(body, 15 if is_zlib else -15)
+    return _inflated(body, most, 15 if is_zlib else -15)
 
 
-def _unbrotlied(body: bytes) -> Iterator[bytes]:
+def _unbrotlied(body: bytes, most: int) -> Iterator[bytes]:  # noqa: ARG001 - it has no members
     reader = BrotliReader(io.BytesIO(body))
     while part := reader.read(1 << 20):
         yield part
 
 
-def _unzstd(body: bytes) -> Iterator[bytes]:
-    context = zstandard.ZstdDecompressor()
-    while body:
+def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
+    context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    at = 0
+    for _ in range(most):
+        if at == len(body):
+            return
         frame = context.decompressobj()
-        for start in range(0, len(body), 4_096):
-            yield frame.decompress(body[start : start + 4_096])
-            if frame.eof:
-                body = frame.unused_data + body[start + 4_096 :]
-                break
-        else:
-            raise EOFError("it ends too early")
+        while not frame.eof:
+            given = body[at : at + _ZSTD_SLICE]
+            if not given:
+                raise EOFError("it ends too early")
+            yield frame.decompress(given)
+            at += len(given) - len(frame.unused_data)
+    if at < len(body):
+        raise OverLimit("members", f"its body has over {most:,} zstd frames")
 
 
-_DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+_DECODERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {
     "gzip": _gunzipped,
     "x-gzip": _gunzipped,
     "deflate": _undeflated,

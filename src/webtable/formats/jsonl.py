@@ -6,13 +6,16 @@ The body is `html` where it is UTF-8 and `html_base64` where it is not, so every
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from webtable.errors import InvalidURL, UnknownColumn
-from webtable.formats.base import Damaged, DamagedRecord, LeftOut, ReadReport, check_type
+from webtable.formats.base import Damaged, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import media_type
+from webtable.formats.stream import TooLong
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page import Page
 from webtable.rowkey import canonical_url
 
@@ -21,9 +24,11 @@ if TYPE_CHECKING:
 
     from webtable.formats.stream import ByteStream
 
-MAX_LINE = 1 << 29
-"""Bytes of a line above which the file counts as damaged."""
-
+_LONG = 1 << 20
+"""Bytes of a line above which it is looked at before it is decoded: a name of two letters takes 200 bytes of memory."""
+_MAX_NAMES = 100_000
+_BLANK = re.compile(rb"[\t\r\n ]+")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = Page.__struct_fields__
 
 
@@ -34,6 +39,15 @@ class _Line(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "tex
     text: str | None = None
 
 
+class _Raw(msgspec.Struct):
+    """The values of a line that may be large, as they stand there."""
+
+    html: msgspec.Raw = msgspec.Raw()
+    html_base64: msgspec.Raw = msgspec.Raw()
+    headers: msgspec.Raw = msgspec.Raw()
+    outlinks: msgspec.Raw = msgspec.Raw()
+
+
 _KNOWN = frozenset(_Line.__struct_encode_fields__)
 _DEFAULTS: Mapping[str, Any] = {
     field.name: {} if field.name == "headers" else field.default for field in msgspec.structs.fields(Page)
@@ -41,6 +55,7 @@ _DEFAULTS: Mapping[str, Any] = {
 _TIMES = ("fetched_at", "last_modified", "changed_at", "content_at")
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Line)
+_raw_decoder = msgspec.json.Decoder(_Raw)
 _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -69,30 +84,45 @@ def write_pages(pages: Iterable[Page], out: BinaryIO, fields: Iterable[str] | No
     return count
 
 
-def read_jsonl(stream: ByteStream, source: str, report: ReadReport, types: Collection[str] | None) -> Iterator[Page]:
+def read_jsonl(
+    stream: ByteStream,
+    source: str,
+    report: ReadReport,
+    types: Collection[str] | None,
+    limits: ReadLimits = DEFAULT_LIMITS,
+) -> Iterator[Page]:
     """Yield the pages of a JSON Lines file; a line that is no page is reported with its number and passed over."""
-    number = 0
-    while line := stream.read_to(b"\n", MAX_LINE):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if not line.strip():
-            continue
+    number = 1
+    if stream.peek(3) == _BYTE_ORDER_MARK:
+        stream.skip(3)
+    while True:
+        number += sum(part.count(b"\n") for part in stream.skip_run(_BLANK))
         page = None
         try:
-            page = _page(line, report)
+            if not stream.peek(1):
+                return
+            page = _page(_line(stream, limits), report, limits)
             if page.content_type is not None:
                 check_type(types, media_type(page.content_type)[0] or page.content_type)
         except LeftOut as what:
             page = None
-            report.left_out[str(what)] += 1
+            report.add_left_out(str(what))
         except Damaged as reason:
-            report.add_damaged(DamagedRecord(source, number, None, str(reason), "line"))
+            limit = reason.limit if isinstance(reason, OverLimit) else None
+            report.add_damaged(DamagedRecord(source, number, None, str(reason), "line"), limit)
         report.records += 1
-        stream.mark = stream.offset
+        number += 1
         if page is not None:
             report.pages += 1
             yield page
+
+
+def _line(stream: ByteStream, limits: ReadLimits) -> bytes:
+    try:
+        return stream.read_to(b"\n", limits.record)
+    except TooLong as exc:
+        stream.skip_to(b"\n")
+        raise OverLimit("record", f"it has over {limits.record:,} bytes") from exc
 
 
 def _checked(fields: Iterable[str]) -> tuple[str, ...]:
@@ -113,17 +143,46 @@ def _body_or(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "html_base64", value
 
 
-def _page(line: bytes, report: ReadReport) -> Page:
+def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
     try:
+        if len(line) > _LONG:
+            _check_long(line, limits)
         read = _decoder.decode(line)
-        report.unknown_fields.update(_names_decoder.decode(line).keys() - _KNOWN)
+        report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = {name: getattr(read, name) for name in _FIELDS}
+        del line  # which may be large, and so may what comes now
         if read.text is not None:
             values["html"] = read.text.encode()
         canonical_url(read.url)
-    except (msgspec.MsgspecError, InvalidURL, UnicodeError) as exc:
+    except (msgspec.MsgspecError, InvalidURL, UnicodeError, RecursionError) as exc:
         raise Damaged(str(exc)) from exc
     for name in _TIMES:
         if values[name] is not None and values[name].tzinfo is None:
             raise Damaged(f"its {name} {values[name].isoformat()} names no time zone")
+    _check_fields(values, limits)
+    if len(values["outlinks"] or ()) > limits.links:
+        values["outlinks"] = values["outlinks"][: limits.links]
+        report.shortened["links"] += 1
     return Page(**values)
+
+
+def _check_long(line: bytes, limits: ReadLimits) -> None:
+    """Raise `OverLimit` for a line whose names and links would take many times its size when they are decoded."""
+    raw = _raw_decoder.decode(line)
+    values = [bytes(value) for value in (raw.headers, raw.outlinks)]
+    if len(values[0]) > limits.head:
+        raise OverLimit("head", f"its headers have over {limits.head:,} bytes")
+    if len(values[1]) > 4 * limits.link_text:  # a character has up to four bytes
+        raise OverLimit("link_text", f"its outlinks have over {4 * limits.link_text:,} bytes")
+    # A name is followed by a colon, and there may be more of these.
+    inside = sum(bytes(value).count(b":") for value in (raw.html, raw.html_base64, raw.headers, raw.outlinks))
+    if line.count(b":") - inside > _MAX_NAMES:
+        raise OverLimit("fields", f"it has over {_MAX_NAMES:,} names")
+
+
+def _check_fields(values: Mapping[str, Any], limits: ReadLimits) -> None:
+    for name, value in values.items():
+        if isinstance(value, str) and len(value) > limits.head:
+            raise OverLimit("head", f"its {name} has over {limits.head:,} characters")
+    if len(values["headers"]) > limits.fields:
+        raise OverLimit("fields", f"it has over {limits.fields:,} headers")

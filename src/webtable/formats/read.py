@@ -17,6 +17,7 @@ from webtable.formats.base import DEFAULT_TYPES, DamagedFile, ReadReport
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.stream import BLOCK, ByteStream
 from webtable.formats.warc import read_warc
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -33,12 +34,14 @@ def read_pages(
     report: ReadReport | None = None,
     extract: bool = True,
     verify_digests: bool = False,
+    limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Iterator[Page]:
     """Return the pages of a WARC or JSON Lines file, one by one, as they are read.
 
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
     bytes. `types` are the media types that pass (None or {"*"}: all), `extract` fills in title and links where HTML
     pages come without, `verify_digests` holds WARC blocks to their digests. `report` is kept up to date while reading.
+    `limits` bounds memory and time; what is over one is skipped or comes without title and links, and is counted.
 
     A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
     `FormatError` with the place and the number of good records; so does a file in neither format.
@@ -47,13 +50,14 @@ def read_pages(
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
     report = ReadReport() if report is None else report
-    return _pages(source, wanted, report, with_extract=extract, verify_digests=verify_digests)
+    return _pages(source, wanted, report, limits, with_extract=extract, verify_digests=verify_digests)
 
 
 def _pages(
     source: str | Path | BinaryIO,
     types: Collection[str] | None,
     report: ReadReport,
+    limits: ReadLimits,
     *,
     with_extract: bool,
     verify_digests: bool,
@@ -63,12 +67,12 @@ def _pages(
         _add_total(file, report)
         stream = None
         try:
-            stream = ByteStream(_blocks(file, name, report))
+            stream = ByteStream(_blocks(file, name, report), limits)
             if _is_json_lines(name, stream.peek(64)):
-                pages = read_jsonl(stream, name, report, types)
+                pages = read_jsonl(stream, name, report, types, limits)
             else:
-                pages = read_warc(stream, name, report, types, verify_digests=verify_digests)
-            yield from map(_filled_in, pages) if with_extract else pages
+                pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests)
+            yield from (_filled_in(page, report, limits) for page in pages) if with_extract else pages
         except DamagedFile as exc:
             offset = exc.offset if exc.offset is not None else stream.mark if stream else 0
             count = report.records - report.damaged_count - already
@@ -111,11 +115,13 @@ def _is_json_lines(name: str, start: bytes) -> bool:
     return stem.endswith(_JSON_LINES) or start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
 
 
-def _filled_in(page: Page) -> Page:
-    """Return *page* with its title and links, if it is an HTML page that came without."""
+def _filled_in(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
+    """Return *page* with its title and links, if it is an HTML page that came without and can be parsed."""
     if page.html is None or page.outlinks is not None or not _holds_html(page.content_type, page.html):
         return page
-    found = extracted(page.html, page.url, page.charset)
+    found = extracted(page.html, page.url, page.charset, limits)
+    if found.over is not None:
+        (report.shortened if found.is_parsed else report.unparsed)[found.over] += 1
     return msgspec.structs.replace(
         page, title=page.title or found.title, outlinks=found.outlinks, charset=page.charset or found.charset
     )

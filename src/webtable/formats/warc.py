@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
 from webtable.extract import codec_name, looks_like_html
-from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, ReadReport, check_type
-from webtable.formats.http import MAX_BODY, Response, decoded_body, http_date, media_type, parse_headers, parse_response
+from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
+from webtable.formats.http import Response, decoded_body, http_date, media_type, parse_headers, parse_response
+from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page import Page
 from webtable.rowkey import canonical_url, join_url
 
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
 
     from webtable.formats.stream import ByteStream
 
-_MAX_HEAD = 1 << 16
 # So much of a large record is read before it is clear whether it passes; of a film, the rest is passed over.
 _PROBE = 1 << 20
 _REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
+_GAP = re.compile(rb"[\r\n]+")
 
 
 class _Record(NamedTuple):
@@ -44,7 +46,13 @@ class _Record(NamedTuple):
 
 
 def read_warc(
-    stream: ByteStream, source: str, report: ReadReport, types: Collection[str] | None, *, verify_digests: bool = False
+    stream: ByteStream,
+    source: str,
+    report: ReadReport,
+    types: Collection[str] | None,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    *,
+    verify_digests: bool = False,
 ) -> Iterator[Page]:
     """Yield the pages of a WARC file; raises `DamagedFile` where the file cannot be read further.
 
@@ -52,29 +60,30 @@ def read_warc(
     does in every .warc.gz that is written by the book), when the member's checksum is right.
     """
     is_first = True
-    while (record := _next_record(stream, is_first=is_first)) is not None:
+    while (record := _next_record(stream, limits, is_first=is_first)) is not None:
         is_first = False
         page = None
         try:
-            block = _block(stream, record, types)
+            block = _block(stream, record, types, limits)
             if verify_digests:
                 _verify(record, block)
-            page = _page(record, block, types)
+            page = _page(record, block, types, limits)
         except LeftOut as what:
-            report.left_out[str(what)] += 1
+            report.add_left_out(str(what))
         except (Damaged, InvalidURL) as reason:
-            report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)))
+            limit = reason.limit if isinstance(reason, OverLimit) else None
+            report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
         report.records += 1
         if page is not None:
             report.pages += 1
             yield page
 
 
-def _next_record(stream: ByteStream, *, is_first: bool) -> _Record | None:
+def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _Record | None:
     """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
     gap = b""
-    while (ahead := stream.peek(4)) and ahead[0] in _SEPARATOR:
-        gap += stream.read(4 if ahead == _SEPARATOR else 1)
+    for part in stream.skip_run(_GAP):
+        gap = (gap + part)[-len(_SEPARATOR) :]
     stream.mark, start = stream.offset, stream.peek(16)
     if not start:
         if not (is_first or gap.endswith((_SEPARATOR, b"\n\n"))):
@@ -85,7 +94,7 @@ def _next_record(stream: ByteStream, *, is_first: bool) -> _Record | None:
             "it is no WARC file (nor JSON Lines), but begins" if is_first else "no record begins where one should, but"
         )
         raise DamagedFile(f"{what} with {start!r}")
-    head = stream.read_to(_SEPARATOR, _MAX_HEAD)
+    head = stream.read_to(_SEPARATOR, limits.head)
     headers = parse_headers(head.removesuffix(_SEPARATOR))
     length = headers.get("content-length", "")
     if not head.endswith(_SEPARATOR):
@@ -95,16 +104,17 @@ def _next_record(stream: ByteStream, *, is_first: bool) -> _Record | None:
     return _Record(stream.mark, headers, int(length))
 
 
-def _block(stream: ByteStream, record: _Record, types: Collection[str] | None) -> bytes:
+def _block(stream: ByteStream, record: _Record, types: Collection[str] | None, limits: ReadLimits) -> bytes:
     """Take the block of *record*; one that is left out is passed over without being held in memory."""
     try:
         _check_kind(record)
         if record.length > _PROBE and record.kind != "resource":
-            media, _ = media_type(parse_response(stream.peek(_PROBE)).headers.get("content-type"))
+            media, _ = media_type(parse_response(stream.peek(_PROBE), limits).headers.get("content-type"))
             if media is not None:
                 check_type(types, media)
-        if record.length > MAX_BODY:
-            raise Damaged(f"its {record.length:,} bytes are over the {MAX_BODY:,} that a record may have")
+        if record.length > limits.record:
+            reason = f"its {record.length:,} bytes are over the {limits.record:,} that a record may have"
+            raise OverLimit("record", reason)
     except (Damaged, LeftOut):
         stream.skip(record.length)
         stream.settle(len(_SEPARATOR))
@@ -126,15 +136,15 @@ def _check_kind(record: _Record) -> None:
         raise Damaged("it is one of several segments, and those are not put together")
 
 
-def _page(record: _Record, block: bytes, types: Collection[str] | None) -> Page:
+def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
     url = canonical_url(record.url)
-    response = _response(record, block)
+    response = _response(record, block, limits)
     headers, status = response.headers, response.status
     same_as = _same_as(record, url, status)
     cut = same_as is None and "warc-truncated" in record.headers
     media, charset = media_type(headers.get("content-type"))
     if same_as is None:
-        body, media = _body(types, response, media, cut=cut)
+        body, media = _body(types, response, media, limits, cut=cut)
     else:
         body = None
         if media is not None:
@@ -156,7 +166,7 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None) -> Page:
 
 
 def _body(
-    types: Collection[str] | None, response: Response, media: str | None, *, cut: bool
+    types: Collection[str] | None, response: Response, media: str | None, limits: ReadLimits, *, cut: bool
 ) -> tuple[bytes, str | None]:
     """Return the decoded body and its type; raises `LeftOut` unless that is one of *types*.
 
@@ -166,21 +176,21 @@ def _body(
         return b"", media
     if media is not None:
         check_type(types, media)
-        return decoded_body(response, cut=cut), media
-    body = decoded_body(response, cut=cut)
+        return decoded_body(response, limits, cut=cut), media
+    body = decoded_body(response, limits, cut=cut)
     found = "text/html" if looks_like_html(body) else None
     check_type(types, found or "unknown")
     return body, found
 
 
-def _response(record: _Record, block: bytes) -> Response:
+def _response(record: _Record, block: bytes, limits: ReadLimits) -> Response:
     """Return the response of *record*; that of a resource, which has none, and of a bare revisit is made up."""
     if record.kind == "resource":
         media = record.headers.get("content-type")
         return Response(200, {"content-type": media} if media else {}, block)
     if record.kind == "revisit" and not block.strip():
         return Response(304 if _not_modified(record) else 200, {}, b"")
-    return parse_response(block)
+    return parse_response(block, limits)
 
 
 def _not_modified(record: _Record) -> bool:

@@ -11,7 +11,7 @@ from webtable.rowkey.conditions import Below, StartingWith
 from webtable.rowkey.escaping import escaped
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range
 from webtable.rowkey.text import Text
-from webtable.rowkey.urls import canonical_host, is_ip_address
+from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,12 +91,23 @@ class ReversedDomain(Text):
         return host
 
 
-@functools.lru_cache(maxsize=65_536)
+def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """Return *function*, which takes a host name, with a memory for those that are not overly long."""
+    known = functools.lru_cache(maxsize=65_536)(function)
+
+    @functools.wraps(function)
+    def remembered(host: str) -> bytes:
+        return known(host) if len(host) <= MAX_HOST else function(host)
+
+    return remembered
+
+
+@_remembering
 def _canonical(host: str) -> bytes:
     return canonical_host(host).encode()
 
 
-@functools.lru_cache(maxsize=65_536)
+@_remembering
 def _reversed(host: str) -> bytes:
     return reversed_host(canonical_host(host)).encode()
 

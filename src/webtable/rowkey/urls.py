@@ -19,6 +19,9 @@ _PLAIN_URL = re.compile(
 )
 # No IPv4 address (its last label is a number) and no punycode (which must be checked).
 _PLAIN_HOST = re.compile(r"(?!(?:.*\.)?xn--)(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*")
+MAX_HOST = 255
+"""Characters of the host names that are remembered. DNS has none that is longer; URLs may, and 65,536 of them would
+fill the memory."""
 # A parsed URL. Its credentials and its fragment are left out: a secret never becomes part of a key.
 _PARTS = re.compile(
     r"(?P<scheme>https?)://(?:[^/@]*@)?(?P<host>\[[^]]*\]|[^/:]+)(?::(?P<port>\d+))?"
@@ -108,7 +111,7 @@ def _plain_parts(url: str) -> _Parts | None:
     if found is None:
         return None
     scheme, host, path, query = found.groups("")
-    if "/." in path or "/%2" in path or not _is_plain_host(host):
+    if "/." in path or "/%2" in path or len(host) > MAX_HOST or not _is_plain_host(host):
         return None
     return scheme, host, None, path, query
 

@@ -28,7 +28,7 @@ from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY
 from webtable.rowkey.salt import Salt
 from webtable.rowkey.text import Text
-from webtable.rowkey.urls import canonical_host, quoted, split_url
+from webtable.rowkey.urls import MAX_HOST, canonical_host, quoted, split_url
 
 if TYPE_CHECKING:
     from webtable.rowkey.ranges import KeyRange
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_WEB_KEY = MAX_KEY
 """The longest web key in bytes. HBase's limit is 32,767, and its region lookup fails close to it."""
 
-_SUFFIX = re.compile(r"#(?P<scheme>https?)(?::(?P<port>[1-9]\d{0,4}))?")
+_SUFFIX = re.compile(r"#(?P<scheme>https?)(?::(?P<port>0|[1-9]\d{0,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class WebKey:
     parts: CompositeKey = field(init=False, repr=False, compare=False)
     _salt_of_url: Hash | None = field(init=False, repr=False, compare=False, default=None)
     _host_prefix: Callable[[str], bytes] = field(init=False, repr=False, compare=False)
+    _known_prefix: Callable[[str], bytes] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         salt, host = self.salt.parts(url_of), ReversedDomain("host", terminator=b"/")
@@ -64,7 +65,8 @@ class WebKey:
             set_(self, "_salt_of_url", salt[0])
         # A crawl has few hosts and many pages, so what the keys of a host begin with is worth remembering.
         encode = CompositeKey(*(() if by_url else salt), host).encode
-        set_(self, "_host_prefix", functools.lru_cache(maxsize=65_536)(lambda name: encode(host=name)))
+        set_(self, "_host_prefix", lambda name: encode(host=name))
+        set_(self, "_known_prefix", functools.lru_cache(maxsize=65_536)(self._host_prefix))
 
     def encode(self, url: str) -> bytes:
         """Return the row key of *url*, at most 16,384 bytes long.
@@ -72,12 +74,20 @@ class WebKey:
         Raises `InvalidURL` for what is no http or https URL, `KeyTooLong` for a longer key.
         """
         host, rest = host_and_rest(url)
-        key = self._host_prefix(host) + rest.encode("ascii")
+        if len(host) > MAX_HOST:
+            key = self._long_prefix(host, url) + rest.encode("ascii")
+        else:
+            key = self._known_prefix(host) + rest.encode("ascii")
         if self._salt_of_url is not None:
             key = self._salt_of_url.encode(host, rest) + b":" + key
         if len(key) > MAX_WEB_KEY:
             raise KeyTooLong(f"{quoted(url)} makes a row key of {len(key):,} bytes; the limit is {MAX_WEB_KEY:,}")
         return key
+
+    def _long_prefix(self, host: str, url: str) -> bytes:
+        if len(host) >= MAX_WEB_KEY:
+            raise KeyTooLong(f"{quoted(url)} has a host of {len(host):,} bytes; a row key has {MAX_WEB_KEY:,} at most")
+        return self._host_prefix(host)
 
     def decode(self, key: bytes) -> str:
         """Return the canonical URL whose key is *key*; raises `KeyFormatError` for any other bytes."""
@@ -118,7 +128,8 @@ class WebKey:
         reversed_name, _, rest = key.partition(b"/")
         if self._salt_of_url is not None:
             return self.encode(self._url_of(key))
-        return self._host_prefix(host_of(reversed_name.decode("ascii"))) + rest
+        host = host_of(reversed_name.decode("ascii"))
+        return (self._known_prefix if len(host) <= MAX_HOST else self._host_prefix)(host) + rest
 
     def host_ranges(self, host: str) -> list[KeyRange]:
         """Return the ranges of all pages of *host*, on every scheme and port, below every salt that they can have.

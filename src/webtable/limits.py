@@ -1,0 +1,53 @@
+"""How much of anything a reader takes, so that no file fills the memory or takes for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from webtable.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What readers of pages bound. Of 6,443 pages of real documentation none comes near one of them.
+
+    What is over `record`, `head`, `fields` or `members` is skipped, what is over `parsed`, `memory` or `seconds` is
+    stored without title and links, and of a page with more links the first are kept. `ReadReport` counts each by name.
+    Together the defaults keep what is read below 500 MB of memory; larger limits take more.
+
+    >>> ReadLimits(parsed=1 << 26).parsed
+    67108864
+    """
+
+    record: int = 3 << 23
+    """Bytes of a record: of a WARC block, of its body without encodings, of a line of JSON Lines."""
+    head: int = 1 << 18
+    """Bytes of the head of a WARC record, of that of a response, and of each field of a page in JSON Lines but the body
+    and the links."""
+    fields: int = 2_000
+    """Header fields of a response."""
+    members: int = 10_000
+    """Parts that a body may be compressed in (gzip members, zstd frames), and empty ones in a row in a file."""
+    inflation: int = 250
+    """Times the size of a compressed file that it may become, once that is over 256 MiB; no further is it read."""
+    parsed: int = 1 << 24
+    """Bytes of a body that is parsed for its title, links and text."""
+    links: int = 50_000
+    """Links of a page that are kept."""
+    link_text: int = 1 << 22
+    """Characters of the links of a page, anchors included; of a page with a small body 65,536, and 4 for each byte of
+    it, if that is less."""
+    memory: int = 1 << 28
+    """Bytes of memory that the parsing of a body may take."""
+    seconds: float = 3.0
+    """Seconds of a processor's time that the parsing of a body may take."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise InvalidArgument(f"{field.name}={value!r} must be a number above 0")
+
+
+DEFAULT_LIMITS = ReadLimits()
+"""The limits of a reader that is told no others."""

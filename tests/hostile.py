@@ -1,0 +1,111 @@
+"""Files that are made to hurt a reader: under 1 MB each, and up to gigabytes when they are unpacked."""
+
+from __future__ import annotations
+
+import gzip
+
+import brotli
+import zstandard
+
+EMPTY_MEMBER = gzip.compress(b"")
+
+
+def record(block: bytes, url: str = "https://example.com/page", kind: str = "response") -> bytes:
+    """Return a WARC record."""
+    head = f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2026-03-01T10:20:30Z\r\n"
+    return b"%bContent-Length: %d\r\n\r\n%b\r\n\r\n" % (head.encode(), len(block), block)
+
+
+def response(body: bytes, *headers: str) -> bytes:
+    """Return an HTTP response."""
+    return "\r\n".join(["HTTP/1.1 200 OK", "Content-Type: text/html", *headers, "", ""]).encode() + body
+
+
+def page(body: bytes, *headers: str, url: str = "https://example.com/page") -> bytes:
+    """Return a WARC record with a page."""
+    return record(response(body, *headers), url)
+
+
+def line(rest: bytes = b"") -> bytes:
+    """Return a page as a line of JSON."""
+    return b'{"url":"https://example.com/page","content_type":"text/html"' + rest + b"}\n"
+
+
+def fonts(count: int, paragraphs: int) -> bytes:
+    """Return HTML of which the parser makes *count* times *paragraphs* elements."""
+    return b"<p>" + b"".join(b"<font a=%d>" % number for number in range(count)) + b"<p>x" * paragraphs
+
+
+def with_a_long_base(links: int) -> bytes:
+    """Return a page with links that are each 16 KB long."""
+    return b"<base href='https://example.com/" + b"x" * 16_000 + b"/'>" + b"".join(
+        b"<a href=%d>x</a>" % number for number in range(links)
+    )
+
+
+def _dictionary() -> bytes:
+    packed = zstandard.compress(bytes(500_000_000))
+    return b"\x5d\x2a\x4d\x18" + len(packed).to_bytes(4, "little") + packed
+
+
+# What it is, the file, and what the report counts it under.
+FILES = {
+    "a body of <p>": (lambda: gzip.compress(page(b"<p>" * 10_000_000)), "record"),
+    "a smaller body of <p>": (lambda: gzip.compress(page(b"<p>" * 5_000_000)), "memory"),
+    "a title of 100 MB": (lambda: gzip.compress(page(b"<title>" + b"x" * 100_000_000), 6), "record"),
+    "a title of 20 MB": (lambda: gzip.compress(page(b"<title>" + b"x" * 20_000_000)), "parsed"),
+    "zeros": (lambda: gzip.compress(page(bytes(250_000_000)), 6), "record"),
+    "a line of 200 MB": (lambda: zstandard.compress(line(b',"html":"' + b"x" * 200_000_000 + b'"')), "record"),
+    "a line that takes four bytes for each": (
+        lambda: zstandard.compress(line(',"html":"\U0001f600'.encode() + b"x" * 25_000_000 + b'"') * 4),
+        "parsed",
+    ),
+    "a line of names": (lambda: zstandard.compress(line(b',"aaaa":0' * 2_500_000)), "fields"),
+    "a line of headers": (
+        lambda: zstandard.compress(line(b',"headers":{"":""' + b',"a":""' * 3_000_000 + b"}")),
+        "head",
+    ),
+    "a line of links": (
+        lambda: zstandard.compress(line(b',"outlinks":[["","",""]' + b',["","",""]' * 2_000_000 + b"]")),
+        "link_text",
+    ),
+    "a line of brackets": (lambda: zstandard.compress(line(b',"a":' + b"[" * 20_000_000)), None),
+    "a large window": (
+        lambda: zstandard.ZstdCompressor(
+            compression_params=zstandard.ZstdCompressionParameters.from_level(1, window_log=27)
+        ).compress(page(b"x" * 24_000_000) * 8),
+        "parsed",
+    ),
+    "a dictionary": (_dictionary, None),
+    "a body of empty members": (
+        lambda: gzip.compress(page(EMPTY_MEMBER * 200_000, "Content-Encoding: gzip")),
+        "members",
+    ),
+    "a body of empty frames": (
+        lambda: gzip.compress(page(zstandard.compress(b"") * 200_000, "Content-Encoding: zstd")),
+        "members",
+    ),
+    "zstd in zstd": (
+        lambda: zstandard.compress(page(zstandard.compress(bytes(500_000_000)), "Content-Encoding: zstd")),
+        "record",
+    ),
+    "Brotli": (
+        lambda: zstandard.compress(page(brotli.compress(bytes(200_000_000), quality=3), "Content-Encoding: br")),
+        "record",
+    ),
+    "chunks": (lambda: gzip.compress(page(b"1\r\nx\r\n" * 4_000_000, "Transfer-Encoding: chunked")), None),
+    "header lines": (lambda: gzip.compress(page(b"x", *["A: b"] * 160_000)), "head"),
+    "header names": (lambda: gzip.compress(page(b"x", *[f"A{number}: b" for number in range(5_000)])), "fields"),
+    "interim responses": (lambda: gzip.compress(record(b"HTTP/1.1 100 C\r\n\r\n" * 1_000_000 + response(b"x"))), None),
+    "elements in elements": (lambda: gzip.compress(page(b"<div>" * 100_000)), "seconds"),
+    "formatting that every paragraph repeats": (lambda: gzip.compress(page(fonts(2_000, 5_000))), "memory"),
+    "long host names": (
+        lambda: zstandard.compress(b"".join(page(b"", url=f"https://h{n}{'x' * 60_000}/") for n in range(2_000))),
+        None,
+    ),
+    "long kinds": (
+        lambda: zstandard.compress(b"".join(record(b"", kind=f"k{n}{'x' * 60_000}") for n in range(2_000))),
+        None,
+    ),
+    "long links": (lambda: zstandard.compress(page(with_a_long_base(2_000)) * 50), "link_text"),
+}

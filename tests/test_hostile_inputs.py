@@ -1,0 +1,163 @@
+"""Files of under 1 MB that are made to fill the memory, or to take for ever: neither happens."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import zstandard
+
+from hostile import EMPTY_MEMBER, FILES, line, page, record, response
+from webtable.errors import FormatError
+from webtable.formats import ReadLimits, ReadReport, read_pages
+
+READ = """
+import json, sys
+from webtable.errors import FormatError
+from webtable.formats import ReadReport, read_pages
+report = ReadReport()
+try:
+    for page in read_pages(sys.argv[1], report=report):
+        pass
+except FormatError:
+    pass
+# Not `ru_maxrss`, which begins with what the parent had.
+with open("/proc/self/status") as file:
+    most = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+over = sorted(report.skipped | report.unparsed | report.shortened)
+print(json.dumps([most // 1024, over]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory of a process is read from /proc")
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_below_1_mb_takes_no_more_than_500_mb_and_20_seconds(name, tmp_path):
+    made, counted_as = FILES[name]
+    file = tmp_path / "hostile"
+    file.write_bytes(made())
+    assert file.stat().st_size < 1_000_000
+    start = time.monotonic()
+
+    done = subprocess.run([sys.executable, "-c", READ, file], capture_output=True, text=True, timeout=60, check=True)
+
+    most, over = json.loads(done.stdout)
+    assert most < 500
+    assert time.monotonic() - start < 20
+    assert over == ([counted_as] if counted_as else [])
+
+
+def read(data: bytes, **limits):
+    report = ReadReport()
+    return list(read_pages(io.BytesIO(data), report=report, limits=ReadLimits(**limits))), report
+
+
+GOOD = page(b"<title>T</title>", url="https://example.com/good")
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "value"),
+    [
+        (page(b"x" * 2_000), "record", 1_000),
+        (page(gzip.compress(b"x" * 2_000), "Content-Encoding: gzip"), "record", 1_000),
+        (page(zstandard.compress(b"x" * 2_000), "Content-Encoding: zstd"), "record", 1_000),
+        (page(b"x", "A: " + "b" * 1_000), "head", 500),
+        (page(b"x", *["A: b"] * 20), "fields", 20),
+        (page(EMPTY_MEMBER * 20 + b"\x1f\x8b", "Content-Encoding: gzip"), "members", 20),
+        (page(zstandard.compress(b"") * 21, "Content-Encoding: zstd"), "members", 20),
+    ],
+)
+def test_a_record_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
+    pages, report = read(bad + GOOD, **{limit: value})
+
+    assert [page.title for page in pages] == ["T"]
+    assert report.skipped == {limit: 1}
+    assert (report.records, report.pages, report.damaged_count) == (2, 1, 1)
+    assert "over" in report.damaged[0].reason
+
+
+@pytest.mark.parametrize(
+    ("bad", "limit", "value"),
+    [
+        (line(b',"html":"' + b"x" * 100_000 + b'"'), "record", 50_000),
+        (line(b',"title":"' + b"x" * 1_000 + b'"'), "head", 500),
+        (line(b',"headers":{"a":"b","c":"d"}'), "fields", 1),
+    ],
+)
+def test_a_line_over_a_limit_is_skipped_named_and_counted(bad, limit, value):
+    pages, report = read(bad + line(b',"html":"<title>T"'), **{limit: value})
+
+    assert [page.title for page in pages] == ["T"]
+    assert report.skipped == {limit: 1}
+    assert (report.records, report.pages, report.damaged[0].offset) == (2, 1, 1)
+
+
+def test_a_page_over_a_limit_of_parsing_is_passed_on_without_title_and_links():
+    html = b"<title>T</title><a href=/x>x</a>" + b" " * 2_000
+
+    [unparsed, parsed], report = read(page(html) + GOOD, parsed=1_000)
+
+    assert (unparsed.html, unparsed.title, unparsed.outlinks) == (html, None, ())
+    assert parsed.title == "T"
+    assert (report.unparsed, report.skipped, report.damaged_count) == ({"parsed": 1}, {}, 0)
+
+
+def test_of_more_links_than_the_limit_the_first_are_passed_on():
+    data = page(b"<a href=/1>1</a><a href=/2>2</a>") + GOOD
+    given = line(b',"outlinks":[["https://e.example/1","",""],["https://e.example/2","",""]]')
+
+    [shortened, _], report = read(data, links=1)
+    [given_shortened], given_report = read(given, links=1)
+
+    assert len(shortened.outlinks) == len(given_shortened.outlinks) == 1
+    assert report.shortened == given_report.shortened == {"links": 1}
+
+
+def test_a_file_of_empty_members_is_damaged():
+    data = gzip.compress(GOOD) + EMPTY_MEMBER * 21
+    pages = []
+
+    with pytest.raises(FormatError, match="over 20 gzip members in a row are empty"):
+        pages.extend(read_pages(io.BytesIO(data), limits=ReadLimits(members=20)))
+    assert read(gzip.compress(GOOD) + EMPTY_MEMBER * 20, members=20)[1].pages == 1
+
+
+def test_a_file_that_becomes_many_times_its_size_is_read_no_further():
+    data = zstandard.compress(GOOD + page(bytes(300_000_000)))
+
+    with pytest.raises(FormatError, match="becomes over 250 times its size"):
+        read(data)
+
+
+def test_a_report_lists_no_more_names_than_it_has_room_for():
+    data = b"".join(record(b"", kind=f"kind-{number}") for number in range(1_200)) + record(b"", kind="x" * 5_000)
+
+    _, report = read(data)
+
+    assert len(report.left_out) == 1_001
+    assert report.left_out.total() == 1_201
+    assert report.left_out["others"] == 201
+
+
+def test_a_damaged_record_is_listed_with_the_beginning_of_its_url():
+    _, report = read(record(b"", f"https://example.com/{'x' * 100_000}"))
+
+    assert len(report.damaged[0].url) == 1_000
+
+
+def test_blank_lines_between_lines_are_counted():
+    _, report = read(b"\n\r\n" + line() + b" \n\t\n\n" + b"bad\n" + b"\n" * 100_000 + b"worse")
+
+    assert [damaged.offset for damaged in report.damaged] == [7, 100_008]
+
+
+def test_what_is_left_out_by_its_type_needs_no_time_for_its_length():
+    image = response(b"x" * 2_000_000).replace(b"text/html", b"image/png")
+
+    pages, report = read(record(image) + GOOD)
+
+    assert (len(pages), report.left_out) == (1, {"image/png": 1})
