@@ -489,3 +489,68 @@ def test_rows_that_are_no_pages_are_not_listed(site):
 
     assert [page.url for page in site.table.pages(site.domain)] == [site.url("/a")]
     assert site.table.get(site.url("/b")) is None
+
+
+def test_a_redirect_that_leads_elsewhere_is_another_version(site):
+    moved = {"html": b"moved", "status_code": 301}
+    site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
+    site.store(site.page("/", redirect_to=site.url("/b"), age=300, **moved))
+
+    assert [page.redirect_to for page in site.table.history(site.url())] == [site.url("/b"), site.url("/a")]
+    earlier = site.table.get(site.url(), as_of=site.now - timedelta(seconds=600))
+    assert (earlier.redirect_to, earlier.html) == (site.url("/a"), b"moved")
+
+
+def test_a_late_redirect_to_another_target_takes_its_place_in_the_history(site):
+    moved = {"html": b"moved", "status_code": 301}
+    site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
+    site.store(site.page("/", redirect_to=site.url("/a"), age=100, **moved))
+    site.store(site.page("/", redirect_to=site.url("/b"), age=500, **moved))
+
+    targets = [page.redirect_to for page in site.table.history(site.url())]
+
+    assert targets == [site.url("/a"), site.url("/b"), site.url("/a")]
+
+
+def test_a_capture_without_a_body_is_not_shown_with_that_of_another_one_of_its_millisecond(site):
+    site.store(site.page("/", html=b"first", outlinks=(Link(site.url("/a")),)))
+    site.store(site.page("/", html=None, outlinks=None, status_code=302, redirect_to=site.url("/b")))
+
+    (version,) = site.table.history(site.url(), columns=["html", "outlinks"])
+
+    assert (version.status_code, version.html, version.outlinks) == (302, None, None)
+
+
+def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
+    headers = {"etag": '"1"', "x-powered-by": "steam"}
+    modified = site.now - timedelta(days=3)
+    site.store(site.page("/", html=b"x", age=900, headers=headers, etag='"1"', last_modified=modified))
+    site.store(site.page("/", html=b"oh no", age=600, status_code=500))
+    site.table.put_not_modified(site.url(), site.now - timedelta(seconds=300))
+
+    page = site.table.get(site.url())
+
+    assert (page.html, page.etag, page.last_modified, page.headers) == (b"x", '"1"', modified, headers)
+    assert site.table.validators(site.url())["If-None-Match"] == '"1"'
+
+
+def test_a_304_is_no_redirect(site):
+    site.store(site.page("/304", status_code=304, html=None), site.page("/301", status_code=301, html=None),
+               site.page("/305", status_code=305, html=None))  # fmt: skip
+
+    assert [page.url for page in site.table.redirects(domain=site.domain)] == [site.url("/301"), site.url("/305")]
+
+
+@pytest.mark.parametrize("ask", [
+    lambda table, site: table.get(site.url(), columns="html"),
+    lambda table, site: next(iter(table.get_many([site.url()], columns="html"))),
+    lambda table, site: table.history(site.url(), columns="html")[0],
+    lambda table, site: next(iter(table.pages(site.domain, columns="html"))),
+    lambda table, site: next(iter(table.errors(domain=site.domain, columns="html"))),
+    lambda table, site: next(iter(table.largest(domain=site.domain, columns="html"))),
+    lambda table, site: table.by_handle(webtable.handle_of(site.url()), columns="html"),
+])  # fmt: skip
+def test_one_column_may_be_named_without_a_list(site, ask):
+    site.store(site.page("/", html=b"x", status_code=404))
+
+    assert ask(site.table, site).html == b"x"

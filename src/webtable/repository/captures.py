@@ -38,6 +38,11 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
     links_crc32: str | None = None
     """The same of the links."""
+    etag: str | None = None
+    last_modified: datetime | None = None
+    redirect_to: str | None = None
+    has_links: bool = True
+    """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
 
 
 DAMAGED_CAPTURE = Capture(status_code=999)
@@ -273,7 +278,7 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
-    if known is not None and (known.capture.digest, known.capture.status_code) == (page.digest, page.status_code):
+    if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
         return []
     late = Write(_changed(page, 0), with_metadata=False)
     if before.content_at is None or page.fetched_at < before.content_at:
@@ -288,6 +293,10 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
     return [late, Write(moved, content_of=before)]
 
 
+def _what_it_brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
+    return one.digest, one.status_code, one.redirect_to
+
+
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
     """Return a 304 that comes after an error page: the content before the error is there again."""
     count = before.change_count + 1
@@ -300,6 +309,11 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         title=page.title or capture.title,
         status_code=capture.status_code,
         content_type=page.content_type or capture.content_type,
+        charset=page.charset or capture.charset,
+        headers={**capture.headers, **page.headers},
+        etag=page.etag or capture.etag,
+        last_modified=page.last_modified or capture.last_modified,
+        redirect_to=page.redirect_to or capture.redirect_to,
         digest=capture.digest,
         size=capture.size,
         truncated=capture.truncated,

@@ -61,11 +61,7 @@ class PageCodec(ContentCodec):
 
         Raises `UnknownColumn` for a name that a page does not have.
         """
-        if isinstance(columns, str):
-            columns = (columns,)
-        if not isinstance(columns, Iterable | None):
-            raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['html']")
-        wanted = tuple(columns or ())
+        wanted = column_names(columns)
         unknown = [name for name in wanted if name not in PAGE_COLUMNS]
         if unknown:
             raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
@@ -202,7 +198,8 @@ class PageCodec(ContentCodec):
             raise self.damaged(row.key, self.columns.capture, exc) from exc
         return Page(
             url=url,
-            html=None if body is None else self.body(row, body, fields),
+            # One of the same millisecond may have left a body or links that are not its own.
+            html=None if body is None or fields.digest is None else self.body(row, body, fields),
             title=fields.title,
             status_code=fields.status_code,
             content_type=fields.content_type,
@@ -212,9 +209,23 @@ class PageCodec(ContentCodec):
             truncated=fields.truncated,
             charset=fields.charset,
             headers=fields.headers,
-            outlinks=None if links is None else self.links(row, links),
+            etag=fields.etag,
+            last_modified=fields.last_modified,
+            redirect_to=fields.redirect_to,
+            outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,
         )
+
+
+def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return page columns as a tuple; a single name may stand for itself. Raises `UnknownColumn` for what is no list.
+
+    >>> column_names("html"), column_names(["html", "outlinks"]), column_names(None)
+    (('html',), ('html', 'outlinks'), ())
+    """
+    if not isinstance(columns, Iterable | None):
+        raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['html']")
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())
 
 
 def bare(page: Page) -> Page:

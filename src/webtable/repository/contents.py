@@ -74,7 +74,8 @@ class ContentCodec:
         timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         capture = Capture(
             page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated, page.headers,
-            page.charset, self._checksum(body), self._checksum(links),
+            page.charset, self._checksum(body), self._checksum(links), etag=page.etag,
+            last_modified=page.last_modified, redirect_to=page.redirect_to, has_links=links is not None,
         )  # fmt: skip
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
         for column, value in ((self.columns.html, body), (self.columns.urls, links)):

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.codec import PageCodec
+from webtable.repository.codec import PageCodec, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.indexes.lookup import EntryReader, Lookup, Position
 from webtable.repository.indexes.states import Indexes
@@ -166,7 +166,7 @@ class Asked:
                 return
             after = None if behind is None else _position(behind)
             asked_at[0] = now_in_milliseconds()
-            found = self._entries.pages(lookup(), tuple(columns or ()), damage, after, at_most, storage=storage)
+            found = self._entries.pages(lookup(), column_names(columns), damage, after, at_most, storage=storage)
             chosen = found if only is None else ((place, page) for place, page in found if only(page))
             for place, page in islice(chosen, at_most):
                 places_given[page.url] = place
@@ -188,7 +188,7 @@ class Asked:
             ranges = asked.ranges()
             each = not storage and len(ranges) > 1
             calls = self.store.describe_calls(asked.table, ranges, each=each, reverse=asked.reverse)
-            names = tuple(column.decode() for column in self._codec.select((*(columns or ()), *index.columns)))
+            names = tuple(column.decode() for column in self._codec.select((*column_names(columns), *index.columns)))
             said = ["each entry is checked against its page: a read of the main table for 256 of them"]
             if keep is not None and not within:
                 said.append(f"entries outside of {domain} are read and left out")

@@ -163,7 +163,7 @@ class IndexQuestions(Asked):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by the status and then by URL."""
-        return self._by_status("pages with an error", 400, 999, **asking)
+        return self._by_status("pages with an error", (400, 999), **asking)
 
     def redirects(
         self,
@@ -171,13 +171,13 @@ class IndexQuestions(Asked):
         to: str | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
-        """Return the pages that redirect: with a status of 300 to 399, by the status and then by URL.
+        """Return the pages that redirect: with a status of 300 to 399 but 304, by the status and then by URL.
 
         With *to* only those that lead to that URL directly, whatever their status, by URL (by the url index).
 
         """
         if to is None:
-            return self._by_status("redirects", 300, 399, **asking)
+            return self._by_status("redirects", (300, 303), (305, 399), **asking)
         target = canonical_url(to)
         return self._with_handle(f"redirects to {target}", handle_of(target), lambda page: _target(page) == target,
                                  **asking)  # fmt: skip
@@ -276,15 +276,12 @@ class IndexQuestions(Asked):
         question = f"pages {kind}" + (f" from {first}" if first else "") + (f" before {last}" if last else "")
         return self._by_index(question, TIME, lambda: [KeyRange(start, stop)], orders, **asking)
 
-    def _by_status(
-        self,
-        question: str,
-        low: int,
-        high: int,
-        **asking: Unpack[Asking],
-    ) -> Pages:
-        places = KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode()))
-        return self._by_index(question, STATUS, lambda: [places], {"status": False}, **asking)
+    def _by_status(self, question: str, *statuses: tuple[int, int], **asking: Unpack[Asking]) -> Pages:
+        """Return the pages whose status is from the first to the second of one of *statuses*, which are in order."""
+        places = [
+            KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses
+        ]
+        return self._by_index(question, STATUS, lambda: places, {"status": False}, **asking)
 
     def _with_handle(
         self, question: str, handle: str, only: Callable[[Page], bool], **asking: Unpack[Asking]

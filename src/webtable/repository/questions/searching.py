@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable.errors import DamagedRow
-from webtable.repository.codec import EXTRA_COLUMNS
+from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.matching import Hit, Matcher, SearchIn, Words
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
@@ -70,7 +70,7 @@ class SearchQuestions(PageQuestions):
         matcher = Matcher(Words.of(text), in_)
         rows_of, ranges = self._rows_of(domain, host_only=host_only, path=path, full_scan=full_scan)
         question = f"{rows_of} with {' and '.join(map(repr, matcher.words.words))} in their {_WHERE[in_]}"
-        names = (columns,) if isinstance(columns, str) else tuple(columns or ())
+        names = column_names(columns)
         self._codec.select(names)
         behind = position_of(after, question, order)
 

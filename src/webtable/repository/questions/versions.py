@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.codec import EXTRA_COLUMNS
+from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
 from webtable.repository.questions.base import Asked, check_times
@@ -70,7 +70,7 @@ class VersionQuestions(Asked):
 
         At a page that cannot be read it raises `DamagedRow`; asked on, it gives those behind it.
         """
-        wanted = ("html", "outlinks") if columns is None else tuple(columns)
+        wanted = ("html", "outlinks") if columns is None else column_names(columns)
         self._codec.select(wanted)
         return _Many(map(self.key.encode, urls), lambda rows: self._reader.read_each(rows, wanted))
 
@@ -181,4 +181,5 @@ class _Many(Iterator["Page | None"]):
 
 
 def _same_content(one: Page, other: Page) -> bool:
-    return one.digest is not None and (one.digest, one.status_code) == (other.digest, other.status_code)
+    brought = [(page.digest, page.status_code, page.redirect_to) for page in (one, other)]
+    return one.digest is not None and brought[0] == brought[1]
