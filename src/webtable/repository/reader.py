@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -39,17 +40,27 @@ class PageReader:
         return [row and self.page(row) for row in found]
 
     def read_each(
-        self, rows: Sequence[bytes], columns: Sequence[str], *, verify: bool = False
+        self,
+        rows: Sequence[bytes],
+        columns: Sequence[str],
+        *,
+        weights: Sequence[int] | None = None,
+        verify: bool = False,
     ) -> Iterator[Page | DamagedRow | None]:
         """Yield what `read` returns, with the error in the place of each page that cannot be read.
 
-        Bodies and links are read for as many rows at once as take 8 MiB. With *verify* bodies that are not those of
-        their digests are errors too.
+        Bodies and links are read for as many rows at once as take 8 MiB; *weights* are how many bytes each has, where
+        that is known. With *verify* bodies that are not those of their digests are errors too.
         """
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
-        if len(rows) == 1 or not content:
-            found: Iterable[Row | None] = self._store.read(self._table, rows, columns=wanted)
+        if weights is not None:
+            pieces = together(zip(rows, weights, strict=True))
+            found: Iterable[Row | None] = chain.from_iterable(
+                self._store.read(self._table, piece, columns=wanted) for piece in pieces
+            )
+        elif len(rows) == 1 or not content:
+            found = self._store.read(self._table, rows, columns=wanted)
         else:
             found = self._with_contents(rows, wanted, content)
         for row in found:

@@ -128,7 +128,8 @@ class SearchQuestions(PageQuestions):
         """Yield *hits* with the columns *names*: the first by itself, as the next one may be far behind it."""
         size, left = 1, HITS_AT_ONCE if scan.at_most is None else scan.at_most
         while some := list(islice(hits, min(size, left))):
-            found = self._reader.read_each([self.key.encode(hit.page.url) for hit in some], names)
+            rows = [self.key.encode(hit.page.url) for hit in some]
+            found = self._reader.read_each(rows, names, weights=[hit.page.size or 0 for hit in some])
             for page in scan.damage.sift(found):
                 # It may have become another page meanwhile.
                 if page is not None and (hit := matcher.hit(page)) is not None:
