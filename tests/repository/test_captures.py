@@ -554,3 +554,12 @@ def test_one_column_may_be_named_without_a_list(site, ask):
     site.store(site.page("/", html=b"x", status_code=404))
 
     assert ask(site.table, site).html == b"x"
+
+
+def test_half_of_a_surrogate_pair_in_a_link_of_a_page_without_a_body_fails_no_batch(site):
+    site.store(
+        site.page("/a", html=None, outlinks=(Link(site.url("/b"), "an\udc80chor"),)), site.page("/b", html=b"x")
+    )
+
+    assert site.table.get(site.url("/a")).outlinks == (Link(site.url("/b"), "an?chor"),)
+    assert site.table.get(site.url("/b")).html == b"x"

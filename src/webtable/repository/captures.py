@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.page import Link, Page
+from webtable.repository.values import json_of
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
@@ -179,7 +180,7 @@ def measured(page: Page, max_body: int | None) -> Page:
     body = page.html
     if body is None:
         links = page.outlinks
-        digest = None if not links else hashlib.sha256(msgspec.json.encode(links)).hexdigest()
+        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
         return replace(page, links_digest=digest)
     cut = max_body is not None and len(body) > max_body
     return replace(
