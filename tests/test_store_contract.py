@@ -1248,37 +1248,6 @@ def test_other_threads_are_served_while_one_writes_together(store, table, space)
     assert names_of(space, store.scan(table, [space.range()])) == [b"a", b"b"]
 
 
-def test_an_exact_delete_removes_the_cell_of_its_timestamp_and_hides_it_for_good(store, table, space):
-    cells = [NewCell(column, at, b"%d" % at) for column in (b"three:a", b"three:b") for at in (1000, 2000, 3000)]
-    exact = Delete(space(b"k"), 2000, [b"three:a"], exact=True)
-    store.write(table, [Put(space(b"k"), cells)])
-
-    [outcome] = store.write(table, [exact])
-
-    if isinstance(outcome, CapabilityError):
-        return
-    assert outcome is None
-    left, all_three = [(3000, b"3000"), (1000, b"1000")], [(at, b"%d" % at) for at in (3000, 2000, 1000)]
-    [row] = store.read(table, [space(b"k")], versions=3)
-    assert cells_of(row) == {b"three:a": left, b"three:b": all_three}
-    store.write(table, [Put(space(b"k"), cells), exact])
-    [row] = store.read(table, [space(b"k")], versions=3)
-    assert cells_of(row) == {b"three:a": left, b"three:b": all_three}
-
-
-def test_an_exact_delete_hides_neither_older_nor_newer_cells_that_come_later(store, table, space):
-    [outcome] = store.write(table, [Delete(space(b"k"), 2000, [b"three:a", b"one:a"], exact=True)])
-    if isinstance(outcome, CapabilityError):
-        return
-
-    for at in (1999, 2000, 2001):
-        store.write(table, [put(space(b"k"), b"three:a", b"x", at)])
-    store.write(table, [put(space(b"k"), b"one:a", b"x", 2000)])
-
-    [row] = store.read(table, [space(b"k")], versions=3)
-    assert cells_of(row) == {b"three:a": [(2001, b"x"), (1999, b"x")]}
-
-
 # ---- everything at once, against a model ---------------------------------------------------------------------------
 
 ROWS = [b"a", b"a\x00", b"b", b"\xff"]
@@ -1354,13 +1323,9 @@ def test_a_store_shows_what_the_model_shows(store, table, adapter):
 # A Thrift1 gateway has no call for them: the outcome is a CapabilityError, and nothing is deleted.
 
 
-def on_adapters(*names: str) -> pytest.MarkDecorator:
-    adapters = [pytest.param(name, marks=pytest.mark.hbase) for name in names]
-    return pytest.mark.parametrize("adapter", adapters, indirect=True, scope="session")
-
-
-ON_HBASE = on_adapters("hbase-thrift1", "hbase-thrift2")
-ON_THRIFT2 = on_adapters("hbase-thrift2")
+WITH_EXACT_DELETES = pytest.mark.parametrize(
+    "adapter", ["sqlite", pytest.param("hbase-thrift2", marks=pytest.mark.hbase)], indirect=True, scope="session"
+)
 
 
 def versions_of(store, table, row, column=b"three:a"):
@@ -1372,7 +1337,6 @@ def written_at(store, table, row, *timestamps):
     assert store.write(table, [put(row, b"three:a", b"v", at) for at in timestamps]) == [None] * len(timestamps)
 
 
-@ON_HBASE
 def test_an_exact_delete_leaves_the_older_and_the_newer_cells(store, table, space, adapter):
     row = space(b"exact")
     written_at(store, table, row, 1000, 2000, 3000)
@@ -1387,7 +1351,7 @@ def test_an_exact_delete_leaves_the_older_and_the_newer_cells(store, table, spac
         assert versions_of(store, table, row) == [3000, 1000]
 
 
-@ON_THRIFT2
+@WITH_EXACT_DELETES
 def test_an_exact_delete_hides_a_later_put_of_its_timestamp_and_of_no_other(store, table, space):
     row = space(b"exact")
     assert store.write(table, [Delete(row, 2000, [b"three:a"], exact=True)]) == [None]
@@ -1397,7 +1361,7 @@ def test_an_exact_delete_hides_a_later_put_of_its_timestamp_and_of_no_other(stor
     assert versions_of(store, table, row) == [2001, 1999]
 
 
-@ON_THRIFT2
+@WITH_EXACT_DELETES
 def test_an_exact_delete_of_a_cell_that_is_not_there_deletes_nothing(store, table, space):
     row = space(b"exact")
     written_at(store, table, row, 1000)
@@ -1408,7 +1372,6 @@ def test_an_exact_delete_of_a_cell_that_is_not_there_deletes_nothing(store, tabl
     assert versions_of(store, table, row) == [1000]
 
 
-@ON_HBASE
 def test_an_exact_delete_is_one_of_many_mutations(store, table, space, adapter):
     row = space(b"exact")
     mutations = [put(row, b"three:a", b"v", 1000), put(row, b"three:a", b"v", 2000),
@@ -1423,7 +1386,6 @@ def test_an_exact_delete_is_one_of_many_mutations(store, table, space, adapter):
     assert versions_of(store, table, row) == ([3000, 2000] if able else [3000, 2000, 1000])
 
 
-@ON_HBASE
 @pytest.mark.parametrize("columns", [None, [b"three:"], [b"three:a", b"three:"]])
 def test_an_exact_delete_of_more_than_columns_is_refused(store, table, space, columns):
     row = space(b"exact")

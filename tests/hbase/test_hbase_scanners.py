@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import docker
 import happybase
@@ -18,9 +19,12 @@ from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, put, thrift_ser
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store.base import Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, scanning
 from webtable.store.hbase.answers import check_scanned
+from webtable.store.hbase.scanning import ScannerPieces
+from webtable.store.hbase.selection import Selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift1, thrift2
 
@@ -129,6 +133,37 @@ def test_a_scanner_that_the_gateway_has_forgotten_is_opened_anew_behind_the_last
         found += keys_of(rows)
 
     assert found == ROWS
+
+
+def test_a_scanner_that_moved_on_is_not_used_where_its_rows_could_not_be_read():
+    class Client:
+        """One that brings rows, and fails to read their versions the first time."""
+
+        asked: list[tuple[KeyRange, object]] = []
+        failures = 1
+
+        def scanned(self, table, keys, wanted, count, caching, scanner, deadline):
+            self.asked.append((keys, scanner))
+            return [SimpleNamespace(row=b"a")], object()
+
+        def translated(self, table, results, wanted, deadline):
+            if self.failures:
+                self.failures -= 1
+                raise StoreUnavailable("no answer")
+            return [Row(result.row, {}) for result in results]
+
+        def close(self, *_):
+            pass
+
+    client = Client()
+    pieces = ScannerPieces(client, "pages", [KeyRange()], Selection(versions=3), None)
+    with pytest.raises(StoreUnavailable):
+        pieces.next(Deadline(5))
+
+    found = pieces.next(Deadline(5))
+
+    assert keys_of(found) == [b"a"]
+    assert client.asked == [(KeyRange(), None)] * 2
 
 
 # --- answers that are none -------------------------------------------------------------------------------------------

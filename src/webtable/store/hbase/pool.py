@@ -148,6 +148,7 @@ class Pool:
             self._lent.add(connection)
             return connection
         connection.close()
+        self._changed.notify()  # there is room for another one
         return None
 
     def _give_back(self, connection: Connection, *, fit: bool) -> None:
@@ -165,13 +166,14 @@ class Pool:
         return len(self._idle) + len(self._lent) + len(self._connecting)
 
     def _uses(self) -> str:
-        """Return what the connections are used for, for how long, and the latest error on one of them."""
+        """Return what the connections are used for, the longest use first, and the latest error on one of them."""
         longest: dict[str, tuple[int, float]] = {}
         busy = [connection.busy for connection in self._lent]
         for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:
             count, seconds = longest.get(call, (0, 0.0))
             longest[call] = count + 1, max(seconds, self._clock() - since)
-        uses = ", ".join(f"{count} {call} for up to {seconds:.1f} s" for call, (count, seconds) in longest.items())
+        uses = ", ".join(f"{count} {call} for up to {seconds:.1f} s" for call, (count, seconds)
+                         in sorted(longest.items(), key=lambda use: -use[1][1]))
         if self._trouble is None:
             return uses
         when, error = self._trouble
