@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -22,7 +24,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import keyed, scan
+from webtable.repository import keyed, records, scan
 from webtable.repository.keyed import Table
 from webtable.rowkey import (
     CompositeKey,
@@ -557,6 +559,54 @@ def test_a_moment_that_a_day_stands_for_in_front_is_still_asked_to_the_second(ta
     assert [record.values["time"] for record in days.scan(time=asked)] == hours[1:4]
     assert [record.values["time"] for record in days.scan(time=asked, limit=2, reverse=True)] == hours[3:1:-1]
     assert [record.values["time"] for record in days.scan(time=hours[2])] == [hours[2]]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of a table, and of the machine: `clock.moment` is what it says."""
+
+    class Frozen(records.Clock):
+        moment = 1_000_000
+
+    monkeypatch.setattr(records, "now", lambda: Frozen.moment)
+    yield Frozen()
+    Frozen.moment = 1_000_000
+
+
+def test_rows_of_one_millisecond_take_a_time_that_grows_with_their_number(clock):
+    began = time.process_time()
+
+    for number in range(40_000):
+        clock.now(b"%d" % number)
+
+    # Where each row looks at all others it is minutes.
+    assert time.process_time() - began < 10
+
+
+def test_a_clock_remembers_so_many_rows_and_no_more(clock):
+    tracemalloc.start()
+
+    for number in range(60_000):
+        clock.now(b"a row key of some length %d" % number)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert held < 4 * 2**20
+
+
+def test_the_timestamps_of_a_row_grow_also_where_it_was_forgotten_and_the_clock_is_set_back(clock):
+    given = []
+
+    for back in (0, 100, 3_600_000, 0):
+        given += [clock.now(b"row"), clock.now(b"row")]
+        type(clock).moment += 10
+        for number in range(12_000):
+            clock.now(b"%d other %d" % (number, back))
+        type(clock).moment -= back
+        given.append(clock.now(b"row"))
+
+    assert given == sorted(set(given))
+    assert given[-1] < 1_000_000 + 100
 
 
 def test_of_two_puts_in_one_millisecond_the_later_one_is_found_below_whichever_salt_it_is(table):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, StoreError, UnknownColumn, WriteFailed
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from webtable.schema import FamilySchema
 
 _CELL_OVERHEAD = 24
+MOST_REMEMBERED = 10_000
+"""Of how many rows a clock remembers what it gave them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,16 @@ def newest(row: Row) -> int:
 
 
 class Clock:
-    """Gives timestamps that grow with every put of a row, however many there are in a millisecond."""
+    """Gives timestamps that grow with every put of a row, however many there are in a millisecond.
+
+    What it gave to the last `MOST_REMEMBERED` rows is in memory. A row that is forgotten gets more than any that was
+    forgotten had, so that its timestamps grow also where the clock of the machine was set back.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._given: dict[bytes, int] = {}
+        self._forgotten = -1
         renew_after_fork(self)
 
     def after_fork(self) -> None:
@@ -82,11 +90,18 @@ class Clock:
     def now(self, row: bytes) -> int:
         """Return this moment in epoch milliseconds, or one more than what *row* was given before."""
         with self._lock:
-            moment = now()
-            if row not in self._given:
-                self._given = {other: given for other, given in self._given.items() if given >= moment}
-            self._given[row] = max(moment, self._given.get(row, -1) + 1)
-            return self._given[row]
+            if len(self._given) >= MOST_REMEMBERED:
+                self._forget()
+            given = max(now(), self._forgotten + 1, self._given.get(row, -1) + 1)
+            self._given[row] = given
+            return given
+
+    def _forget(self) -> None:
+        """Forget the half of the rows that were given the least."""
+        in_order = sorted(self._given.items(), key=itemgetter(1))
+        half = len(in_order) // 2
+        self._forgotten = max(self._forgotten, in_order[half - 1][1])
+        self._given = dict(in_order[half:])
 
 
 def now() -> int:
