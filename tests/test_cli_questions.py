@@ -149,6 +149,9 @@ LISTINGS = {
     "broken links elsewhere": (["broken-links", "--domain", "other.example"], []),
     "words": (["search", "SALT", "row", "--domain", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
+    "words that begin so": (["search", "sal*", "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
+    "no such words": (["search", "alt", "--domain", "example.com"], []),
+    "texts inside of words": (["search", "alt", "--domain", "example.com", "--substring"], [ABOUT, COPY]),
     "titles": (["search", "home", "--in", "title", "--full-scan"], [HOME]),
     "words in a directory": (["search", "salt", "--domain", "example.com", "--path", "/docs/"], []),
 }
@@ -522,6 +525,7 @@ BAD_INPUT = {
     "an index that names no pages": (["indexed", "host"], "host"),
     "a term with too many parts": (["indexed", "status", "4", "0", "4"], "status"),
     "no words": (["search", " ", "--domain", "example.com"], "words"),
+    "a quote that is not closed": (["search", '"row key', "--domain", "example.com"], "not closed"),
     "words anywhere": (["search", "salt"], "--full-scan"),
     "URLs to crawl anywhere": (["discovered"], "--full-scan"),
     "counts of everything": (["stats"], "--full-scan"),

@@ -11,13 +11,24 @@ from hypothesis import strategies as st
 
 from webtable.errors import InvalidArgument
 from webtable.page import Page
-from webtable.repository.matching import Excerpt, Matcher, Words, excerpts
+from webtable.repository.matching import Excerpt, Matcher, excerpts
+from webtable.repository.words import Words
 
 URL = "https://example.com/"
 # Letters whose lower case is longer or depends on its place, in both cases, and what parts words.
 LETTERS = 'abABİiσςΣß "\\\n\t'
 texts = st.text(alphabet=LETTERS)
-queries = st.text(alphabet=LETTERS).filter(lambda text: text.replace('"', "").strip())
+
+
+def is_query(text: str) -> bool:
+    try:
+        Words.of(text)
+    except InvalidArgument:
+        return False
+    return True
+
+
+queries = st.text(alphabet=LETTERS).filter(is_query)
 
 
 def html_page(body: str | None, title: str | None = None, content_type: str | None = "text/html") -> Page:
@@ -39,8 +50,9 @@ def occurs(word: str, text: str) -> bool:
         ('"New \t York" city', ("new york", "city")),
         ("row ROW", ("row",)),
         ('"" a', ("a",)),
-        ('5" "disk', ('5"', '"disk')),
+        ('5" disk', ('5"', "disk")),
         ('a"b c"', ('a"b', 'c"')),
+        ('App* "row ke*"', ("app*", "row ke*")),
         ('"a b"c', ("a b", "c")),
     ],
 )
@@ -54,9 +66,62 @@ def test_a_query_without_words_is_refused(query):
         Words.of(query)
 
 
+@pytest.mark.parametrize("query", ['"disk', '5" "disk', '"row keys', 'a "b c" "', '"'])
+def test_a_quote_in_front_of_a_word_has_to_be_closed(query):
+    with pytest.raises(InvalidArgument, match=f"text={re.escape(repr(query))}.*not closed"):
+        Words.of(query)
+
+
 @pytest.mark.parametrize(
     ("query", "text", "found"),
     [
+        ("cat", "Application cat, Cat's scat catkin", ["cat"]),
+        ("cat", "cat_ _cat cat1 1cat cat-fish (cat)", ["cat", "cat"]),
+        ("cat", "\u00e9cat cat\u0301 cat\u00e9", []),
+        ("cat*", "Application Catkin, cat scat", ["Cat", "cat"]),
+        ('"row ke*"', "row  keys arrow keys, row.keys", ["row  ke"]),
+        ("a.c", "a.c a.cd ba.c a.c.", ["a.c", "a.c"]),
+        ("end", "example.end the end.Next", ["end", "end"]),
+        ("éa", "b.éa.b éa:b", ["éa", "éa"]),
+        ("3", "3.14 v.3 3", ["3", "3"]),
+        ("can", "can't can", ["can"]),
+        ("a-a", "ba-a-a", ["a-a"]),
+        ("100%", "100% 100%x 1100%", ["100%", "100%"]),
+        ('5"', '5" 15" a 5"x', ['5"', '5"']),
+        ("%", "100%", ["%"]),
+        ("c++", "c++ c++11 xc++", ["c++", "c++"]),
+        (".*", "a.*b", [".*"]),
+        ("**", "a**b", ["**"]),
+        ("cafe\u0301", "cafe\u0301s cafe\u0301", ["cafe\u0301"]),
+        ("e\u0301", "cafe\u0301", []),
+        ("हिन्दी", "हिन्दी हिन्दीभाषा", ["हिन्दी"]),
+        ("日本", "今日本日 x日本y", ["日本", "日本"]),
+        ("ひら", "ひらがな", ["ひら"]),
+        ("カタ", "カタカナ カタ", ["カタ"]),
+        ("한국", "한국어 한국", ["한국"]),
+        ("สวั", "สวัสดี", ["สวั"]),
+        ("o'neil", "O'Neil O'Neill", ["O'Neil"]),
+        ("οδος", "ΟΔΟΣ ΟΔΟΣΑ", ["ΟΔΟΣ"]),
+        ("i̇x", "İXİX İX", ["İX"]),
+    ],
+)
+def test_words_are_found_where_unicode_has_the_boundaries_of_words(query, text, found):
+    spans = Words.of(query).in_text(text)
+
+    assert [text[start:stop] for start, stop in spans] == found
+
+
+@given(queries, texts)
+def test_what_is_found_as_words_is_found_inside_of_words_too(query, text):
+    if Words.of(query).in_text(text):
+        assert Words.of(query, substring=True).in_text(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "found"),
+    [
+        ("cat", "Application", ["cat"]),
+        ("cat*", "cat cat*", ["cat*"]),
         ("web", "Webtable, WEB", ["Web", "WEB"]),
         ("web table", "a table of the web", ["table", "web"]),
         ("web row", "a table of the web", []),
@@ -71,14 +136,14 @@ def test_a_query_without_words_is_refused(query):
     ],
 )
 def test_all_words_must_occur_whatever_their_case(query, text, found):
-    spans = Words.of(query).in_text(text)
+    spans = Words.of(query, substring=True).in_text(text)
 
     assert [text[start:stop] for start, stop in spans] == found
 
 
 @given(queries, texts)
 def test_spans_are_in_order_and_each_holds_a_word(query, text):
-    words = Words.of(query)
+    words = Words.of(query, substring=True)
 
     spans = words.in_text(text)
 
@@ -89,7 +154,7 @@ def test_spans_are_in_order_and_each_holds_a_word(query, text):
 
 @given(queries, texts)
 def test_there_are_spans_where_all_words_occur_and_only_there(query, text):
-    words = Words.of(query)
+    words = Words.of(query, substring=True)
 
     spans = words.in_text(text)
 
@@ -98,7 +163,7 @@ def test_there_are_spans_where_all_words_occur_and_only_there(query, text):
 
 @given(queries, texts, texts)
 def test_words_may_be_spread_over_two_texts(query, one, other):
-    words = Words.of(query)
+    words = Words.of(query, substring=True)
 
     spans = words.in_texts(one, other)
 
@@ -112,7 +177,7 @@ def test_what_a_filter_looks_for_is_the_single_words():
 
 @given(queries, texts)
 def test_a_filter_over_json_loses_no_title_that_has_the_words(query, text):
-    words = Words.of(query)
+    words = Words.of(query, substring=True)
     title = f"{text} {query.replace(chr(34), '')} {text}"
 
     stored = msgspec.json.encode(Page(url=URL, title=title)).decode().lower()
@@ -129,7 +194,7 @@ def test_marks_that_overlap_are_highlighted_as_one():
 
 @given(texts, queries)
 def test_highlighting_changes_nothing_but_the_marks(text, query):
-    excerpt = Excerpt(text, tuple(Words.of(query).in_text(text)))
+    excerpt = Excerpt(text, tuple(Words.of(query, substring=True).in_text(text)))
 
     assert excerpt.highlighted("", "") == text
     assert excerpt.highlighted("[", "]").replace("[", "").replace("]", "") == text
@@ -137,7 +202,7 @@ def test_highlighting_changes_nothing_but_the_marks(text, query):
 
 
 def shown(text: str, query: str, **options: int) -> list[str]:
-    return [piece.highlighted() for piece in excerpts(text, Words.of(query).in_text(text), **options)]
+    return [piece.highlighted() for piece in excerpts(text, Words.of(query, substring=True).in_text(text), **options)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +245,7 @@ def test_excerpts_of_no_width_are_refused(options):
 
 @given(texts, queries, st.integers(1, 20), st.integers(1, 4))
 def test_excerpts_are_pieces_of_the_text_with_its_matches_marked(text, query, width, most):
-    spans = Words.of(query).in_text(text)
+    spans = Words.of(query, substring=True).in_text(text)
 
     pieces = excerpts(text, spans, width=width, most=most)
 
@@ -220,7 +285,7 @@ def test_a_page_is_searched_where_it_is_asked_for(in_, query, title, body, match
 def test_a_hit_shows_its_title_and_its_body_with_the_words_marked():
     page = html_page("<h1>Rows</h1><p>A  row\nkey", "All rows")
 
-    hit = Matcher(Words.of("row")).hit(page)
+    hit = Matcher(Words.of("row*")).hit(page)
 
     assert hit is not None
     assert hit.page is page
@@ -267,7 +332,7 @@ def test_only_titles_and_bodies_can_be_searched():
 
 @given(queries, st.none() | texts, texts, st.sampled_from(["title", "body", "all"]))
 def test_a_page_is_a_hit_where_all_words_occur_and_only_there(query, title, body, in_):
-    words = Words.of(query)
+    words = Words.of(query, substring=True)
 
     hit = Matcher(words, in_).hit(html_page(body, title, "text/plain"))
 

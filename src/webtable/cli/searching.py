@@ -64,6 +64,7 @@ def _write_hits(records: Iterable[Any], columns: Sequence[str], format: Format |
     epilog=examples(
         "webtable search salt --domain example.com",
         "webtable search 'salt \"row key\"' --domain docs.example.com --path /guide/",
+        "webtable search 'salt*' --domain example.com",
         "webtable search hbase --in title --full-scan --format csv",
     ),
 )  # fmt: skip
@@ -71,10 +72,11 @@ def search(
     table: WebTable,
     text: Annotated[
         list[str],
-        typer.Argument(help="Words that all must occur, in any case; a phrase in double quotes is one word.",
-                       show_default=False),
+        typer.Argument(help="Words that all must occur, in any case; a phrase in double quotes is one word, and "
+                            "prefix* is every word that begins so.", show_default=False),
     ],
     in_: Annotated[SearchedName, typer.Option("--in", help="Where to look for them.")] = SearchedName.in_all,
+    substring: Annotated[bool, typer.Option("--substring", help="Find them inside of other words too.")] = False,
     host_only: HostOnlyOption = False,
     path: PathOption = None,
     full_scan: FullScanOption = False,
@@ -85,7 +87,8 @@ def search(
     The bodies of the domain are read for it, one after another; titles alone are filtered where they are stored.
     """
     check_scan(asking["domain"], full_scan)
-    return table.search(" ".join(text), in_=in_.value, host_only=host_only, path=path, full_scan=full_scan, **asking)
+    return table.search(" ".join(text), in_=in_.value, substring=substring, host_only=host_only, path=path,
+                        full_scan=full_scan, **asking)  # fmt: skip
 
 
 @commands.command(

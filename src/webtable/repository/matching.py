@@ -1,107 +1,27 @@
-"""Words looked for in titles and bodies: where they are, and the pieces of text around them. Pure: no I/O."""
+"""Words looked for in titles and bodies: which pages have them, and the pieces of text around them. Pure: no I/O."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.extract import plain_text
 from webtable.page import Page
+from webtable.repository.words import Span, Words
 from webtable.rowkey.conditions import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Span = tuple[int, int]
-"""Where something is in a text: from its first character up to the one behind its last."""
 SearchIn = Literal["title", "body", "all"]
 """What is searched."""
 
-_QUERY = re.compile(r'"([^"]*)"|(\S+)')
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 _NEAR = 24
 """How many characters a piece of text gives up to begin and end with whole words."""
-# JSON escapes a quote, a backslash and what is below the space; Java knows a sigma at the end of a word from others.
-_WRITTEN_OTHERWISE = re.compile(r'["\\\x00-\x1fσ]+')
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of a query, in lower case; a phrase is one of them, with single spaces.
-
-    All must occur, anywhere in a word of the text and whatever the case, as Unicode's lower case has it.
-    """
-
-    words: tuple[str, ...]
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        r"""Return the words of *text*, parted by white space; a phrase in double quotes is one word.
-
-        A quote that is not closed, or is inside a word, stands for itself. Raises `InvalidArgument` where there are no
-        words, and for what no text can hold.
-
-        >>> Words.of('Row  "New\tYork" row').words
-        ('row', 'new york')
-        """
-        if not isinstance(text, str):
-            raise InvalidArgument(f"text={shown(text)} must be a string")
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise InvalidArgument(f"text={shown(text)} has half of a surrogate pair")
-        found = (" ".join((phrase or word).split()) for phrase, word in _QUERY.findall(text))
-        words = tuple(dict.fromkeys(_folded(word) for word in found if word))
-        if not words:
-            raise InvalidArgument(f"text={shown(text)} has no words to look for")
-        return cls(words)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        r"""What a filter in the store may look for, whatever the case, in a title, or in JSON that holds it.
-
-        All of it is in every title that has all the words, and in some others too. It may be empty.
-
-        >>> Words.of('"new york" C:\\logs').texts
-        ('new', 'york', 'c:', 'logs')
-        """
-        single = (part for word in self.words for part in word.split())
-        return tuple(dict.fromkeys(part for word in single for part in _WRITTEN_OTHERWISE.split(word) if part))
-
-    def in_text(self, text: str) -> list[Span]:
-        """Return where the words are in *text*, in order, or an empty list where one of them is not.
-
-        >>> Words.of("the end").in_text("The end of the friend")
-        [(0, 3), (4, 7), (11, 14), (18, 21)]
-        """
-        return self.in_texts(text)[0]
-
-    def in_texts(self, *texts: str) -> list[list[Span]]:
-        """Return for each of *texts* where the words are in it; empty lists where one of them is in none of the texts.
-
-        White space in a phrase is any white space in a text. What a word covers twice counts once; two words may share
-        characters.
-        """
-        folded = [_folded(text) for text in texts]
-        patterns = [re.compile(r"\s+".join(map(re.escape, word.split()))) for word in self.words]
-        if not all(any(pattern.search(text) for text in folded) for pattern in patterns):
-            return [[] for _ in texts]
-        return [_spans(patterns, *pair) for pair in zip(texts, folded, strict=True)]
-
-
-def _folded(text: str) -> str:
-    # Which sigma a letter becomes depends on its neighbours, so the same word would differ from place to place.
-    return text.lower().replace("ς", "σ")
-
-
-def _spans(patterns: Sequence[re.Pattern[str]], text: str, folded: str) -> list[Span]:
-    found = sorted({match.span() for pattern in patterns for match in pattern.finditer(folded)})
-    if len(folded) == len(text):
-        return found
-    # 'İ' has two characters in lower case.
-    places = [place for place, character in enumerate(text) for _ in character.lower()]
-    return sorted({(places[start], places[stop - 1] + 1) for start, stop in found})
 
 
 class Excerpt(NamedTuple):

@@ -16,10 +16,11 @@ import msgspec
 from webtable.errors import DamagedRow
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.damage import Damage
-from webtable.repository.matching import Hit, Matcher, SearchIn, Words
+from webtable.repository.matching import Hit, Matcher, SearchIn
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
 from webtable.repository.results import Explanation, Results, check_order, position_of
 from webtable.repository.scan import PIECE_ROWS, READ_AHEAD_BYTES, ScanSpec
+from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row
 
@@ -48,6 +49,7 @@ class SearchQuestions(PageQuestions):
         text: str,
         *,
         in_: SearchIn = "all",
+        substring: bool = False,
         domain: str | None = None,
         host_only: bool = False,
         path: str | None = None,
@@ -59,17 +61,20 @@ class SearchQuestions(PageQuestions):
     ) -> Results[Hit]:
         """Return the pages with all the words of *text* in their title, their body, or the two together, lazily.
 
-        A phrase in double quotes counts as a word. Case does not matter, and a word is found inside of others too. A
-        body that is neither HTML nor text has no words. All bodies in question are read for that; with `in_="title"`
-        none is, and where the table has a plain `title` column the store leaves out most pages that do not match. The
-        other arguments are those of `pages`; a hit's page has its body only where *columns* names `html`.
+        A phrase in double quotes counts as a word. Case does not matter. Words are what Unicode's rules part (UAX #29):
+        `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither HTML
+        nor text has no words. All bodies in question are read for that; with `in_="title"` none is, and where the table
+        has a plain `title` column the store leaves out most pages that do not match. The other arguments are those of
+        `pages`; a hit's page has its body only where *columns* names `html`.
 
-        Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`.
+        Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`; that too for a quote
+        in front of a word that is not closed.
         """
         check_order(order, ROW_ORDERS, limit)
-        matcher = Matcher(Words.of(text), in_)
+        matcher = Matcher(Words.of(text, substring=substring), in_)
         rows_of, ranges = self._rows_of(domain, host_only=host_only, path=path, full_scan=full_scan)
-        question = f"{rows_of} with {' and '.join(map(repr, matcher.words.words))} in their {_WHERE[in_]}"
+        words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if substring else "")
+        question = f"{rows_of} with {words} in their {_WHERE[in_]}"
         names = column_names(columns)
         self._codec.select(names)
         behind = position_of(after, question, order)
