@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ import webtable
 from webtable.cli import app
 from webtable.errors import StoreUnavailable
 from webtable.repository.indexes.managing import IndexManagement
-from webtable.schema import INDEX_NAMES, IndexState
+from webtable.schema import INDEX_NAMES, IndexState, index_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 DEFINITION = """\
@@ -144,6 +145,64 @@ def test_an_index_of_ones_own_is_added_by_its_importable_name(run: Run, own_inde
     assert run("index", "list").cells == [["language", "ready", own_index]]
     assert len(run("indexed", "language", "de").lines) == 2
     assert f"index.language\tready\t{own_index}" in run("info").lines
+
+
+@pytest.fixture
+def stranger(empty_directory: Path) -> str:
+    """The importable name of an index in the current directory that a store names, which leaves a mark if imported."""
+    name = f"stranger_{empty_directory.name}".replace("-", "_")
+    (empty_directory / f"{name}.py").write_text(f"open('imported', 'w').close()\n{DEFINITION}")
+    with webtable.open(store()) as table:
+        table.store.create_table(index_table("pages", "language"))
+        table.indexes.set("language", IndexState(of=f"{name}:language"))
+    return f"{name}:language"
+
+
+def webtable_command(*args: str) -> Result:
+    # As an installed command, which does not have the current directory among those of its modules.
+    program = "import sys; sys.path.remove(''); from webtable.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=120)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("command", [
+    ["index", "verify", "language"], ["index", "rebuild", "language"], ["indexed", "language", "de"],
+    ["ingest", "pages.jsonl"], ["index", "verify", "--all"],
+])  # fmt: skip
+def test_a_store_cannot_have_a_module_imported(stranger: str, command: list[str]) -> None:
+    lines_of_json(LINKING)
+
+    refused = webtable_command(*command)
+
+    assert refused.code in (1, 3)
+    assert f"--index {stranger}" in refused.err
+    assert "WEBTABLE_INDEXES" in refused.err
+    assert not Path("imported").exists()
+
+
+def test_a_store_that_names_a_module_is_read_without_it(stranger: str) -> None:
+    assert len(webtable_command("pages", "example.com").lines) == 3
+    assert ["language", "ready", stranger] in webtable_command("index", "list").cells
+    assert webtable_command("delete", "https://example.com/1", "--yes").code == 0
+
+    assert not Path("imported").exists()
+
+
+def test_an_index_of_the_current_directory_is_imported_where_the_command_names_it(stranger: str) -> None:
+    rebuilt = webtable_command("--index", stranger, "index", "rebuild", "language")
+
+    assert (rebuilt.code, rebuilt.err) == (0, "")
+    assert len(webtable_command("--index", stranger, "indexed", "language", "de").lines) == 2
+    assert webtable_command("--index", stranger, "index", "verify", "--all").code == 0
+
+
+def test_an_index_that_is_named_and_is_none_is_wrong_usage(run: Run) -> None:
+    store()
+
+    result = run("--index", "nowhere:index", "index", "list")
+
+    assert result.code == 2
+    assert "nowhere:index" in result.err
 
 
 def test_an_index_is_dropped(run: Run) -> None:

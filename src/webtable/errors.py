@@ -25,6 +25,7 @@ WebTableError
 ├── SchemaError              the table is not what the caller takes it for
 │   ├── TableNotFound        no such table or file; create it first
 │   ├── LayoutMismatch       the table was created with another layout
+│   │   └── IndexNotNamed    an index of your own that the table has; name it, and it is imported
 │   └── SchemaDrift          the table's families differ from the schema
 └── StoreError               the store did not do it
     ├── StoreUnavailable     not reached in time; trying again may help
@@ -161,6 +162,13 @@ class TableNotFound(SchemaError):
 
 class LayoutMismatch(SchemaError):
     """The table was created with another layout; the message shows both."""
+
+
+class IndexNotNamed(LayoutMismatch):
+    """The table has an index of somebody's own, and this process was not told that it may be imported.
+
+    The message says by which name the table has it, and where that can be given.
+    """
 
 
 class SchemaDrift(SchemaError):

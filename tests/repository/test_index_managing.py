@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from contextlib import nullcontext, suppress
+from importlib.metadata import EntryPoint
+from uuid import uuid4
 
 import own_indexes
 import pytest
@@ -11,7 +14,16 @@ from answers import check_questions, missing
 from faults import Killed, Town, is_through, listening
 
 import webtable
-from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, StoreError, WebTableError, WriteFailed
+from webtable.errors import (
+    IndexNeeded,
+    IndexNotNamed,
+    InvalidArgument,
+    LayoutMismatch,
+    StoreError,
+    WebTableError,
+    WriteFailed,
+)
+from webtable.repository.indexes import importing
 from webtable.schema import IndexState, index_table
 
 
@@ -256,7 +268,105 @@ def test_terms_that_no_index_can_hold_keep_the_page_out(table):
     assert [page.url for page in table.indexed("titles")] == [town.url("/odd")]
 
 
-def test_a_table_whose_index_cannot_be_imported_is_not_written_until_that_is_dropped(table):
+@pytest.fixture
+def stranger(tmp_path, monkeypatch):
+    """The importable name of an index that leaves a mark where it is imported, and that mark."""
+    name, mark = f"stranger_{uuid4().hex}", tmp_path / "imported"
+    (tmp_path / f"{name}.py").write_text(
+        f"import pathlib, webtable\npathlib.Path({str(mark)!r}).touch()\n"
+        "odd = webtable.Index('odd', lambda page: [str(len(page.url) % 2)])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return f"{name}:odd", mark
+
+
+@pytest.fixture
+def foreign(table, stranger):
+    """The town of a table that names the stranger's index, as another program may have written it."""
+    town = Town(table).build()
+    table.store.create_table(index_table("pages", "odd"))
+    table.indexes.set("odd", IndexState(of=stranger[0]))
+    return town
+
+
+def test_nothing_is_imported_because_a_table_names_it(table, foreign, stranger):
+    name, mark = stranger
+
+    check_questions(table, foreign.domain)
+    assert table.index_states()["odd"].of == name
+    assert table.delete(foreign.url("/b"))
+    table.refresh_links(also_unfinished=True)
+    for act in (
+        lambda: list(table.indexed("odd")),
+        lambda: table.verify_index("odd", settle=0),
+        lambda: table.rebuild_index("odd"),
+    ):
+        with pytest.raises(IndexNotNamed, match=rf"'odd'.*--index {name}.*WEBTABLE_INDEXES.*index drop odd"):
+            act()
+    with pytest.raises(WriteFailed, match=f"--index {name}") as refused:
+        table.put(foreign.page("/new"))
+    assert [type(failure.error) for failure in refused.value.failures] == [IndexNotNamed]
+    table.drop_index("odd")
+    table.put(foreign.page("/new"))
+
+    assert not mark.exists()
+
+
+def named_in_the_environment(name, monkeypatch):
+    monkeypatch.setenv("WEBTABLE_INDEXES", f"other.module:index, {name}")
+
+
+def named_by_an_installed_package(name, monkeypatch):
+    point = EntryPoint("odd", name, "webtable.indexes")
+    monkeypatch.setattr(importing, "entry_points", lambda *, group: [point] if group == point.group else [])
+
+
+def named_to_another_table(name, monkeypatch):
+    with webtable.open(importing.sys.path[0] + "/other.db", create=True, indexes=["time", name]):
+        pass
+
+
+def imported_already(name, monkeypatch):
+    importlib.import_module(name.partition(":")[0])
+
+
+@pytest.mark.parametrize("by", [
+    named_in_the_environment, named_by_an_installed_package, named_to_another_table, imported_already,
+])  # fmt: skip
+def test_an_index_that_was_named_in_this_process_is_used(table, foreign, stranger, monkeypatch, by):
+    by(stranger[0], monkeypatch)
+
+    table.rebuild_index("odd")
+    table.put(foreign.page("/new"))
+
+    odd = [page.url for page in table.indexed("odd", "1")]
+    assert sorted(odd) == sorted(page.url for page in table.pages(foreign.domain) if len(page.url) % 2)
+    assert table.verify_index("odd", settle=0).is_empty
+
+
+def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stranger, monkeypatch):
+    asked = []
+    module = type(importing)("lazy")
+    module.__getattr__ = asked.append
+    monkeypatch.setitem(importing.sys.modules, "lazy", module)
+    table.indexes.set("odd", IndexState(of="lazy:odd"))
+
+    with pytest.raises(IndexNotNamed, match="lazy:odd"):
+        table.verify_index("odd", settle=0)
+
+    assert asked == []
+
+
+def test_an_index_is_not_taken_for_one_of_another_name(table, foreign, stranger):
+    importing.imported(stranger[0])
+    table.indexes.set("even", IndexState(of=stranger[0]))
+
+    with pytest.raises(LayoutMismatch, match=r"'even'.*'odd'"):
+        table.verify_index("even", settle=0)
+
+
+def test_a_table_whose_index_cannot_be_imported_is_not_written_until_that_is_dropped(table, monkeypatch):
+    monkeypatch.setenv("WEBTABLE_INDEXES", "no_such_module:index")
     town = Town(table).build()
     table.indexes.set("gone", IndexState(of="no_such_module:index"))
     other = listening(table, lambda *_: None)

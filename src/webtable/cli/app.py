@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -70,6 +69,12 @@ def options(
         typer.Option("-s", "--store", metavar="URL", envvar="WEBTABLE_STORE",
                      help="A file (an embedded store), or hbase://host:port/table?thrift2=port."),
     ] = DEFAULT_STORE,
+    index: Annotated[
+        list[str] | None,
+        typer.Option("--index", metavar="MODULE:INDEX",
+                     help="An index of your own that may be imported (also in WEBTABLE_INDEXES); may be repeated.",
+                     show_default=False),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -80,13 +85,11 @@ def options(
     Exit codes: 0 done, 1 not done (not found, not stored, damaged), 2 wrong usage, 3 store, 130 interrupted (143 by
     SIGTERM).
     """
-    ctx.obj = Session(store)
+    ctx.obj = Session(store, tuple(index or ()))
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 
 
 def main() -> None:
     """Run the command line of this process."""
-    # Where an index of the user's own may be; behind all else, so that nothing there takes the place of a library.
-    sys.path.append(str(Path.cwd()))
     app(prog_name="webtable", args=sys.argv[1:])

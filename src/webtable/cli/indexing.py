@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,9 +72,12 @@ def add(
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.
 
-    Where it was interrupted `index rebuild` goes on. Modules are looked for in the current directory too.
+    Where it was interrupted `index rebuild` goes on. The module of an index of yours is imported, from the current
+    directory too; later commands that write, rebuild or verify have to be told its name as well (`webtable --index`).
     """
     this = session(ctx)
+    if ":" in index:
+        this = replace(this, indexes=tuple(dict.fromkeys([*this.indexes, index])))
     with this.open() as table:
         try:
             with counting("index add", "page") as counted:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from webtable.cli.session import import_indexes
 from webtable.cli.text import parse_days
 from webtable.rowkey import Salt
 from webtable.schema import INDEX_NAMES
@@ -96,7 +97,9 @@ def _names_of_indexes(text: str) -> tuple[str, ...]:
         case "none":
             return ()
         case given:
-            return tuple(dict.fromkeys(filter(None, map(str.strip, given.split(",")))))
+            names = tuple(dict.fromkeys(filter(None, map(str.strip, given.split(",")))))
+            import_indexes(names)
+            return names
 
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:

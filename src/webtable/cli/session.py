@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import webtable
 from webtable.errors import InvalidArgument
+from webtable.repository.indexes.importing import imported
 from webtable.store import StoreURL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import typer
 
     from webtable.repository import LayoutOptions, WebTable
@@ -20,9 +25,10 @@ DEFAULT_STORE = "./webtable.db"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The store of a command; nothing is opened before it is asked for."""
+    """The store of a command, and the indexes of the user's own; nothing is opened before it is asked for."""
 
     store: str
+    indexes: tuple[str, ...] = ()
 
     @property
     def url(self) -> StoreURL:
@@ -31,12 +37,34 @@ class Session:
 
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
+        import_indexes(self.indexes)
         return webtable.open(self.store, **options)
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
         store = "" if self.store == DEFAULT_STORE else f"-s {shlex.quote(self.store)} "
-        return f"webtable {store}{words}"
+        own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
+        return f"webtable {store}{own}{words}"
+
+
+def import_indexes(names: Iterable[str]) -> None:
+    """Import those of *names*, which the user has given, that are importable; raises `InvalidArgument`.
+
+    They are looked for in the current directory too, behind all else; nothing else ever is.
+    """
+    own = [name for name in names if ":" in name]
+    if not own:
+        return
+    here = str(Path.cwd())
+    is_new = here not in sys.path
+    if is_new:
+        sys.path.append(here)
+    try:
+        for name in own:
+            imported(name)
+    finally:
+        if is_new and here in sys.path:
+            sys.path.remove(here)
 
 
 def session(ctx: typer.Context) -> Session:

@@ -80,11 +80,13 @@ class IndexManagement(Asked):
 
         It may run beside writers and readers, again and again. One that was interrupted while the index was new goes on
         where it was. What no longer holds is removed by `repair_index`. Rows that cannot be read are left out and
-        counted in `metrics`. Raises `UnknownIndex`, and `InvalidArgument` for an index that is being dropped.
+        counted in `metrics`. Raises `UnknownIndex`, `InvalidArgument` for an index that is being dropped, and
+        `IndexNotNamed`.
         """
         found = self.indexes.named(index)
         if found.state.phase == "retired":
             raise InvalidArgument(f"{self.name}: the index {index!r} is being dropped: index drop {index} ends that")
+        found.index.name  # noqa: B018 - raises where it cannot be used, also where there are no pages
         is_new = found.state.phase == "building"
         keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
         pages, saved = 0, time.monotonic()

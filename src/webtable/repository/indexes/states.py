@@ -7,15 +7,13 @@ is retired first, and its entries are written for longer than that.
 
 from __future__ import annotations
 
-import importlib
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webtable.errors import IndexNeeded, InvalidArgument, LayoutMismatch, UnknownIndex
-from webtable.forking import renew_after_fork
+from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
+from webtable.repository.indexes.importing import VARIABLE, imported, known
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.schema import (
@@ -39,7 +37,8 @@ FRESH_SECONDS = 2.0
 class Maintained:
     """An index of a table: the table that holds its entries, and the phase that it is in.
 
-    `index` is imported when it is first asked for, and raises `LayoutMismatch` where it cannot be.
+    `index`, when it is asked for, raises `IndexNotNamed` where it is the user's own and nobody has named it here, and
+    `LayoutMismatch` where it cannot be imported.
     """
 
     name: str
@@ -60,14 +59,7 @@ class Indexes:
         self._store = store
         self._table = table
         self._meta = meta_table(table).name
-        self._lock = threading.Lock()
-        self._imported: dict[str, Index] = {}
         self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
-        renew_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make the lock anew."""
-        self._lock = threading.Lock()
 
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name."""
@@ -137,16 +129,22 @@ class Indexes:
             if name not in WEB_INDEXES:
                 raise LayoutMismatch(f"{self._name}: this version of webtable does not know its index {name!r}")
             return WEB_INDEXES[name]
-        with self._lock:
-            if state.of not in self._imported:
-                try:
-                    self._imported[state.of] = imported(state.of)
-                except InvalidArgument as exc:
-                    raise LayoutMismatch(
-                        f"{self._name} has an index that every writer needs: {exc}. Make it importable, or drop it "
-                        f"with webtable index drop {name}"
-                    ) from exc
-            return self._imported[state.of]
+        try:
+            index = known(state.of)
+        except InvalidArgument as exc:
+            raise LayoutMismatch(
+                f"{self._name} has an index that every writer needs: {exc}. Make it importable, or drop it "
+                f"with webtable index drop {name}"
+            ) from exc
+        if index is None:
+            raise IndexNotNamed(
+                f"{self._name} has the index {name!r}, which every writer needs, and says that it is {state.of!r}. "
+                f"Nothing is imported because a table says so: name it yourself if you trust it (webtable --index "
+                f"{state.of} …, or in {VARIABLE}, or import its module), or drop it with webtable index drop {name}"
+            )
+        if index.name != name:
+            raise LayoutMismatch(f"{self._name} has the index {name!r} by {state.of!r}, which is named {index.name!r}")
+        return index
 
 
 def defined(names: Sequence[str]) -> dict[str, IndexState]:
@@ -163,18 +161,6 @@ def same(states: Iterable[tuple[str, IndexState]], wanted: dict[str, IndexState]
     """Whether the indexes with these *states* are those that are *wanted*, whatever their phase."""
     has = {name: state.of for name, state in states if state.phase != "retired"}
     return has == {name: state.of for name, state in wanted.items()}
-
-
-def imported(name: str) -> Index:
-    """Return the index with the importable name `package.module:attribute`; raises `InvalidArgument`."""
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except Exception as exc:
-        raise InvalidArgument(f"index {name!r} cannot be imported: {exc!r}") from exc
-    if not isinstance(found, Index):
-        raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, no webtable.Index")
-    return found
 
 
 def _defined(name: str) -> tuple[str, IndexState]:
