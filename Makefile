@@ -10,6 +10,9 @@ STAMP := $(VENV)/.installed
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
+# Hundreds of tables are made in one session: HBase's own 1 GB runs out.
+test: export HBASE_HEAP ?= 3g
+test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
 	$(BIN)/python -m pytest
 

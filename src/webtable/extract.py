@@ -250,7 +250,8 @@ def _encoding(body: bytes, announced: str | None) -> str:
 
 def completed(page: Page) -> Page:
     """Return *page* with the title, the links and the charset that its HTML has, where they are not given."""
-    known = page.title is not None and page.outlinks is not None
+    # Whoever has parsed a page knows its links and its charset, also where it has no title.
+    known = page.outlinks is not None and (page.title is not None or page.charset is not None)
     if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
         return page
     found = extract(page.html, page.url, page.charset)

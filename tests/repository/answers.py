@@ -64,7 +64,7 @@ class Expected:
             "outdated": self.urls(_fetched),
             "largest": self.urls(lambda page: -page.size, chosen=lambda page: page.size is not None),
             "errors": self.urls(_status, chosen=lambda page: page.status_code >= 400),
-            "redirects": self.urls(_status, chosen=lambda page: 300 <= page.status_code < 400),
+            "redirects": self.urls(_status, chosen=lambda page: page.status_code in _REDIRECTS),
             "with_status": {
                 status: self.urls(chosen=lambda page, status=status: page.status_code == status)
                 for status in _statuses(self.pages)
@@ -162,6 +162,9 @@ def _fetched(page: Page) -> datetime:
 
 def _modified(page: Page) -> datetime | None:
     return page.last_modified or page.changed_at
+
+
+_REDIRECTS = set(range(300, 400)) - {304}
 
 
 def _status(page: Page) -> int:

@@ -384,7 +384,9 @@ def test_counting_goes_on_beside_damaged_rows_and_mends_counts(web):
     damage(table, web.url("/gone"))
     write(table, table.table, table.key.encode(web.url("/b")), b"inlinks:no url", 1, b"")
     queue = RecountQueue(table.store, table.table)
-    entered = queue.entered([table.key.encode(web.url("/b")), b"\xff no key"], [domain_of(web), "no host"])
+    entered = queue.entered(
+        [table.key.encode(web.url("/b")), b"\xff no key"], pages=[b"\xff no key"], hosts=[domain_of(web), "no host"]
+    )
     queue.write([entered, queue.done(entered)])
 
     recount = table.refresh_links()
@@ -401,7 +403,7 @@ def test_a_damaged_batch_of_the_queue_is_removed_and_counted(web):
     table = web.table
     table.refresh_links(also_unfinished=True)
     queue = RecountQueue(table.store, table.table)
-    entered = queue.entered([table.key.encode(web.url("/b"))], [])
+    entered = queue.entered([table.key.encode(web.url("/b"))])
     queue.write([entered, queue.done(entered)])
     for cell in entered.cells:
         write(table, queue.table, entered.row, cell.column, cell.timestamp, flipped(cell.value, len(cell.value) - 3))

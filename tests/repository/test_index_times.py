@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import webtable
 from webtable import Page
 from webtable.errors import WriteFailed
-from webtable.repository.links import counting, queue
+from webtable.repository.links import counting, hosts, queue
+from webtable.repository.moments import now_in_milliseconds
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,9 @@ def test_a_writer_whose_clock_is_behind_leaves_the_questions_right(table, town, 
     check_counts(table, town.domain)
 
 
+MILLISECOND = timedelta(milliseconds=1)
+
+
 class Clock(datetime):
     """A clock that is wrong by `ahead`."""
 
@@ -108,6 +112,7 @@ class Clock(datetime):
 @pytest.fixture
 def clock(monkeypatch):
     monkeypatch.setattr(counting, "datetime", Clock)
+    monkeypatch.setattr(hosts, "now_in_milliseconds", lambda: now_in_milliseconds() + int(Clock.ahead / MILLISECOND))
     monkeypatch.setattr(Clock, "ahead", timedelta())
     return Clock
 

@@ -18,7 +18,6 @@ from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import milliseconds
-from webtable.rowkey.web import host_and_rest
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 
@@ -76,8 +75,8 @@ class Keeper:
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
-        hosts = [host_and_rest(url)[0]] if HOST.name in indexes else []
-        entered = self.queue.entered(rows, hosts) if rows or hosts else None
+        pages = [found.key] if HOST.name in indexes else []
+        entered = self.queue.entered(rows, pages=pages) if rows or pages else None
         if entered is not None:
             self.queue.write([entered])
         yield
@@ -112,8 +111,8 @@ class Upkeep:
     hints: Hints = field(default_factory=Hints)
     touched: set[bytes] = field(default_factory=set)
     """The rows whose inbound links are to be counted anew."""
-    hosts: set[str] = field(default_factory=set)
-    """The hosts whose pages are to be counted anew."""
+    resized: set[bytes] = field(default_factory=set)
+    """The rows that are a page only now, or have another size: the pages of their hosts are to be counted anew."""
     asking: set[int] = field(default_factory=set)
     """The owners of the pages that ask for it."""
     errors: dict[int, WebTableError] = field(default_factory=dict)
@@ -139,7 +138,7 @@ class Upkeep:
         if any(one.name == HOST.name for one in indexes):
             for change in changes:
                 if change.before is None or change.before.size != change.page.size:
-                    self.hosts.add(host_and_rest(change.page.url)[0])
+                    self.resized.add(change.row)
                     self.asking.add(change.owner)
 
     def before_pages(self) -> dict[int, WebTableError]:
@@ -164,12 +163,12 @@ class Upkeep:
 
     def _put(self) -> dict[int, WebTableError]:
         touched, self.touched = self.touched, set()
-        hosts, self.hosts = self.hosts, set()
+        resized, self.resized = self.resized, set()
         asking, self.asking = self.asking, set()
         failed: dict[int, WebTableError] = {}
         if asking:
             # Before the inlinks themselves: a count too many does no harm.
-            self._entered.append(self.keeper.queue.entered(touched, hosts))
+            self._entered.append(self.keeper.queue.entered(touched, pages=resized))
             try:
                 self.keeper.queue.write(self._entered[-1:])
             except WebTableError as exc:

@@ -138,7 +138,7 @@ def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[byte
     if found.name == LINK.name:
         for change in changes:
             touched |= keeper.inlinks.add_all(hints, change.owner, change.page, change.page.outlinks or ())
-    entered = keeper.queue.entered(touched, hosts) if touched or hosts else None
+    entered = keeper.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:
         keeper.queue.write([entered])
     for error in (errors | keeper.writer.put(hints)).values():

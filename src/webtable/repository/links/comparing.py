@@ -38,7 +38,7 @@ class InlinkComparison(Comparison):
 
     def write(self, places: Sequence[Place], kind: str) -> None:
         """Mend differences of one kind, and have the links of their rows counted anew."""
-        entered = self._queue.entered({place.row for place in places}, ())
+        entered = self._queue.entered({place.row for place in places})
         self._queue.write([entered])
         super().write(places, kind)
         self._queue.write([self._queue.done(entered)])

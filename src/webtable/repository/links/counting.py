@@ -1,5 +1,7 @@
 """Counting who links to a page: from the keys of its inlinks, in pieces, for the pages that the queue names.
 
+The pages of hosts are counted with them: see `webtable.repository.links.hosts`.
+
 Counts are written as a capture is: the new entry of the link index first, then the count, then the old entry is
 removed. So two that count at once do no harm, and a run that is cut short is done again by the next one.
 """
@@ -12,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
+from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page import LinkCounts, Page
 from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
-from webtable.repository.indexes.web import HOST, HOST_COUNTS, LINK, HostCounts
+from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.links.hosts import Changes, HostCounter
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import milliseconds, possible_moment
@@ -73,7 +76,7 @@ class LinkCounter:
         """Count what waits in the queue, each page once, and return how much it was."""
         pages = batches = unreadable = 0
         counted: set[int] = set()
-        hosts: set[str] = set()
+        hosts, whole = set[str](), set[str]()
         waiting = self.queue.waiting(also_unfinished=also_unfinished)
         for some in _rounds(waiting):
             asked = {row for batch in some for row in batch.rows} if LINK.name in self.indexes else set()
@@ -84,44 +87,21 @@ class LinkCounter:
                 pages += len(rows[at : at + ROWS_AT_ONCE])
                 if on_progress is not None:
                     on_progress(pages)
-            new = {host for batch in some for host in batch.hosts}.difference(hosts)
             if HOST.name in self.indexes:
-                self.count_hosts(new)
-            hosts |= new
+                hosts |= self._count_hosts(some, whole)
             self.queue.remove(some)
             batches += len(some)
             unreadable += sum(batch.is_damaged for batch in some)
         return Recount(pages, len(hosts), batches, unreadable + self.damage.count)
 
-    def count_hosts(self, hosts: Iterable[str]) -> None:
-        """Count the pages of *hosts* and the bytes of their bodies, and write the counts to their entries."""
-        table = index_table(self.table, HOST.name).name
-        puts = []
-        for host in sorted(hosts):
-            try:
-                ranges = self.key.host_ranges(host)
-            except InvalidURL as exc:
-                self.damage.add(DamagedRow(host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
-                continue
-            pages = size = 0
-            for row in self.store.scan(self.table, ranges, columns=[self.codec.columns.page]):
-                for page in self.damage.sift([self._page(row)]):
-                    pages += page is not None
-                    size += (page and page.size) or 0
-            (entry,) = HOST.entries(Page(url=f"https://{host}/"), b"")
-            (stored,) = self.store.read(table, [entry], columns=[HOST_COUNTS])
-            before = [possible_moment(stored.cells[HOST_COUNTS][0].timestamp)] if stored else []
-            counted_at = _later(_now(), before)
-            timestamp = milliseconds(counted_at)
-            counts = checked_json(HostCounts(pages, size, counted_at), entry, timestamp)
-            puts.append(Put(entry, [NewCell(HOST_COUNTS, timestamp, counts)]))
-        self._write(table, puts)
-
-    def _page(self, row: Row) -> Page | DamagedRow | None:
-        try:
-            return self.codec.page(row)
-        except DamagedRow as exc:
-            return exc
+    def _count_hosts(self, batches: Sequence[Waiting], whole: set[str]) -> set[str]:
+        """Count what *batches* say of hosts, and return the hosts; those in *whole* need not be counted again."""
+        changes = Changes(whole={host for batch in batches for host in batch.hosts}.difference(whole))
+        whole |= changes.whole
+        for batch in batches:
+            changes.add(self.key, batch.pages, self.damage)
+        HostCounter(self.store, self.table, self.key, self.codec, self.damage).count(changes)
+        return set(changes.hosts)
 
     def _count(self, rows: Sequence[bytes]) -> None:
         column = self.codec.columns.links
@@ -230,7 +210,7 @@ def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:
     size = 0
     for batch in waiting:
         some.append(batch)
-        size += len(batch.rows)
+        size += len(batch.rows) + len(batch.pages)
         if size >= ROWS_A_ROUND:
             yield some
             some, size = [], 0

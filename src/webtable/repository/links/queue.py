@@ -1,4 +1,4 @@
-"""The queue of pages whose inbound links are to be counted anew: durable, and a row for each batch that touched some.
+"""The queue of what is to be counted anew, links to pages and pages of hosts: durable, a row for each batch.
 
 A batch enters its rows before it writes any inlink, and marks them as done when it has written the last one. Only then
 they are counted, or once a writer that never came to it must be dead. A batch that is counted is removed; its key is
@@ -35,18 +35,23 @@ _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
 _DONE = f"{QUEUE_FAMILY}:done".encode()
 _ROWS = f"{QUEUE_FAMILY}:rows-".encode()
+_PAGES = f"{QUEUE_FAMILY}:pages-".encode()
 _HOSTS = f"{QUEUE_FAMILY}:hosts".encode()
 _decode_hosts = msgspec.msgpack.Decoder(list[str]).decode
 _decode = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 class Waiting(NamedTuple):
-    """A batch in the queue: its key, its newest timestamp, and the rows and the hosts that are to be counted."""
+    """A batch in the queue: its key, its newest timestamp, and what is to be counted."""
 
     key: bytes
     timestamp: int
     rows: Sequence[bytes]
+    """The rows whose inbound links are to be counted."""
+    pages: Sequence[bytes]
+    """The rows whose page came, went or has another size: what is near them is counted for their hosts."""
     hosts: Sequence[str]
+    """The hosts of which all pages are to be counted."""
     is_settled: bool
     """Whether its writer has written all of it, or must be dead."""
     is_damaged: bool = False
@@ -60,13 +65,12 @@ class RecountQueue:
         self._store = store
         self.table = queue_table(table).name
 
-    def entered(self, rows: Iterable[bytes], hosts: Iterable[str]) -> Put:
-        """Return the put that enters *rows* and *hosts* as a batch."""
-        in_order, now = sorted(rows), now_in_milliseconds()
-        pieces = [in_order[at : at + ROWS_A_CELL] for at in range(0, len(in_order), ROWS_A_CELL)]
-        packed = pack([msgspec.msgpack.encode(piece) for piece in (*pieces, sorted(hosts))])
-        cells = [NewCell(_ROWS + b"%06d" % number, now, value) for number, value in enumerate(packed[:-1])]
-        cells.append(NewCell(_HOSTS, now, packed[-1]))
+    def entered(self, rows: Iterable[bytes], *, pages: Iterable[bytes] = (), hosts: Iterable[str] = ()) -> Put:
+        """Return the put that enters a batch: what is to be counted is as in `Waiting`."""
+        now = now_in_milliseconds()
+        cells = [*_row_cells(_ROWS, rows, now), *_row_cells(_PAGES, pages, now)]
+        (packed,) = pack([msgspec.msgpack.encode(sorted(hosts))])
+        cells.append(NewCell(_HOSTS, now, packed))
         return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
 
     def done(self, entered: Put) -> Put:
@@ -117,15 +121,25 @@ def _since(row: Row) -> int:
 
 def _waiting(row: Row, is_settled: bool) -> Waiting:
     rows: list[bytes] = []
+    pages: list[bytes] = []
     hosts: list[str] = []
     is_damaged = not _since(row)
     for column, (cell, *_) in sorted(row.cells.items()):
         try:
             if column.startswith(_ROWS):
                 rows += _decode(unpack(cell.value))
+            elif column.startswith(_PAGES):
+                pages += _decode(unpack(cell.value))
             elif column == _HOSTS:
                 hosts += _decode_hosts(unpack(cell.value))
         except UNREADABLE:
             is_damaged = True
     newest = max(cells[0].timestamp for cells in row.cells.values())
-    return Waiting(row.key, newest, rows, hosts, is_settled, is_damaged)
+    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged)
+
+
+def _row_cells(prefix: bytes, rows: Iterable[bytes], timestamp: int) -> list[NewCell]:
+    in_order = sorted(rows)
+    pieces = [in_order[at : at + ROWS_A_CELL] for at in range(0, len(in_order), ROWS_A_CELL)]
+    packed = pack([msgspec.msgpack.encode(piece) for piece in pieces])
+    return [NewCell(prefix + b"%06d" % number, timestamp, value) for number, value in enumerate(packed)]

@@ -1,0 +1,261 @@
+"""Counting the pages of hosts, in parts of some 64 neighbouring rows: those are counted anew whose rows have changed.
+
+A part begins where the rows of a host begin (below each salt that it has), and at each page whose row key hashes to a
+cut. So the pages alone say what the parts are: whoever counts the same pages comes to the same parts, without knowing
+of others that count. Each is a cell of the host's entry in the host index:
+
+    ref:part-{row key}      the pages from this key on up to the next part, and their bytes
+    ref:counts              the sum of all parts
+
+A cell is written under a moment that was over before its rows were read. So of two that count the one with the later
+moment stays, which has seen all that the other was to count; and a batch that is counted twice, or by two at once, is
+the same as one that was counted once. Only clocks that differ can leave a count wrong where two count the same host at
+the same time; it is right again when a page near by changes, or by a rebuild of the host index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import msgspec
+
+from webtable.checksums import UNREADABLE
+from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
+from webtable.page import Page
+from webtable.repository.codec import PageCodec
+from webtable.repository.damage import Damage
+from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
+from webtable.repository.moments import moment_of, now_in_milliseconds
+from webtable.repository.values import JSONValue, checked_json
+from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey.web import host_and_rest
+from webtable.schema import index_table
+from webtable.store import NewCell, Put, Store
+
+HOSTS_AT_ONCE = 100
+NARROW = 100
+"""How many parts of a host are read together with those of others; the rest is read by itself."""
+PIECE = 10_000
+_FAMILY = b"ref"
+_PART = b"part-"
+_PARTS = KeyRange(_PART, b"part.")
+_CUTS = 4
+"""Of how many of 256 rows the part behind them is another one."""
+
+Tally = tuple[int, int]
+"""How many pages, and how many bytes their bodies have."""
+NONE: Tally = 0, 0
+
+
+class HostPart(msgspec.Struct, frozen=True):
+    """What was counted of a part of a host."""
+
+    pages: int
+    bytes: int
+
+
+_PART_VALUES = JSONValue(HostPart)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to be counted: rows whose page came, went or has another size, and hosts of which all is counted."""
+
+    rows: dict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    """The rows by their hosts."""
+    whole: set[str] = field(default_factory=set)
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return all hosts, in order."""
+        return sorted(self.rows.keys() | self.whole)
+
+    def add(self, key: WebKey, rows: Iterable[bytes], damage: Damage) -> None:
+        """Take *rows*, of tables with this *key*; those that are no row keys are *damage*."""
+        for row in rows:
+            try:
+                self.rows[host_and_rest(key.url_of(row))[0]].add(row)
+            except (KeyFormatError, InvalidURL) as exc:
+                damage.add(DamagedRow(row, None, f"the queue: {exc}"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The parts of a host as they are stored, by the keys at which they begin, and the newest of their timestamps."""
+
+    parts: Mapping[bytes, Tally]
+    newest: int
+    is_damaged: bool = False
+    """Whether a part cannot be read: all of them are counted then."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostCounter:
+    """Counts the pages of the hosts of one web table."""
+
+    store: Store
+    table: str
+    key: WebKey
+    codec: PageCodec
+    damage: Damage
+
+    def count(self, changes: Changes) -> None:
+        """Count what has changed, and write the sums to the entries of the hosts."""
+        hosts = iter([host for host in changes.hosts if self._is_host(host)])
+        while some := list(islice(hosts, HOSTS_AT_ONCE)):
+            entries = [HOST.entries(Page(url=f"https://{host}/"), b"")[0] for host in some]
+            stored = self._stored(entries)
+            timestamp = _over(max(found.newest for found in stored))
+            for entry, host, found in zip(entries, some, stored, strict=True):
+                counted = _Host(
+                    self, host, changes.rows.get(host, set()), host in changes.whole or found.is_damaged
+                ).counted(found.parts)
+                self._write(_puts(entry, counted, timestamp))
+            self._add_up(entries)
+
+    def _add_up(self, entries: Sequence[bytes]) -> None:
+        """Write the sums of the parts of hosts to their entries."""
+        found = self.store.read(self._index, entries, columns=[HOST_COUNTS])
+        newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
+        timestamp = _over(newest)
+        puts = []
+        for entry, stored in zip(entries, self._stored(entries), strict=True):
+            pages, size = (sum(tally[at] for tally in stored.parts.values()) for at in (0, 1))
+            counts = checked_json(HostCounts(pages, size, moment_of(timestamp)), entry, timestamp)
+            puts.append(Put(entry, [NewCell(HOST_COUNTS, timestamp, counts)]))
+        self._write(puts)
+
+    def _is_host(self, host: str) -> bool:
+        try:
+            return bool(self.key.host_ranges(host))
+        except InvalidURL as exc:
+            self.damage.add(DamagedRow(host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
+            return False
+
+    def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
+        found = self.store.read_cells(self._index, entries, _FAMILY, _PARTS, limit=NARROW)
+        stored = []
+        for entry, cells in zip(entries, found, strict=True):
+            limit, some = NARROW, cells
+            parts, newest, is_damaged = dict[bytes, Tally](), -1, False
+            while True:
+                for column, cell in some:
+                    newest, start = max(newest, cell.timestamp), column[len(_FAMILY) + 1 + len(_PART) :]
+                    try:
+                        part = _PART_VALUES.read(cell.value, entry, cell.timestamp)
+                    except UNREADABLE:
+                        is_damaged, parts[start] = True, NONE
+                        continue
+                    if (part.pages, part.bytes) != NONE:
+                        parts[start] = part.pages, part.bytes
+                if len(some) < limit:
+                    break
+                limit, rest = PIECE, _PARTS.after(some[-1][0][len(_FAMILY) + 1 :])
+                (some,) = self.store.read_cells(self._index, [entry], _FAMILY, rest, limit=limit)
+            stored.append(_Stored(parts, newest, is_damaged))
+        return stored
+
+    @property
+    def _index(self) -> str:
+        return index_table(self.table, HOST.name).name
+
+    def _write(self, puts: Sequence[Put]) -> None:
+        for error in self.store.write(self._index, puts) if puts else ():
+            if error is not None:
+                raise error
+
+
+class _Host:
+    """A host of which *rows* have changed, or (*is_whole*) anything may have."""
+
+    def __init__(self, counter: HostCounter, host: str, rows: Collection[bytes], is_whole: bool) -> None:
+        self._counter = counter
+        self._ranges = sorted(counter.key.host_ranges(host))
+        self._starts = [keys.start for keys in self._ranges]
+        self._rows = rows
+        self._is_whole = is_whole
+
+    def counted(self, stored: Mapping[bytes, Tally]) -> dict[bytes, Tally]:
+        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are no more."""
+        moved = set(stored) if self._is_whole else set(self._rows)
+        while True:
+            # A part that began at a row which has changed may be none any more: then the one before goes on.
+            bounds = sorted({*self._starts, *(stored.keys() - moved)})
+            touched = {bisect_right(bounds, row) - 1 for row in (*moved, *self._rows)}
+            counting = range(len(bounds)) if self._is_whole else sorted(touched)
+            parts, cuts = self._read(bounds, counting)
+            ends = {bounds[at + end] for at in counting for end in (0, 1) if at + end < len(bounds)}
+            gone = ends.difference(cuts, self._starts)
+            if not gone:
+                break
+            # Somebody deletes their pages just now: what is before and behind such a cut is one part.
+            moved |= gone
+        past = {row for row in (*moved, *self._rows) if is_cut(row) and row not in cuts}
+        # Also where nothing is stored yet: somebody who began to read before may write it later.
+        emptied = past | {bounds[at] for at in touched} | (set(stored) if self._is_whole else set())
+        return dict.fromkeys(emptied, NONE) | {start: tally for start, tally in parts.items() if tally != NONE}
+
+    def _read(self, bounds: Sequence[bytes], counting: Sequence[int]) -> tuple[dict[bytes, Tally], set[bytes]]:
+        """Count the parts that begin at the *bounds* with these places, and return them, and all cuts that were seen.
+
+        Where a page is a cut that is not among the bounds a part begins as well.
+        """
+        parts: dict[bytes, Tally] = dict.fromkeys((bounds[at] for at in counting), NONE)
+        cuts: set[bytes] = set()
+        start = b""
+        for key, size in self._pages([self._span(bounds, at) for at in counting]):
+            at = bisect_right(bounds, key) - 1
+            start = max(start, bounds[at])
+            if is_cut(key):
+                cuts.add(key)
+                start = key
+            if bounds[at] in parts:
+                pages, total = parts.get(start, NONE)
+                parts[start] = pages + 1, total + size
+        return parts, cuts
+
+    def _span(self, bounds: Sequence[bytes], at: int) -> KeyRange:
+        """Return the keys of a part, with the first one of the next, which tells whether that still begins there."""
+        stop = self._ranges[bisect_right(self._starts, bounds[at]) - 1].stop
+        return KeyRange(bounds[at], min([stop, *(bound + b"\0" for bound in bounds[at + 1 : at + 2])]))
+
+    def _pages(self, spans: Sequence[KeyRange]) -> Iterator[tuple[bytes, int]]:
+        """Yield the keys of the pages in *spans*, and the sizes of their bodies."""
+        counter = self._counter
+        if not spans:
+            return
+        for row in counter.store.scan(counter.table, spans, columns=[counter.codec.columns.page]):
+            try:
+                page = counter.codec.page(row)
+            except DamagedRow as exc:
+                counter.damage.add(exc)
+                continue
+            if page is not None:
+                yield row.key, page.size or 0
+
+
+def _over(newest: int) -> int:
+    """Return a moment above *newest*, in epoch milliseconds, when it is over: what is read now has all up to it."""
+    now = now_in_milliseconds()
+    moment = max(now, newest + 1)
+    time.sleep(min(moment + 1 - now, 5) / 1000)
+    return moment
+
+
+def _puts(entry: bytes, parts: Mapping[bytes, Tally], timestamp: int) -> list[Put]:
+    cells = [
+        NewCell(_FAMILY + b":" + _PART + start, timestamp, checked_json(HostPart(*tally), entry, timestamp))
+        for start, tally in parts.items()
+    ]
+    return [Put(entry, cells[at : at + PIECE]) for at in range(0, len(cells), PIECE)]
+
+
+def is_cut(row: bytes) -> bool:
+    """Whether a part begins at the page with the key *row*: so it is with one of 64."""
+    return hashlib.md5(row, usedforsecurity=False).digest()[0] < _CUTS

@@ -1,0 +1,243 @@
+"""The counts of hosts: right after a crash and whoever counts beside, made from the rows near what has changed."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import count
+
+import pytest
+from faults import Killed, Town, is_through, listening
+
+import webtable
+from webtable import Salt
+from webtable.repository.links import hosts
+
+SECONDS = count(60)
+SALTS = [Salt.host(), Salt.url(), Salt.none()]
+
+
+@pytest.fixture
+def short_parts(monkeypatch):
+    """Let a new part begin at every third row or so, so that few pages have many."""
+    monkeypatch.setattr(hosts, "_CUTS", 90)
+
+
+@pytest.fixture(params=SALTS, ids=lambda salt: salt.source)
+def table(request, tmp_path, short_parts):
+    with webtable.open(tmp_path / "own.db", create=True, salt=request.param, indexes=["host"]) as table:
+        yield table
+
+
+class Counting:
+    """A store that counts the rows of the web table that a scan gives."""
+
+    def __init__(self, store):
+        self._store, self.rows = store, 0
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def scan(self, table, *given, **options):
+        for row in self._store.scan(table, *given, **options):
+            self.rows += not table.endswith("_idx") and not table.endswith("_queue")
+            yield row
+
+
+def counted(table, domain):
+    return {host.name: (host.pages, host.bytes) for host in table.hosts(domain)}
+
+
+def actual(table, domain):
+    found = {}
+    for page in table.pages(domain):
+        host = page.url.split("/")[2]
+        pages, size = found.get(host, (0, 0))
+        found[host] = pages + 1, size + (page.size or 0)
+    return found
+
+
+def check(table, domain):
+    assert table.links_freshness().waiting == 0
+    assert counted(table, domain) == actual(table, domain)
+
+
+def url(town, number):
+    return town.url(f"/{number:03}", ("", "www")[number % 2])
+
+
+def sized(town, number, size):
+    """Return a page with a body of this size; each is dated behind all others, and behind the deletes before it."""
+    ahead = (time.time() - town.now.timestamp() + next(SECONDS)) / 86_400
+    return town.page(f"/{number:03}", host=("", "www")[number % 2], html=b"x" * size, days=-ahead)
+
+
+def test_a_run_reads_the_rows_near_those_that_changed(site):
+    site.store(*(site.page(f"/a/{number:04}", html=b"x") for number in range(3_000)))
+    site.table.refresh_links()
+    read = []
+
+    for run in range(3):
+        site.store(*(site.page(f"/b/{run}/{number:03}", html=b"xy") for number in range(100)))
+        counting = Counting(site.table.store)
+        webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links()
+        read.append(counting.rows)
+
+    # Parts have 64 rows in the mean; none of a thousand is as long as a host of 3,000.
+    assert max(read) < 1_500
+    assert counted(site.table, site.domain) == {site.domain: (3_300, 3_600)}
+
+
+def test_counts_follow_pages_that_come_and_go_and_change_their_size(site, short_parts):
+    town = Town(site.table, now=site.now)
+    draw = random.Random(20260301)
+
+    for _ in range(6):
+        town.store(*(sized(town, number, draw.randrange(40)) for number in draw.sample(range(60), 25)))
+        for page in draw.sample(list(site.table.pages(town.domain)), 12):
+            site.table.delete(page.url)
+        site.table.refresh_links()
+
+        assert counted(site.table, town.domain) == actual(site.table, town.domain)
+
+
+def test_a_batch_that_is_counted_twice_is_counted_once(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(40)))
+    queue = f"{table.table}_queue"
+    batches = list(table.store.scan(queue, [webtable.KeyRange()]))
+    table.refresh_links()
+
+    again = [
+        webtable.store.Put(row.key + b"again", [
+            webtable.store.NewCell(column, cell.timestamp + 60_000, cell.value)
+            for column, (cell, *_) in row.cells.items()
+        ])
+        for row in batches
+    ]  # fmt: skip
+    assert table.store.write(queue, again) == [None] * len(again)
+    assert table.refresh_links().batches == len(again)
+
+    check(table, town.domain)
+
+
+def test_a_run_that_is_killed_at_any_call_is_made_right_by_the_next(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(0, 60, 2)))
+    table.refresh_links()
+
+    for calls in range(100):
+        town.store(sized(town, calls % 60, calls))
+        table.delete(url(town, (calls * 7) % 60))
+        is_done = is_through(table, lambda table: table.refresh_links(), calls)
+        table.refresh_links()
+
+        check(table, town.domain)
+        if is_done:
+            assert calls > 6
+            return
+    raise AssertionError("it never comes to its end")
+
+
+def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(0, 60, 2)))
+    table.refresh_links()
+    draw = random.Random(20260301)
+
+    def change():
+        town.store(*(sized(town, number, draw.randrange(40)) for number in draw.sample(range(60), 9)))
+        for number in draw.sample(range(60), 9):
+            table.delete(url(town, number))
+
+    for calls in range(100):
+        left, crossed = iter(range(calls)), []
+        change()
+
+        def crossing(*_, left=left, crossed=crossed):
+            if next(left, "through") == "through" and not crossed:
+                crossed.append(True)
+                change()
+                table.refresh_links()
+
+        listening(table, crossing).refresh_links()
+
+        check(table, town.domain)
+        if not crossed:
+            assert calls > 6
+            return
+    raise AssertionError("it never comes to its end")
+
+
+def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, monkeypatch):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(60)))
+    table.refresh_links()
+    over = hosts._over
+
+    for left in range(0, 58, 2):
+        town.store(sized(town, left, 99))
+        crossed = []
+
+        def crossing(newest, left=left, crossed=crossed):
+            if not crossed:  # the parts are read, their pages are not
+                crossed.append(True)
+                for number in (left + 1, left + 2):
+                    table.delete(url(town, number))
+                table.refresh_links()
+            return over(newest)
+
+        monkeypatch.setattr(hosts, "_over", crossing)
+        table.refresh_links()
+        monkeypatch.setattr(hosts, "_over", over)
+
+        check(table, town.domain)
+
+
+def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(40)))
+    table.refresh_links()
+    index = table.indexes.read()["host"].table
+    wrong = [
+        webtable.store.Put(row.key, [
+            webtable.store.NewCell(column, cells[0].timestamp + 1, b"[7,7]" if b"part-" in column else cells[0].value)
+            for column, cells in row.cells.items()
+        ])
+        for row in table.store.scan(index, [webtable.KeyRange()])
+    ]  # fmt: skip
+    table.store.write(index, wrong)
+
+    table.rebuild_index("host")
+    table.refresh_links()
+
+    check(table, town.domain)
+
+
+def test_a_host_with_more_parts_than_are_read_at_once_is_counted_whole(table, monkeypatch):
+    for limit in ("NARROW", "PIECE"):
+        monkeypatch.setattr(hosts, limit, 3)
+    town = Town(table)
+
+    for start in (0, 1):
+        town.store(*(sized(town, number, number) for number in range(start, 120, 2)))
+        table.refresh_links()
+
+    check(table, town.domain)
+
+
+def test_a_killed_writer_leaves_the_counts_right_once_its_batch_is_counted(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(20)))
+    for calls in range(100):
+        page = sized(town, calls, 9)
+        try:
+            is_done = is_through(table, lambda table, page=page: table.put(page), calls)
+        except (webtable.WebTableError, Killed):
+            is_done = False
+        table.refresh_links(also_unfinished=True)
+
+        assert counted(table, town.domain) == actual(table, town.domain)
+        if is_done:
+            return
+    raise AssertionError("it never comes to its end")
