@@ -371,6 +371,16 @@ def test_the_links_of_a_small_page_with_a_long_base_are_bounded():
     assert 1 <= len(found.outlinks) < 100
 
 
+def test_many_names_of_one_link_are_bounded_too():
+    # Each name of it leads to a URL of 16 KB, which is remembered.
+    names = "".join(f"<a href={'./' * number}x>x</a>" for number in range(1, 150))
+    html = f"<base href='https://example.com/{'x' * 16_000}/'>" + names
+
+    found = extract(html.encode(), URL)
+
+    assert (len(found.outlinks), found.over) == (1, "link_text")
+
+
 @pytest.mark.parametrize(("name", "value"), [("parsed", 0), ("seconds", -1), ("links", True), ("memory", "1 GB")])
 def test_a_limit_that_is_no_number_above_0_is_refused(name, value):
     with pytest.raises(InvalidArgument, match=name):

@@ -43,45 +43,46 @@ class Outlinks:
         element = document.query_selector("base[href]")
         base = (_target(self._url, element.get_attribute("href") or "") if element is not None else "") or self._url
         directory = base.partition("?")[0].rpartition("/")[0] + "/"
+        targets, found = self._targets, self.found
         # `values()`, because iterating over the collection looks each element up again from its beginning: a page of
         # 4,000 links took 49 seconds.
         for element in document.query_selector_all(_LINKS).values():
-            target = self._led_to(element.get_attribute("href") or "", base, directory)
-            if self._room < 0:
-                self.over = "link_text"
-                return
-            if target and not self._has_added(element, target):
-                self.over = "links"
+            reference, jump, _ = (element.get_attribute("href") or "").partition("#")
+            target = targets.get(reference)
+            if target is None:
+                target = targets[reference] = self._led_to(reference, base, directory, is_jump=bool(jump))
+            if not target:
+                continue
+            link = found.get(target)
+            if link is None:
+                self._add(element, target)
+            elif not link.anchor and (anchor := _anchor(element)):
+                found[target] = link._replace(anchor=anchor)
+                self._room -= len(anchor)
+            if self.over:
                 return
 
-    def _led_to(self, href: str, base: str, directory: str) -> str:
-        reference, jump, _ = href.partition("#")
-        target = self._targets.get(reference)
-        if target is None:
-            relative = reference.strip(_STRIPPED)
-            if relative and relative[0] != "?":
-                # The pages of a directory have most of their links in common.
-                is_short = len(relative) < _SHORT and len(directory) < _SHORT
-                target = (_cached_target if is_short else _target)(directory, relative)
-            else:
-                target = "" if jump else _target(base, relative)
-            self._targets[reference] = target
-            self._room -= len(target)
+    def _led_to(self, reference: str, base: str, directory: str, *, is_jump: bool) -> str:
+        relative = reference.strip(_STRIPPED)
+        if relative and relative[0] != "?":
+            # The pages of a directory have most of their links in common.
+            is_short = len(relative) < _SHORT and len(directory) < _SHORT
+            target = (_cached_target if is_short else _target)(directory, relative)
+        else:
+            target = "" if is_jump else _target(base, relative)
+        self._room -= len(target)
+        if self._room < 0:
+            self.over = "link_text"
         return target
 
-    def _has_added(self, element: ElementNode, target: str) -> bool:
-        link = self.found.get(target)
-        if link is None:
-            if len(self.found) >= self._most:
-                return False
-            rel = element.get_attribute("rel")
-            link = Link(target, _anchor(element), shortened(rel, MAX_ANCHOR).lower() if rel else "")
-            self.found[target] = link
-            self._room -= len(link.anchor) + len(link.rel)
-        elif not link.anchor and (anchor := _anchor(element)):
-            self.found[target] = link._replace(anchor=anchor)
-            self._room -= len(anchor)
-        return True
+    def _add(self, element: ElementNode, target: str) -> None:
+        if len(self.found) >= self._most:
+            self.over = self.over or "links"
+            return
+        rel = element.get_attribute("rel")
+        link = Link(target, _anchor(element), shortened(rel, MAX_ANCHOR).lower() if rel else "")
+        self.found[target] = link
+        self._room -= len(link.anchor) + len(link.rel)
 
 
 def _target(base: str, reference: str) -> str:
