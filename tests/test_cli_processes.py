@@ -75,8 +75,11 @@ def wait_until_some_are_stored(process: subprocess.Popen[bytes], store: Path) ->
 def ingesting(warc: Path, tmp_path: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """An ingest under way, of which some pages are stored."""
     command = [*WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "50", str(warc)]
+    # Where the tests themselves were started by nohup it would be ignored.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
+        signal.signal(signal.SIGHUP, before)
         try:
             wait_until_some_are_stored(process, tmp_path / "crawl.db")
             yield process

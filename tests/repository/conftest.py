@@ -13,6 +13,7 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
+from webtable.repository import unclosed
 from webtable.store import Store
 
 
@@ -145,3 +146,10 @@ def spied(site):
     store = SpyStore(site.table.store, lambda *call: Spied.listener(*call))
     Spied.site = Site(WebTable(store, site.table.table, site.table.layout), site.domain, site.now)
     return Spied
+
+
+@pytest.fixture(autouse=True, scope="session")
+def killed_writers_stay_dead() -> Iterator[None]:
+    """A writer that a test has killed is not closed when the interpreter ends."""
+    yield
+    unclosed._open.clear()

@@ -166,8 +166,8 @@ class Load:
             return
         before = {one: signal.getsignal(one) for one in _ENDING}
         for one, handler in before.items():
-            # nohup has SIGHUP ignored, and a shell Ctrl-C for what it starts in the background.
-            if handler is not signal.SIG_IGN:
+            # What nohup has started is to survive a terminal that closes.
+            if one != signal.SIGHUP or handler is not signal.SIG_IGN:
                 signal.signal(one, self._interrupt)
         try:
             yield
