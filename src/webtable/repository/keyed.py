@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creating import bring, created, stored_layout
-from webtable.repository.deletion import later_removed
 from webtable.repository.records import (
     Clock,
     Record,
@@ -23,6 +22,7 @@ from webtable.repository.records import (
     stored_columns,
     timestamp_of,
 )
+from webtable.repository.removals import later_removed
 from webtable.repository.rows import RecordReader, Records
 from webtable.repository.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey

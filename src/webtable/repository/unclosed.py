@@ -6,18 +6,25 @@ import atexit
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from webtable.errors import failed_together
 
-if TYPE_CHECKING:
-    from webtable.repository.writer import Writer
 
-_open: set[Writer] = set()
+class Closing(Protocol):
+    """A writer, as far as it matters here."""
+
+    name: str
+
+    def close(self) -> None:
+        """Store what it holds."""
+
+
+_open: set[Closing] = set()
 _registered_in: int | None = None
 
 
-def remember(writer: Writer) -> None:
+def remember(writer: Closing) -> None:
     """Have *writer* closed when the interpreter ends, unless `forget` was told of it."""
     global _registered_in
     _open.add(writer)
@@ -30,7 +37,7 @@ def remember(writer: Writer) -> None:
         util.Finalize(None, _close_all, exitpriority=100)
 
 
-def forget(writer: Writer) -> None:
+def forget(writer: Closing) -> None:
     """Leave *writer* alone: it is closed, or it is another process's."""
     _open.discard(writer)
 

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
 from webtable.repository.codec import bare
-from webtable.repository.deletion import removals
 from webtable.repository.indexes.states import Indexes, Maintained
 from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import milliseconds
+from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from webtable.errors import WebTableError
 from webtable.page import Page
 from webtable.repository.codec import as_stored, bare
-from webtable.repository.deletion import removals
 from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
 from webtable.threads import Threads

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
 from webtable.page import Link
-from webtable.repository.deletion import removals
 from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.removals import removals
 from webtable.rowkey import KeyRange, WebKey, canonical_url
 from webtable.store import NewCell, Put
 
