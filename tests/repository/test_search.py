@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 
 import webtable
-from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, UnknownColumn
+from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
 from webtable.page import Link
 from webtable.repository.questions import searching
 from webtable.repository.questions.searching import SearchQuestions
@@ -507,3 +508,20 @@ def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages
     assert bodies.columns == ("metadata:page", "content:html")
     assert bodies.question == f"pages below {site.url('/docs/')} with 'keys' in their title or body"
     assert "no filter in the store" in str(bodies)
+
+
+def test_a_search_that_the_parent_has_begun_goes_on_in_a_forked_child_or_is_refused(crowd):
+    hits = iter(crowd.table.search("keys", domain=crowd.domain))
+    begun = [next(hits) for _ in range(5)]
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            code = 0 if len(list(hits)) == 95 else 2
+        except OtherProcess:
+            code = 0
+        finally:
+            os._exit(code)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(begun) + len(list(hits)) == 100

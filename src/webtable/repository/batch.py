@@ -234,7 +234,8 @@ class BatchWriter:
             if total > CONTENT_BYTES and place:
                 rows, count = rows[:place], wanted[rows[place]]
                 break
-        found = zip(rows, self._reader.read_each(rows, ("html", "outlinks"), verify=True), strict=True)
+        pages = self._reader.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
+        found = zip(rows, pages, strict=True)
         return {row: page for row, page in found if page is not None}, count
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,7 @@ from webtable.repository.scan import PIECE_ROWS, READ_AHEAD_BYTES, ScanSpec
 from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row
+from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -193,7 +194,7 @@ class _Piece:
 
     rows: Sequence[Row]
     size: int
-    hits: Future[list[tuple[Row, Hit | DamagedRow]]]
+    hits: Task[list[tuple[Row, Hit | DamagedRow]]]
 
 
 def matched(
@@ -208,19 +209,21 @@ def matched(
         if (hit := match(row)) is not None:
             yield row, hit
     # Threads are not started before there is work for them.
-    pool = ThreadPoolExecutor(MATCHERS, thread_name_prefix="webtable-search")
+    pool = Threads(MATCHERS, "webtable-search")
     ahead: deque[_Piece] = deque()
     done = FEW_ROWS
     try:
         for some, size in _pieces(rows, body):
-            ahead.append(_Piece(some, size, pool.submit(_hits, some, match)))
+            ahead.append(_Piece(some, size, pool.submit(partial(_hits, some, match))))
             while ahead and (ahead[0].hits.done() or _is_far(ahead, done)):
                 done += len(ahead[0].rows)
                 yield from ahead.popleft().hits.result()
         while ahead:
             yield from ahead.popleft().hits.result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        for piece in ahead:
+            piece.hits.cancel()
+        pool.close()
 
 
 def _is_far(ahead: Sequence[_Piece], done: int) -> bool:
