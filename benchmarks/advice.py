@@ -40,10 +40,16 @@ def run(setting: Setting) -> list[Result]:
     assert (child.returncode, said[0]) == (0, str(count)), f"{command}: exit code {child.returncode}, said {said}"
     return [
         Result(
-            f"advice on six designs by {count:,} URLs", "–", f"{seconds:.1f} s, at most {most:.0f} MB",
-            f"{said[1]} measured", most, LIMIT_MB, at_most=True, unit=" MB",
+            f"advice on six designs by {count:,} URLs",
+            "–",
+            f"{seconds:.1f} s, at most {most:.0f} MB",
+            f"{said[1]} measured",
+            most,
+            LIMIT_MB,
+            at_most=True,
+            unit=" MB",
         )
-    ]  # fmt: skip
+    ]
 
 
 def urls(count: int) -> Iterator[str]:

@@ -34,9 +34,7 @@ def run(setting: Setting) -> list[Result]:
 
         def happybase() -> Run:
             with stopwatch() as watch:
-                rows = plain.scan(
-                    row_start=keys.start, row_stop=keys.stop, columns=METADATA_COLUMNS, batch_size=1_000
-                )
+                rows = plain.scan(row_start=keys.start, row_stop=keys.stop, columns=METADATA_COLUMNS, batch_size=1_000)
                 found = list(rows)
             titles = [(c[b"metadata:url"].decode(), c[b"metadata:title"].decode()) for _, c in found]
             return Run(watch.seconds, len(found), titles)

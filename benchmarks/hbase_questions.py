@@ -113,8 +113,10 @@ def _compared(question: Question, table: WebTable, plain: PlainQuestions, crawl:
     if lean is not None:
         timed = _timed(lambda: lean(plain, crawl))
         assert timed.proof == question.ours(table, crawl), f"{question.name}: not the same in two steps"
-        note = f"in two steps, a scan of that column alone and a read of {ROWS} rows, HappyBase took " \
-               f"{timed.seconds * 1000:,.0f} ms"
+        note = (
+            f"in two steps, a scan of that column alone and a read of {ROWS} rows, HappyBase took "
+            f"{timed.seconds * 1000:,.0f} ms"
+        )
     return compare(
         f"{question.name}, among {crawl.count:,} pages",
         f"HappyBase, {question.against}",

@@ -34,6 +34,7 @@ FLAT = 1.15
 """How many times the middle of the second half of a stream may be that of the first half."""
 SITE = "streamed.example"
 
+
 class Stream(NamedTuple):
     """The resident memory of a process while pages stream past, in MB."""
 
@@ -51,6 +52,7 @@ class Stream(NamedTuple):
         halves = f"{self.first_half:.0f} then {self.second_half:.0f}"
         return f"{self.start:.0f} MB at the start, p50 {halves}, at most {self.most:.0f}"
 
+
 def run(setting: Setting) -> list[Result | LeftOut]:
     """Let a process of its own write and read, and look at its resident memory every 20 ms."""
     results: list[Result | LeftOut] = []
@@ -64,6 +66,7 @@ def run(setting: Setting) -> list[Result | LeftOut]:
             with setting.hbase_table_url() as url:
                 results += _results("HBase", url, count, links)
     return results
+
 
 def _results(store: str, url: str, count: int, links: int) -> list[Result]:
     return [
@@ -80,6 +83,7 @@ def _results(store: str, url: str, count: int, links: int) -> list[Result]:
         )
         for stream, measured in watched(url, count, links).items()
     ]
+
 
 def watched(url: str, count: int, links: int = 0) -> dict[str, Stream]:
     """Return the memory of the process that streams *count* pages into the store *url*, and of that which reads."""
@@ -104,6 +108,7 @@ def watched(url: str, count: int, links: int = 0) -> dict[str, Stream]:
         streams[name] = Stream(start, first, second, max([start, *samples]))
     return streams
 
+
 def write(url: str, count: int, links: int) -> int:
     """Stream pages into a new table and return how many were stored."""
     indexes = INDEX_NAMES if links else ()
@@ -115,17 +120,20 @@ def write(url: str, count: int, links: int) -> int:
                 writer.put(replace(page, outlinks=tuple(_links(page.url, links))) if links else page)
         return writer.stored
 
+
 def _links(url: str, count: int) -> Iterator[Link]:
     """Yield links from the page *url*: half of them those of the whole site, half to pages near it."""
     for number in range(count):
         near = f"{url}/{number}" if number % 2 else f"https://{SITE}/navigation/{number}"
         yield Link(near, f"a link to number {number}")
 
+
 def read(url: str, count: int, links: int) -> int:  # noqa: ARG001 - as `write` is called
     """Stream all pages out of the table, bodies included, and return how many there were."""
     with webtable.open(url) as table:
         print("ready", flush=True)
         return sum(1 for page in table.pages(SITE, columns=["html"]) if page.html)
+
 
 if __name__ == "__main__":
     what, store_url, *numbers = sys.argv[1:]

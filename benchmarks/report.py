@@ -32,8 +32,12 @@ def show(results: Sequence[Result | LeftOut], console: Console) -> None:
         else:
             table.add_row(
                 f"{result.what}\nagainst {result.against}" if result.against != "–" else result.what,
-                result.ours, result.peer, result.shown_figure, result.shown_target, _met(result, "NO"),
-            )  # fmt: skip
+                result.ours,
+                result.peer,
+                result.shown_figure,
+                result.shown_target,
+                _met(result, "NO"),
+            )
     console.print(table)
 
 

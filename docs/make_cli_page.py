@@ -33,8 +33,12 @@ def cli_page() -> str:
     command = [sys.executable, "-m", "typer", "webtable.cli", "utils", "docs", "--name", "webtable"]
     made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     # Examples stand in a help text as indented lines, which Markdown takes for a paragraph.
-    made = re.sub(r"^Examples:\n((?: {2}.*\n)+)", lambda found: "Examples:\n\n" + found[1].replace("  ", "    ", 1)
-                  .replace("\n  ", "\n    "), made, flags=re.MULTILINE)  # fmt: skip
+    made = re.sub(
+        r"^Examples:\n((?: {2}.*\n)+)",
+        lambda found: "Examples:\n\n" + found[1].replace("  ", "    ", 1).replace("\n  ", "\n    "),
+        made,
+        flags=re.MULTILINE,
+    )
     made = made.replace("&#x27;", "'").replace("&quot;", '"')
     return INTRODUCTION + "\n".join(_with_whole_lines(made.splitlines()[1:])).strip() + "\n"
 

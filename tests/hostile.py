@@ -38,8 +38,11 @@ def fonts(count: int, paragraphs: int) -> bytes:
 
 def with_a_long_base(links: int) -> bytes:
     """Return a page with links that are each 16 KB long."""
-    return b"<base href='https://example.com/" + b"x" * 16_000 + b"/'>" + b"".join(
-        b"<a href=%d>x</a>" % number for number in range(links)
+    return (
+        b"<base href='https://example.com/"
+        + b"x" * 16_000
+        + b"/'>"
+        + b"".join(b"<a href=%d>x</a>" % number for number in range(links))
     )
 
 

@@ -161,14 +161,17 @@ def test_a_crawl_host_after_host_is_hot_for_one_host_at_a_time_and_not_for_the_o
     reasons = advise(urls, ["host"], window=40)["host"].why
 
     assert reasons[0].startswith("hot: at any moment one region takes 100% of the writes")
-    assert reasons[1] == ("100% of the writes of a moment are for one host: "
-                          "Salt.url() spreads the pages of one host over all salts")
+    assert reasons[1] == (
+        "100% of the writes of a moment are for one host: Salt.url() spreads the pages of one host over all salts"
+    )
 
 
 def test_a_giant_domain_of_many_hosts_is_named_where_the_salt_is_that_of_the_domain():
     draw = random.Random(5)
-    urls = [f"https://u{number}.{'blog.example' if draw.random() < 0.6 else f'site{number}.example'}/"
-            for number in range(5_000)]
+    urls = [
+        f"https://u{number}.{'blog.example' if draw.random() < 0.6 else f'site{number}.example'}/"
+        for number in range(5_000)
+    ]
 
     hot = advise(urls, ["domain"])["domain"].writes.hottest
 

@@ -71,8 +71,9 @@ def hostile(advice: Advice) -> Advice:
     writes = msgspec.structs.replace(design.writes, splits=(HOSTILE.encode(), *design.writes.splits[1:]))
     question = msgspec.structs.replace(design.questions[0], question=HOSTILE)
     no_answer = msgspec.structs.replace(advice["hash"].questions[1], reason=HOSTILE)
-    bad = msgspec.structs.replace(design, name=HOSTILE, declaration=HOSTILE, why=(HOSTILE,), writes=writes,
-                                  questions=(question, no_answer))
+    bad = msgspec.structs.replace(
+        design, name=HOSTILE, declaration=HOSTILE, why=(HOSTILE,), writes=writes, questions=(question, no_answer)
+    )
     return msgspec.structs.replace(advice, designs=(bad,), column=HOSTILE, first_skipped=HOSTILE)
 
 

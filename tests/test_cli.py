@@ -24,15 +24,53 @@ from webtable.cli.cells import CHUNK
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
-    "ingest", "create", "info", "delete", "compact",
-    "get", "by-handle", "history", "diff", "resolve", "validators", "not-modified",
-    "pages", "hosts", "discovered",
-    "fetched", "modified", "outdated", "largest", "with-status", "errors", "redirects", "duplicates", "indexed",
-    "most-linked", "dead-ends", "linking-to", "links-of", "broken-links", "links refresh", "links status",
-    "search", "stats", "verify",
-    "index list", "index add", "index drop", "index rebuild", "index verify", "index repair",
-    "keys advise", "keys encode", "keys decode", "keys ranges", "keys splits", "keys show",
-]  # fmt: skip
+    "ingest",
+    "create",
+    "info",
+    "delete",
+    "compact",
+    "get",
+    "by-handle",
+    "history",
+    "diff",
+    "resolve",
+    "validators",
+    "not-modified",
+    "pages",
+    "hosts",
+    "discovered",
+    "fetched",
+    "modified",
+    "outdated",
+    "largest",
+    "with-status",
+    "errors",
+    "redirects",
+    "duplicates",
+    "indexed",
+    "most-linked",
+    "dead-ends",
+    "linking-to",
+    "links-of",
+    "broken-links",
+    "links refresh",
+    "links status",
+    "search",
+    "stats",
+    "verify",
+    "index list",
+    "index add",
+    "index drop",
+    "index rebuild",
+    "index verify",
+    "index repair",
+    "keys advise",
+    "keys encode",
+    "keys decode",
+    "keys ranges",
+    "keys splits",
+    "keys show",
+]
 
 
 class Result:
@@ -101,9 +139,7 @@ def stored() -> str:
     return "webtable.db"
 
 
-def write_warc(
-    path: Path, pages: list[tuple[str, bytes]], *, days: float = 1, content_type: str = "text/html"
-) -> Path:
+def write_warc(path: Path, pages: list[tuple[str, bytes]], *, days: float = 1, content_type: str = "text/html") -> Path:
     date = (NOW - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
     packed = gzip.compress if path.suffix == ".gz" else bytes
     path.write_bytes(b"".join(packed(warc_record(url, date, content_type, body)) for url, body in pages))
@@ -377,7 +413,10 @@ def test_pages_are_plain_lines_in_a_pipe_the_url_first(run: Run, stored: str) ->
     assert (result.code, result.err) == (0, "")
     fields = [line.split("\t") for line in result.lines]
     assert {one[0] for one in fields} == {
-        "https://example.com/", "https://example.com/docs/a", "https://example.com/docs/b", "https://www.example.com/x",
+        "https://example.com/",
+        "https://example.com/docs/a",
+        "https://example.com/docs/b",
+        "https://www.example.com/x",
     }
     assert {len(one) for one in fields} == {5}
     assert ["404", "16", "B"] in [[one[1], one[2], one[4]] for one in fields]
@@ -394,7 +433,8 @@ def test_pages_come_in_the_order_of_their_keys(run: Run, stored: str) -> None:
 def test_pages_can_be_narrowed_to_a_host_and_a_directory(run: Run, stored: str) -> None:
     assert "https://www.example.com/x" not in urls(run("pages", "example.com", "--host-only"))
     assert urls(run("pages", "example.com", "--path", "/docs/")) == [
-        "https://example.com/docs/a", "https://example.com/docs/b",
+        "https://example.com/docs/a",
+        "https://example.com/docs/b",
     ]
 
 
@@ -439,7 +479,8 @@ def test_bodies_come_with_html(run: Run, stored: str) -> None:
     lines = run("pages", "example.com", "--path", "/docs/", "--format", "jsonl", "--html").lines
 
     assert [json.loads(line)["html"] for line in lines] == [
-        "<title>A</title><a href=/docs/b>next [b]</a>", "<title>B</title>",
+        "<title>A</title><a href=/docs/b>next [b]</a>",
+        "<title>B</title>",
     ]
 
 

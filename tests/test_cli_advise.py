@@ -56,8 +56,9 @@ def run() -> Run:
 
     def command(*args: object, stdin: bytes | None = None, store: str | None = None) -> Result:
         before = [] if store is None else ["-s", store]
-        result = CliRunner().invoke(app, [*before, "keys", "advise", *map(str, args)], input=stdin,
-                                    prog_name="webtable")
+        result = CliRunner().invoke(
+            app, [*before, "keys", "advise", *map(str, args)], input=stdin, prog_name="webtable"
+        )
         return Result(result.exit_code, result.stdout, result.stderr)
 
     return command
@@ -86,13 +87,16 @@ def warc(urls: list[str]) -> bytes:
     return b"".join(
         f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\nWARC-Date: {NOW:%Y-%m-%dT%H:%M:%SZ}\r\n"
         f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(block)}\r\n\r\n".encode()
-        + block + b"\r\n\r\n" for url in urls
-    )  # fmt: skip
+        + block
+        + b"\r\n\r\n"
+        for url in urls
+    )
 
 
 def jsonl(urls: list[str]) -> bytes:
-    return b"".join(b'{"url": "%s", "fetched_at": "2026-01-01T00:00:00Z", "html": "x"}\n' % url.encode()
-                    for url in urls)  # fmt: skip
+    return b"".join(
+        b'{"url": "%s", "fetched_at": "2026-01-01T00:00:00Z", "html": "x"}\n' % url.encode() for url in urls
+    )
 
 
 # what it reads
@@ -282,11 +286,36 @@ def test_a_terminal_is_not_commanded_by_what_is_read(run: Run, on_terminal: None
 
 
 def test_the_options_are_those_of_the_library(run: Run, urls: str) -> None:
-    result = run(urls, "--compare", "url, none", "--regions", 4, "--servers", 2, "--window", 50, "--ask", "host,point",
-                 "--column", "c:html", "--value-bytes", 9_000, "--format", "json")
+    result = run(
+        urls,
+        "--compare",
+        "url, none",
+        "--regions",
+        4,
+        "--servers",
+        2,
+        "--window",
+        50,
+        "--ask",
+        "host,point",
+        "--column",
+        "c:html",
+        "--value-bytes",
+        9_000,
+        "--format",
+        "json",
+    )
 
-    expected = advise(URLS, ["url", "none"], regions=4, servers=2, window=50, questions=["host", "point"],
-                      column="c:html", value_bytes=9_000)
+    expected = advise(
+        URLS,
+        ["url", "none"],
+        regions=4,
+        servers=2,
+        window=50,
+        questions=["host", "point"],
+        column="c:html",
+        value_bytes=9_000,
+    )
     assert result.out.encode() == expected.to_json() + b"\n"
 
 

@@ -88,8 +88,9 @@ def own_index(empty_directory: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def page(number: int, **fields: object) -> webtable.Page:
-    return webtable.Page(url=f"https://example.com/{number}", html=b"x" * number, fetched_at=NOW - timedelta(days=1),
-                         **fields)  # fmt: skip
+    return webtable.Page(
+        url=f"https://example.com/{number}", html=b"x" * number, fetched_at=NOW - timedelta(days=1), **fields
+    )
 
 
 def store(path: str = "webtable.db", pages: int = 3, **options: object) -> str:
@@ -165,10 +166,16 @@ def webtable_command(*args: str) -> Result:
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("command", [
-    ["index", "verify", "language"], ["index", "rebuild", "language"], ["indexed", "language", "de"],
-    ["ingest", "pages.jsonl"], ["index", "verify", "--all"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["index", "verify", "language"],
+        ["index", "rebuild", "language"],
+        ["indexed", "language", "de"],
+        ["ingest", "pages.jsonl"],
+        ["index", "verify", "--all"],
+    ],
+)
 def test_a_store_cannot_have_a_module_imported(stranger: str, command: list[str]) -> None:
     lines_of_json(LINKING)
 
@@ -261,13 +268,23 @@ def test_the_command_that_an_error_names_works_as_it_is_printed(run: Run) -> Non
 @pytest.mark.parametrize(
     ("arguments", "indexes"),
     [
-        (["fetched"], "time"), (["modified"], "time"), (["outdated", "--not-fetched-since", "1d"], "time"),
-        (["largest"], "size"), (["with-status", "404"], "status"), (["errors"], "status"), (["redirects"], "status"),
-        (["redirects", "--to", "https://example.com/"], "url"), (["by-handle", "0" * 16], "url"),
-        (["duplicates", "https://example.com/1"], "digest"), (["most-linked"], "link"), (["dead-ends"], "link"),
-        (["linking-to", "https://example.com/1"], "link"), (["broken-links"], "link,status"), (["hosts"], "host"),
+        (["fetched"], "time"),
+        (["modified"], "time"),
+        (["outdated", "--not-fetched-since", "1d"], "time"),
+        (["largest"], "size"),
+        (["with-status", "404"], "status"),
+        (["errors"], "status"),
+        (["redirects"], "status"),
+        (["redirects", "--to", "https://example.com/"], "url"),
+        (["by-handle", "0" * 16], "url"),
+        (["duplicates", "https://example.com/1"], "digest"),
+        (["most-linked"], "link"),
+        (["dead-ends"], "link"),
+        (["linking-to", "https://example.com/1"], "link"),
+        (["broken-links"], "link,status"),
+        (["hosts"], "host"),
     ],
-)  # fmt: skip
+)
 def test_a_question_without_its_index_names_the_commands_that_add_it(
     run: Run, arguments: list[str], indexes: str
 ) -> None:

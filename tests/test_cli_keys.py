@@ -141,8 +141,10 @@ def test_splits_are_those_of_the_table_that_is_there(run: Run) -> None:
 
 def test_splits_of_hex_digits_have_their_width_and_case(run: Run) -> None:
     assert run("splits", "--regions", 4, "--first", "00000000", "--last", "FFFFFFFF").lines == [
-        "40000000", "80000000", "C0000000",
-    ]  # fmt: skip
+        "40000000",
+        "80000000",
+        "C0000000",
+    ]
 
 
 def test_splits_of_a_sample_hold_equally_many_keys(run: Run) -> None:

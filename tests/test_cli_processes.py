@@ -77,8 +77,9 @@ def ingesting(warc: Path, tmp_path: Path, environment: dict[str, str]) -> Iterat
     command = [*WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "50", str(warc)]
     # Where the tests themselves were started by nohup it would be ignored.
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         signal.signal(signal.SIGHUP, before)
         try:
             wait_until_some_are_stored(process, tmp_path / "crawl.db")
@@ -126,21 +127,18 @@ def test_a_signal_that_ends_processes_keeps_what_was_read_and_says_how_much(
     assert f"interrupted by {number.name} behind record {said:,} of {warc}: what was read is stored" in err.decode()
 
 
-def test_an_ingest_that_is_to_survive_a_hangup_does(
-    warc: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_an_ingest_that_is_to_survive_a_hangup_does(warc: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     command = ["nohup", *WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "50", str(warc)]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         wait_until_some_are_stored(process, tmp_path / "crawl.db")
         process.send_signal(signal.SIGHUP)
 
         assert process.wait(timeout=120) == 0
 
 
-def test_ctrl_c_that_arrives_twice_at_once_is_one(
-    ingesting: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
+def test_ctrl_c_that_arrives_twice_at_once_is_one(ingesting: subprocess.Popen[bytes], tmp_path: Path) -> None:
     ingesting.send_signal(signal.SIGINT)
     ingesting.send_signal(signal.SIGINT)
     out, _ = ingesting.communicate(timeout=60)
@@ -165,8 +163,14 @@ def test_a_killed_ingest_run_again_leaves_what_one_clean_run_leaves(
 
 def test_ctrl_c_ends_a_wait_for_standard_input(tmp_path: Path, environment: dict[str, str]) -> None:
     date = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with subprocess.Popen([*WEBTABLE, "-s", "crawl.db", "ingest", "-"], cwd=tmp_path, env=environment,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [*WEBTABLE, "-s", "crawl.db", "ingest", "-"],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdin is not None
         # More than a block of the reader, so that the first pages come through.
         process.stdin.write(b"".join(record(f"https://example.com/{n}", date, "x" * 10_000) for n in range(30)))
@@ -188,8 +192,12 @@ def test_a_reader_that_stops_early_ends_it_without_a_word(
 
     command = " ".join([*WEBTABLE, "pages", "example.com", "--format", chosen])
     result = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{command} | head -1"], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, timeout=60,
+        ["bash", "-o", "pipefail", "-c", f"{command} | head -1"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
     assert (result.returncode, result.stderr) == (0, "")
@@ -197,8 +205,14 @@ def test_a_reader_that_stops_early_ends_it_without_a_word(
 
 
 def test_a_help_that_nobody_reads_ends_without_a_word(tmp_path: Path, environment: dict[str, str]) -> None:
-    result = subprocess.run(["bash", "-o", "pipefail", "-c", f"{' '.join(WEBTABLE)} --help | true"], cwd=tmp_path,
-                            env=environment, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{' '.join(WEBTABLE)} --help | true"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
     assert result.stderr == ""
 
@@ -217,8 +231,14 @@ def test_titles_are_utf_8_in_a_pipe_whatever_the_locale(tmp_path: Path, environm
 def in_terminal(*arguments: str, cwd: Path, environment: dict[str, str]) -> tuple[int, str]:
     """Run it with a terminal of 100 columns for all of its streams; return its exit code and what that showed."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([*WEBTABLE, *arguments], cwd=cwd, env={**environment, "COLUMNS": "100"}, stdin=theirs,
-                               stdout=theirs, stderr=theirs)
+    process = subprocess.Popen(
+        [*WEBTABLE, *arguments],
+        cwd=cwd,
+        env={**environment, "COLUMNS": "100"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
     os.close(theirs)
     shown = b""
     while process.poll() is None or select.select([ours], [], [], 0)[0]:

@@ -222,18 +222,21 @@ def test_an_order_that_a_question_does_not_have_is_refused(run: Run, site: None,
 
 def test_results_that_are_no_pages_have_columns_of_their_own(run: Run, site: None) -> None:
     assert run("hosts", "example.com", "--columns", "name,pages,bytes").cells == [
-        ["docs.example.com", "1", "20018"], ["example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
-    ]  # fmt: skip
+        ["docs.example.com", "1", "20018"],
+        ["example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
+    ]
     assert run("links-of", HOME, "--columns", "url,anchor,rel").cells[1] == [GONE, "Gone [1]", "nofollow"]
     assert run("broken-links", "--columns", "target,status_code,source,anchor,rel").cells == [
         [GONE, "404", HOME, "Gone [1]", "nofollow"]
     ]
     assert run("linking-to", ABOUT, "--columns", "source,anchor,is_current,title").cells == [
-        [HOME, "About", "true", "Home"], [OTHER, "see there", "true", "Other"],
-    ]  # fmt: skip
+        [HOME, "About", "true", "Home"],
+        [OTHER, "see there", "true", "Other"],
+    ]
     assert run("most-linked", "--columns", "url,inlinks,internal,external", "--limit", "2").cells == [
-        [HOME, "2", "2", "0"], [ABOUT, "2", "1", "1"],
-    ]  # fmt: skip
+        [HOME, "2", "2", "0"],
+        [ABOUT, "2", "1", "1"],
+    ]
 
 
 def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(run: Run, site: None) -> None:
@@ -280,8 +283,11 @@ def test_hits_in_json_have_an_excerpt_each(run: Run, site: None) -> None:
     first, _ = run("search", "row", "--domain", "example.com", "--format", "jsonl").lines
 
     assert json.loads(first) == {
-        "url": ABOUT, "matches": 1, "title": "About salt", "excerpts": ["A salt in front of a [row] key.home"],
-    }  # fmt: skip
+        "url": ABOUT,
+        "matches": 1,
+        "title": "About salt",
+        "excerpts": ["A salt in front of a [row] key.home"],
+    }
 
 
 def test_hits_on_a_terminal_are_shown_below_their_urls(run: Run, site: None, on_terminal: None) -> None:
@@ -309,8 +315,9 @@ def test_stats_count_by_what_is_asked_for(run: Run, site: None) -> None:
         ["host", "example.com", "5", str(sum(len(one.html) for one in SITE[1:6]))],
     ]
     assert run("stats", "--full-scan", "--by", "host", "--no-bytes", "--format", "csv").lines[:2] == [
-        "by,group,pages", "all,,7",
-    ]  # fmt: skip
+        "by,group,pages",
+        "all,,7",
+    ]
 
 
 def test_stats_on_a_terminal_are_tables(run: Run, site: None, on_terminal: None) -> None:
@@ -318,8 +325,12 @@ def test_stats_on_a_terminal_are_tables(run: Run, site: None, on_terminal: None)
 
     assert lines[0] == "6 pages, 20.4 kB"
     assert [line.strip() for line in lines if line.startswith("By ")] == [
-        "By host", "By status", "By type", "By age", "By region",
-    ]  # fmt: skip
+        "By host",
+        "By status",
+        "By type",
+        "By age",
+        "By region",
+    ]
 
 
 def test_stats_show_the_largest_of_many_groups(run: Run, on_terminal: None) -> None:
@@ -399,8 +410,9 @@ def test_not_modified_renews_a_page(run: Run, site: None) -> None:
 
     assert (result.code, result.out) == (0, f"not modified\t{ABOUT}\n")
     assert run("get", ABOUT, "--columns", "status_code,fetched_at").lines == [
-        "status_code\t200", f"fetched_at\t{moment[:19]}.000Z",
-    ]  # fmt: skip
+        "status_code\t200",
+        f"fetched_at\t{moment[:19]}.000Z",
+    ]
 
 
 def test_what_is_not_stored_cannot_be_unmodified(run: Run, site: None) -> None:

@@ -53,9 +53,10 @@ def test_the_public_names_are_sorted_and_there():
 
 def test_every_error_is_in_the_tree_that_opens_the_module():
     classes = {
-        name for name, value in vars(webtable.errors).items()
+        name
+        for name, value in vars(webtable.errors).items()
         if isinstance(value, type) and issubclass(value, webtable.WebTableError)
-    }  # fmt: skip
+    }
     tree = re.findall(r"^[ │├└─]*(\w+)(?: {2,}|$)", webtable.errors.__doc__, re.MULTILINE)
 
     assert sorted(tree) == sorted(classes)

@@ -35,15 +35,56 @@ WPT = json.loads((Path(__file__).parent / "data" / "wpt_http_urls.json").read_te
 
 # Hosts that are neighbours in every way that has gone wrong in somebody's row keys.
 HOSTS = [
-    "example.com", "www.example.com", "docs.example.com", "a.docs.example.com", "example-shop.com", "examples.com",
-    "example.com.evil.org", "example.co", "example.co.uk", "xample.com", "example0.com", "0.example.com", "e.com",
-    "-.example.com", "a-b.example.com", "a0.example.com", "_dmarc.example.com", "xn--bcher-kva.example.com", "com",
-    "example.com.", "a..example.com", "s3.amazonaws.com", "b.s3.amazonaws.com", "amazonaws.com", "localhost",
-    "127.0.0.1", "10.0.0.1", "[::1]", "[2001:db8::1]", "xn--fiqs8s", "1.example", "4.3.2.example",
-]  # fmt: skip
+    "example.com",
+    "www.example.com",
+    "docs.example.com",
+    "a.docs.example.com",
+    "example-shop.com",
+    "examples.com",
+    "example.com.evil.org",
+    "example.co",
+    "example.co.uk",
+    "xample.com",
+    "example0.com",
+    "0.example.com",
+    "e.com",
+    "-.example.com",
+    "a-b.example.com",
+    "a0.example.com",
+    "_dmarc.example.com",
+    "xn--bcher-kva.example.com",
+    "com",
+    "example.com.",
+    "a..example.com",
+    "s3.amazonaws.com",
+    "b.s3.amazonaws.com",
+    "amazonaws.com",
+    "localhost",
+    "127.0.0.1",
+    "10.0.0.1",
+    "[::1]",
+    "[2001:db8::1]",
+    "xn--fiqs8s",
+    "1.example",
+    "4.3.2.example",
+]
 PATHS = [
-    "/", "/a", "/a/", "/a/b", "/a-b", "/a.b", "/a0", "/ab", "//", "/a//b", "/%2Fa", "/a%20b", "/~u/", "/a:b", "/a;b",
-]  # fmt: skip
+    "/",
+    "/a",
+    "/a/",
+    "/a/b",
+    "/a-b",
+    "/a.b",
+    "/a0",
+    "/ab",
+    "//",
+    "/a//b",
+    "/%2Fa",
+    "/a%20b",
+    "/~u/",
+    "/a:b",
+    "/a;b",
+]
 
 hosts = st.sampled_from(HOSTS)
 paths = st.sampled_from(PATHS) | st.text("ab/-.:0%~!é ", max_size=12).map(lambda text: f"/{text}")
@@ -137,12 +178,25 @@ def test_bytes_that_are_no_key_are_refused(data, salt):
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b":", b"5a:", b"5a:com.example", b"5b:com.example/", b"5A:com.example/", b"com.example/",
-        b"5a:com.example/#https", b"5a:com.example/#https:443", b"5a:com.example/#http:80", b"5a:com.example/#http:080",
-        b"5a:com.example/#ftp", b"5a:com.example/a b", b"5a:com.example/a/../b", b"5a:com.Example/",
-        b"5a:com.example/\xff", b"5a:com.example/#http:99999",
+        b"",
+        b":",
+        b"5a:",
+        b"5a:com.example",
+        b"5b:com.example/",
+        b"5A:com.example/",
+        b"com.example/",
+        b"5a:com.example/#https",
+        b"5a:com.example/#https:443",
+        b"5a:com.example/#http:80",
+        b"5a:com.example/#http:080",
+        b"5a:com.example/#ftp",
+        b"5a:com.example/a b",
+        b"5a:com.example/a/../b",
+        b"5a:com.Example/",
+        b"5a:com.example/\xff",
+        b"5a:com.example/#http:99999",
     ],
-)  # fmt: skip
+)
 def test_near_misses_of_a_key_are_refused(data):
     with pytest.raises(KeyFormatError):
         WebKey().decode(data)
@@ -237,12 +291,17 @@ def test_a_domain_with_public_suffixes_below_it_has_no_single_salt(domain):
 @pytest.mark.parametrize(
     ("host", "owner"),
     [
-        ("www.example.com", "example.com"), ("a.b.example.co.uk", "example.co.uk"), ("co.uk", "co.uk"),
-        ("user.github.io", "user.github.io"), ("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"),
+        ("www.example.com", "example.com"),
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("co.uk", "co.uk"),
+        ("user.github.io", "user.github.io"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
         ("[::1]", "[::1]"),
-        ("www.example.com.", "example.com"), ("a..example.com", "example.com"),
+        ("www.example.com.", "example.com"),
+        ("a..example.com", "example.com"),
     ],
-)  # fmt: skip
+)
 def test_a_host_has_the_registered_domain_that_the_public_suffix_list_says(host, owner):
     assert registered_domain(host) == owner
 
@@ -250,11 +309,18 @@ def test_a_host_has_the_registered_domain_that_the_public_suffix_list_says(host,
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("", "empty"), ("example.com", "no scheme"), ("ftp://example.com/", "'ftp'"), ("mailto:a@b.c", "'mailto'"),
-        ("http://", "host or port"), ("https://exa mple.com/", "host or port"), ("https://a:99999/", "host or port"),
-        ("https://a/\ud800\udfff\ud800", "surrogate"), (None, "NoneType"), (b"https://a/", "bytes"),
+        ("", "empty"),
+        ("example.com", "no scheme"),
+        ("ftp://example.com/", "'ftp'"),
+        ("mailto:a@b.c", "'mailto'"),
+        ("http://", "host or port"),
+        ("https://exa mple.com/", "host or port"),
+        ("https://a:99999/", "host or port"),
+        ("https://a/\ud800\udfff\ud800", "surrogate"),
+        (None, "NoneType"),
+        (b"https://a/", "bytes"),
     ],
-)  # fmt: skip
+)
 def test_an_invalid_url_is_refused_with_the_reason(url, reason):
     with pytest.raises(InvalidURL, match=reason) as raised:
         WebKey().encode(url)

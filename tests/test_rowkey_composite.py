@@ -65,14 +65,23 @@ raws = st.sampled_from([b"", b"\0", b"\1", b"\0\0", b"\1\1", b"\xfe", b"\xff", b
 twos = st.sampled_from([b"\0\0", b"\0\xff", b"\xff\0", b"\xff\xff", b"::", b"a:", b"ab"])
 bytes_ = st.sampled_from([0, 1, 2, 9, 10, 99, 254, 255])
 signed = st.sampled_from([-128, -127, -1, 0, 1, 126, 127])
-hosts = st.sampled_from(["example.com", "www.example.com", "example-shop.com", "com", "example.co.uk", "127.0.0.1",
-                         "[::1]", "a.www.example.com", "example.com."])  # fmt: skip
+hosts = st.sampled_from(
+    [
+        "example.com",
+        "www.example.com",
+        "example-shop.com",
+        "com",
+        "example.co.uk",
+        "127.0.0.1",
+        "[::1]",
+        "a.www.example.com",
+        "example.com.",
+    ]
+)
 seconds = st.sampled_from(
     [NOON + timedelta(days, offset) for days in (0, 1, 30) for offset in (-43_200, -1, 0, 1, 43_199)]
 )
-days = st.sampled_from(
-    [date(2023, 6, 11), date(2023, 6, 12), date(2023, 7, 1), date(2000, 1, 1), date(2099, 12, 31)]
-)
+days = st.sampled_from([date(2023, 6, 11), date(2023, 6, 12), date(2023, 7, 1), date(2000, 1, 1), date(2099, 12, 31)])
 
 
 class Layout(NamedTuple):
@@ -220,12 +229,13 @@ LAYOUTS = {
         {"key": texts, "self": bytes_, "len": signed, "unknown": texts},
         [(("key",), "self"), (("key", "self"), "len"), (("key", "self", "len"), "unknown")],
     ),
-}  # fmt: skip
+}
 layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 composites = pytest.mark.parametrize(
-    "layout", [one for one in LAYOUTS.values() if isinstance(one.key, CompositeKey)],
+    "layout",
+    [one for one in LAYOUTS.values() if isinstance(one.key, CompositeKey)],
     ids=[name for name, one in LAYOUTS.items() if isinstance(one.key, CompositeKey)],
-)  # fmt: skip
+)
 FEW = settings(max_examples=25, deadline=None)  # there are 30 layouts
 
 
@@ -347,9 +357,32 @@ def test_a_key_is_its_parts_one_behind_the_other(layout, data):
     assert layout.key.encode(**row) in layout.key.candidates(**row)
 
 
-JUNK = [None, b"x", "x", "", "\ud800", 5, -1, 1.5, float("nan"), True, 2**64, 10**5000, datetime(2023, 6, 11), NOON,
-        datetime.max.replace(tzinfo=UTC), date(2023, 6, 11), time(6), [], {}, object(), "x" * 20_000,
-        between(1, 2), starting_with("a"), below("a")]  # fmt: skip
+JUNK = [
+    None,
+    b"x",
+    "x",
+    "",
+    "\ud800",
+    5,
+    -1,
+    1.5,
+    float("nan"),
+    True,
+    2**64,
+    10**5000,
+    datetime(2023, 6, 11),
+    NOON,
+    datetime.max.replace(tzinfo=UTC),
+    date(2023, 6, 11),
+    time(6),
+    [],
+    {},
+    object(),
+    "x" * 20_000,
+    between(1, 2),
+    starting_with("a"),
+    below("a"),
+]
 
 
 @layouts
@@ -360,9 +393,11 @@ def test_only_typed_errors_come_out_whatever_goes_in(layout, data):
     row = data.draw(st.dictionaries(st.sampled_from([*key.names, "other", "class", "self_"]), st.sampled_from(JUNK)))
 
     for ask, allowed in [
-        (key.encode, (FieldError, UnknownField)), (key.candidates, (FieldError, UnknownField)),
-        (key.ranges, (FieldError, UnknownField, NoRange)), (key.latest, (FieldError, UnknownField, NoRange)),
-    ]:  # fmt: skip
+        (key.encode, (FieldError, UnknownField)),
+        (key.candidates, (FieldError, UnknownField)),
+        (key.ranges, (FieldError, UnknownField, NoRange)),
+        (key.latest, (FieldError, UnknownField, NoRange)),
+    ]:
         try:
             ask(**row)
         except allowed as exc:
@@ -376,8 +411,26 @@ def test_what_is_no_key_at_all_is_refused(layout, data):
         layout.key.decode(data)
 
 
-@pytest.mark.parametrize("name", ["key", "unknown", "complain", "len", "Exception", "NOT_GIVEN", "encode", "constant_3",
-                                  "values", "self", "kwargs", "match", "struct", "id", "ü"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "key",
+        "unknown",
+        "complain",
+        "len",
+        "Exception",
+        "NOT_GIVEN",
+        "encode",
+        "constant_3",
+        "values",
+        "self",
+        "kwargs",
+        "match",
+        "struct",
+        "id",
+        "ü",
+    ],
+)
 def test_a_field_may_have_any_name_that_an_argument_can_have(name):
     key = CompositeKey(Hash(name, first=1), UInt(name), Text("tail"), Hash("tail"), separator="|")
     values = {name: 7, "tail": "x"}
@@ -395,9 +448,14 @@ def test_a_field_may_have_any_name_that_an_argument_can_have(name):
         key.encode(**values, nobody=1)
 
 
-@pytest.mark.parametrize("key", [CompositeKey(Text("key", terminator=b"\0"), ReverseTimestamp("time")),
-                                 CompositeKey(RandomSalt(3), Text("key", terminator=b"\0"), ReverseTimestamp("time"))],
-                         ids=["plain", "salted"])  # fmt: skip
+@pytest.mark.parametrize(
+    "key",
+    [
+        CompositeKey(Text("key", terminator=b"\0"), ReverseTimestamp("time")),
+        CompositeKey(RandomSalt(3), Text("key", terminator=b"\0"), ReverseTimestamp("time")),
+    ],
+    ids=["plain", "salted"],
+)
 def test_a_key_that_is_too_long_is_refused_with_the_values(key):
     for make in (key.encode, key.candidates):
         with pytest.raises(FieldError, match=r"key='xxx.*makes a row key of 20,0\d\d bytes; it must have 1 to 16,384"):
@@ -429,33 +487,73 @@ def test_a_value_that_is_missing_is_named(name):
 @pytest.mark.parametrize(
     ("key", "asked", "reason", "remedy"),
     [
-        (CompositeKey(UInt("a"), UInt("b")), {"b": 1}, "'b' stands behind 'a', for which nothing is given",
-         "give a value of 'a' too, or put 'b' in front of it"),
-        (CompositeKey(UInt("a"), UInt("b")), {"a": between(1, 2), "b": 1},
-         "'b' stands behind 'a', for which there is a range and not one value", "ask for one value of 'a'"),
-        (CompositeKey(Text("a"), UInt("b"), separator=":"), {"a": between("a", "b")},
-         "the b':' behind it sorts among the bytes of its values", r"terminator=b'\0' would keep the order"),
+        (
+            CompositeKey(UInt("a"), UInt("b")),
+            {"b": 1},
+            "'b' stands behind 'a', for which nothing is given",
+            "give a value of 'a' too, or put 'b' in front of it",
+        ),
+        (
+            CompositeKey(UInt("a"), UInt("b")),
+            {"a": between(1, 2), "b": 1},
+            "'b' stands behind 'a', for which there is a range and not one value",
+            "ask for one value of 'a'",
+        ),
+        (
+            CompositeKey(Text("a"), UInt("b"), separator=":"),
+            {"a": between("a", "b")},
+            "the b':' behind it sorts among the bytes of its values",
+            r"terminator=b'\0' would keep the order",
+        ),
         (CompositeKey(Reversed(UInt("a"))), {"a": between(1, 2)}, "its bytes are reversed", "ask for one value"),
-        (CompositeKey(ReversedDomain("a")), {"a": between("a", "b")}, "host names sort by their labels from behind",
-         "with below()"),
-        (CompositeKey(ReversedDomain("a")), {"a": starting_with("a")}, "host names sort by their labels from behind",
-         "with below()"),
-        (CompositeKey(Date("a", "%d%m%Y")), {"a": between(date(2023, 1, 1), None)},
-         "'%d%m%Y' does not sort as time does", "from the most significant part on"),
-        (CompositeKey(Date("a", "%Y%m"), Time("a")), {"a": between(NOON, None)}, "do not sort as time does",
-         "without a gap"),
+        (
+            CompositeKey(ReversedDomain("a")),
+            {"a": between("a", "b")},
+            "host names sort by their labels from behind",
+            "with below()",
+        ),
+        (
+            CompositeKey(ReversedDomain("a")),
+            {"a": starting_with("a")},
+            "host names sort by their labels from behind",
+            "with below()",
+        ),
+        (
+            CompositeKey(Date("a", "%d%m%Y")),
+            {"a": between(date(2023, 1, 1), None)},
+            "'%d%m%Y' does not sort as time does",
+            "from the most significant part on",
+        ),
+        (
+            CompositeKey(Date("a", "%Y%m"), Time("a")),
+            {"a": between(NOON, None)},
+            "do not sort as time does",
+            "without a gap",
+        ),
         (CompositeKey(UInt("a")), {"a": starting_with("1")}, "UInt('a') does not know", "between()"),
         (CompositeKey(Text("a")), {"a": below("a.com")}, "Text('a') does not know", "between()"),
-        (CompositeKey(Hash("a"), UInt("b")), {"b": 1}, "'b' stands behind Hash(of='a'), and a scan cannot visit all",
-         "give a value of a too, or keep only its first digits (first=2)"),
-        (CompositeKey(Hash("a"), UInt("b")), {"a": between(1, 2)}, "only a hash of it is in the key",
-         "make it a field of its own"),
-        (CompositeKey(HashSalt("b", 256), RandomSalt(256), RandomSalt(2), UInt("b")), {"b": between(1, 2)},
-         "it would take 131,072 ranges", "keep fewer buckets or digits"),
+        (
+            CompositeKey(Hash("a"), UInt("b")),
+            {"b": 1},
+            "'b' stands behind Hash(of='a'), and a scan cannot visit all",
+            "give a value of a too, or keep only its first digits (first=2)",
+        ),
+        (
+            CompositeKey(Hash("a"), UInt("b")),
+            {"a": between(1, 2)},
+            "only a hash of it is in the key",
+            "make it a field of its own",
+        ),
+        (
+            CompositeKey(HashSalt("b", 256), RandomSalt(256), RandomSalt(2), UInt("b")),
+            {"b": between(1, 2)},
+            "it would take 131,072 ranges",
+            "keep fewer buckets or digits",
+        ),
         (HashedKey(CompositeKey(UInt("a"), UInt("b"))), {"a": 1}, "not one value of b", "give all values"),
         (HashedKey(CompositeKey(UInt("a"))), {"a": between(1, 2)}, "not one value of a", "give all values"),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_range_is_refused_with_the_reason_and_a_remedy(key, asked, reason, remedy):
     with pytest.raises(NoRange) as raised:
         key.ranges(**asked)
@@ -546,7 +644,8 @@ def test_the_latest_row_is_the_first_or_the_last_of_its_ranges(name, rows):
 @pytest.mark.parametrize(
     ("key", "given"),
     [
-        (CompositeKey(UInt("a"), Text("b")), {"a": 1}), (CompositeKey(UInt("a"), Timestamp("t")), {}),
+        (CompositeKey(UInt("a"), Text("b")), {"a": 1}),
+        (CompositeKey(UInt("a"), Timestamp("t")), {}),
         (CompositeKey(UInt("a"), Timestamp("t")), {"a": 1, "t": NOON}),
         (CompositeKey(UInt("a"), Timestamp("t")), {"a": between(1, 2)}),
         (CompositeKey(UInt("a"), Timestamp("t")), {"a": 1, "t": between(NOON, None)}),
@@ -559,7 +658,7 @@ def test_the_latest_row_is_the_first_or_the_last_of_its_ranges(name, rows):
         (HashedKey(CompositeKey(UInt("a"), Timestamp("t"))), {"a": 1}),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_where_no_time_tells_it_there_is_no_latest_row(key, given):
     with pytest.raises(NoRange) as raised:
         key.latest(**given)
@@ -636,10 +735,15 @@ def test_what_a_function_does_not_take_is_refused_as_the_value_of_a_field():
 # Declarations
 
 
-DECLARED = {name: layout.key for name, layout in LAYOUTS.items()} | EXAMPLES | LATEST | {
-    "listed names": CompositeKey(HashSalt(["a", "b"], {"x", "y", "z"}), Hash(["a", "b"]), UInt("a"), UInt("b")),
-    "upper": CompositeKey(Hash("a", "sha1", "hex", "upper", last=3), Hex("b", 4, "upper"), Constant(b"x")),
-}  # fmt: skip
+DECLARED = (
+    {name: layout.key for name, layout in LAYOUTS.items()}
+    | EXAMPLES
+    | LATEST
+    | {
+        "listed names": CompositeKey(HashSalt(["a", "b"], {"x", "y", "z"}), Hash(["a", "b"]), UInt("a"), UInt("b")),
+        "upper": CompositeKey(Hash("a", "sha1", "hex", "upper", last=3), Hex("b", 4, "upper"), Constant(b"x")),
+    }
+)
 
 
 @pytest.mark.parametrize("name", [name for name, key in DECLARED.items() if "through" not in repr(key)])
@@ -659,10 +763,16 @@ print(*[key.declaration for key in DECLARED.values()], sep="\\n")
 """
     here = os.path.dirname(__file__)  # noqa: PTH120
     told = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here,
-                       env={**os.environ, "PYTHONHASHSEED": seed}).stdout.splitlines()
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=here,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.splitlines()
         for seed in ("1", "2")
-    ]  # fmt: skip
+    ]
 
     assert told[0] == told[1] == [key.declaration for key in DECLARED.values()]
     assert not [text for text in told[0] if " at 0x" in text]
@@ -683,10 +793,11 @@ def test_the_separator_stands_between_parts_and_behind_none():
 @pytest.mark.parametrize(
     "parts",
     [
-        [Date("t", "%Y"), Text("a", 1), Date("t", "%m%d")], [Time("t", "%H"), Text("a", 1), Time("t", "%M")],
+        [Date("t", "%Y"), Text("a", 1), Date("t", "%m%d")],
+        [Time("t", "%H"), Text("a", 1), Time("t", "%M")],
         [DateTime("t", "%Y%m%d"), DateTime("t", "%H%M")],
     ],
-)  # fmt: skip
+)
 def test_fields_of_one_time_that_do_not_give_it_back_are_refused(parts):
     with pytest.raises(InvalidArgument, match="do not give 't' back"):
         CompositeKey(*parts)

@@ -47,11 +47,51 @@ from webtable.rowkey import (
 from webtable.rowkey.examples import EXAMPLES
 
 # Texts that are neighbours of each other in every way that escapes and terminators could get wrong.
-TEXTS = ["", "a", "a:", "a!", "ab", "a\0", "a\0b", "a\x01", "a\x01\x01", "a\x01\x02", "%", "%3A", "%25", ":", "::", "0",
-         "9", "-", ".", "/", "é", "\uffff", "\U0010ffff", "\x7f", "\x02", " ", "b"]  # fmt: skip
-HOSTS = ["example.com", "www.example.com", "a.www.example.com", "example-shop.com", "examples.com", "example0.com",
-         "example.com.evil.org", "com", "example.co", "example.com.", "a..example.com", "127.0.0.1", "[::1]",
-         "[2001:db8::1]"]  # fmt: skip
+TEXTS = [
+    "",
+    "a",
+    "a:",
+    "a!",
+    "ab",
+    "a\0",
+    "a\0b",
+    "a\x01",
+    "a\x01\x01",
+    "a\x01\x02",
+    "%",
+    "%3A",
+    "%25",
+    ":",
+    "::",
+    "0",
+    "9",
+    "-",
+    ".",
+    "/",
+    "é",
+    "\uffff",
+    "\U0010ffff",
+    "\x7f",
+    "\x02",
+    " ",
+    "b",
+]
+HOSTS = [
+    "example.com",
+    "www.example.com",
+    "a.www.example.com",
+    "example-shop.com",
+    "examples.com",
+    "example0.com",
+    "example.com.evil.org",
+    "com",
+    "example.co",
+    "example.com.",
+    "a..example.com",
+    "127.0.0.1",
+    "[::1]",
+    "[2001:db8::1]",
+]
 SECOND = timedelta(seconds=1)
 FEW = settings(max_examples=20, deadline=None)  # there are 75 fields
 CENTURY = (datetime(2000, 1, 1), datetime(2099, 12, 31, 23, 59, 59, 999999))
@@ -74,8 +114,11 @@ def numbers(least: int, most: int) -> Any:
 
 
 texts = st.sampled_from(TEXTS) | st.text("a\0\x01\x02:%3A!é\uffff\U0010ffff", max_size=4)
-raws = st.sampled_from(TEXTS).map(str.encode) | st.binary(max_size=3) | st.lists(
-    st.sampled_from([b"\0", b"\1", b"\2", b"a", b":", b"%", b"\xfe", b"\xff"]), max_size=4).map(b"".join)
+raws = (
+    st.sampled_from(TEXTS).map(str.encode)
+    | st.binary(max_size=3)
+    | st.lists(st.sampled_from([b"\0", b"\1", b"\2", b"a", b":", b"%", b"\xfe", b"\xff"]), max_size=4).map(b"".join)
+)
 hosts = st.sampled_from(HOSTS)
 unpadded = texts.filter(lambda text: len(text.encode()) <= 6 and not text.endswith("\0"))
 
@@ -115,9 +158,12 @@ ORDERED = {
     "timestamp in seconds": (Timestamp("x", "s", 4), moments(SECOND, most=datetime(2106, 2, 7, 6, 28, 15))),
     "timestamp in microseconds": (Timestamp("x", "us"), moments(timedelta(microseconds=1))),
     "hour of a timestamp": (Timestamp("x", "s", step=3600), moments(timedelta(hours=1))),
-}  # fmt: skip
-DESCENDING = {f"descending {name}": (Descending(one), values) for name, (one, values) in ORDERED.items()
-              if one.width or one.terminator}  # fmt: skip
+}
+DESCENDING = {
+    f"descending {name}": (Descending(one), values)
+    for name, (one, values) in ORDERED.items()
+    if one.width or one.terminator
+}
 BACKWARDS = DESCENDING | {
     "reverse timestamp": (ReverseTimestamp("x"), moments(timedelta(milliseconds=1))),
     "reverse timestamp in minutes": (ReverseTimestamp("x", "s", step=60), moments(timedelta(minutes=1))),
@@ -177,15 +223,57 @@ class Shy:
 
 
 JUNK = [
-    None, b"x", b"", "x", "", "\ud800", "x" * 20_000, 0, 5, -1, 1.5, 5.0, math.nan, math.inf, True, Decimal(5),
-    Decimal("NaN"), 2**64, 10**5000, -(10**5000), datetime(2023, 6, 11), datetime.min, datetime.max,
-    datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC),
+    None,
+    b"x",
+    b"",
+    "x",
+    "",
+    "\ud800",
+    "x" * 20_000,
+    0,
+    5,
+    -1,
+    1.5,
+    5.0,
+    math.nan,
+    math.inf,
+    True,
+    Decimal(5),
+    Decimal("NaN"),
+    2**64,
+    10**5000,
+    -(10**5000),
+    datetime(2023, 6, 11),
+    datetime.min,
+    datetime.max,
+    datetime.min.replace(tzinfo=UTC),
+    datetime.max.replace(tzinfo=UTC),
     datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
-    datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))), datetime(2023, 6, 11, tzinfo=BERLIN),
-    date.min, date.max, date(2023, 6, 11), time.max, time(12, tzinfo=UTC), timedelta(1), [], {}, {1}, bytearray(b"x"),
-    memoryview(b"x"), object(), Array(), Shy(), Indexed(5), Indexed(-1), Indexed(10**5000), int, between(1, 2),
-    starting_with("a"), below("a"), Ellipsis,
-]  # fmt: skip
+    datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))),
+    datetime(2023, 6, 11, tzinfo=BERLIN),
+    date.min,
+    date.max,
+    date(2023, 6, 11),
+    time.max,
+    time(12, tzinfo=UTC),
+    timedelta(1),
+    [],
+    {},
+    {1},
+    bytearray(b"x"),
+    memoryview(b"x"),
+    object(),
+    Array(),
+    Shy(),
+    Indexed(5),
+    Indexed(-1),
+    Indexed(10**5000),
+    int,
+    between(1, 2),
+    starting_with("a"),
+    below("a"),
+    Ellipsis,
+]
 
 
 def inside(ranges: list[KeyRange], key: bytes) -> bool:
@@ -363,8 +451,11 @@ def test_a_hash_is_taken_of_what_the_key_keeps(part, values, data):
     assert part.hash_input(kept) == part.hash_input(value)
 
 
-@pytest.mark.parametrize("part", [Timestamp("x", "s", 4, 60), ReverseTimestamp("x"), Date("x"), Time("x", "%H"),
-                                  DateTime("x", "%Y%m")], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "part",
+    [Timestamp("x", "s", 4, 60), ReverseTimestamp("x"), Date("x"), Time("x", "%H"), DateTime("x", "%Y%m")],
+    ids=repr,
+)
 @given(value=moments(timedelta(microseconds=1), most=datetime(2100, 1, 1)))
 def test_a_moment_is_rounded_before_it_is_hashed_so_that_its_key_leads_back(part, value):
     key = CompositeKey(Hash("x"), HashSalt("x", 7), part, Hash("x", "sha1", last=3))
@@ -447,45 +538,120 @@ def test_a_refusal_names_field_value_and_limit(part, value, message):
 @pytest.mark.parametrize(
     "declared",
     [
-        lambda: Text(5), lambda: Text(""), lambda: Text("a b"), lambda: Text("_x"), lambda: Text("class"),
-        lambda: Text("None"), lambda: Text("ﬁ"), lambda: Text("x", 0), lambda: Text("x", "3"), lambda: Text("x", 2.0),
-        lambda: Text("x", terminator="\0"), lambda: Text("x", terminator=b""), lambda: Text("x", terminator=b"%"),
-        lambda: Text("x", terminator=b"7"), lambda: Text("x", b"\0"), lambda: FixedText("x", 0),
-        lambda: FixedText("x", 1.0), lambda: FixedText("x", 3, b"ab"), lambda: FixedText("x", 3, " "),
-        lambda: FixedText("x", 3, b"\xff"), lambda: ReversedDomain("x", 7), lambda: Constant("x"),
+        lambda: Text(5),
+        lambda: Text(""),
+        lambda: Text("a b"),
+        lambda: Text("_x"),
+        lambda: Text("class"),
+        lambda: Text("None"),
+        lambda: Text("ﬁ"),
+        lambda: Text("x", 0),
+        lambda: Text("x", "3"),
+        lambda: Text("x", 2.0),
+        lambda: Text("x", terminator="\0"),
+        lambda: Text("x", terminator=b""),
+        lambda: Text("x", terminator=b"%"),
+        lambda: Text("x", terminator=b"7"),
+        lambda: Text("x", b"\0"),
+        lambda: FixedText("x", 0),
+        lambda: FixedText("x", 1.0),
+        lambda: FixedText("x", 3, b"ab"),
+        lambda: FixedText("x", 3, " "),
+        lambda: FixedText("x", 3, b"\xff"),
+        lambda: ReversedDomain("x", 7),
+        lambda: Constant("x"),
         lambda: Constant(b""),
-        lambda: UInt("x", 0), lambda: UInt("x", 9), lambda: UInt("x", 2.0), lambda: UInt("x", "4"),
-        lambda: UInt("x", []), lambda: Int("x", 10**5000), lambda: Digits("x", "3"), lambda: Digits("x", 3.0),
-        lambda: Digits("x", 41), lambda: Hex("x", 2, "Upper"), lambda: Hex("x", 2.0), lambda: Hex("x", 2, []),
-        lambda: Date("d", "%d%m%q"), lambda: Date("d", "%H"), lambda: Date("d", ""), lambda: Date("d", "%"),
-        lambda: Date("d", "%%"), lambda: Date("d", 5), lambda: Date("d", b"%Y"), lambda: Date("d", "é%Y"),
-        lambda: Date("d", "%Y%Y"), lambda: Date("d", "%Y%m%j"), lambda: Date("d", "%j%d"), lambda: Date("d", "%B"),
-        lambda: Date("d", None), lambda: Time("t", "%Y"), lambda: DateTime("t", "x"), lambda: Timestamp("t", "h"),
-        lambda: Timestamp("t", []), lambda: Timestamp("t", "s", 5), lambda: Timestamp("t", "s", 4.0),
-        lambda: Timestamp("t", step=0), lambda: Timestamp("t", step=1.0), lambda: ReverseTimestamp("t", "s", 4),
-        lambda: Descending("x"), lambda: Descending(Text("x")), lambda: Descending(ReversedDomain("x")),
-        lambda: Descending(Text("x", terminator=b":")), lambda: Descending(Hash("x")), lambda: Reversed(Text("x")),
-        lambda: Reversed(None), lambda: Hash(of=()), lambda: Hash(of=5), lambda: Hash(of=None), lambda: Hash(of=[5]),
-        lambda: Hash(of=""), lambda: Hash("x", "md4"), lambda: Hash("x", []), lambda: Hash("x", form="base64"),
-        lambda: Hash("x", case="Upper"), lambda: Hash("x", first=0), lambda: Hash("x", first=33),
-        lambda: Hash("x", first=2.0), lambda: Hash("x", last="2"), lambda: Hash("x", last=17, form="bytes"),
-        lambda: Hash("x", first=1, last=1), lambda: Hash("x", through="md5"), lambda: HashSalt("x", 0),
-        lambda: HashSalt("x", 257), lambda: HashSalt("x", None), lambda: HashSalt("x", 2.5),
+        lambda: UInt("x", 0),
+        lambda: UInt("x", 9),
+        lambda: UInt("x", 2.0),
+        lambda: UInt("x", "4"),
+        lambda: UInt("x", []),
+        lambda: Int("x", 10**5000),
+        lambda: Digits("x", "3"),
+        lambda: Digits("x", 3.0),
+        lambda: Digits("x", 41),
+        lambda: Hex("x", 2, "Upper"),
+        lambda: Hex("x", 2.0),
+        lambda: Hex("x", 2, []),
+        lambda: Date("d", "%d%m%q"),
+        lambda: Date("d", "%H"),
+        lambda: Date("d", ""),
+        lambda: Date("d", "%"),
+        lambda: Date("d", "%%"),
+        lambda: Date("d", 5),
+        lambda: Date("d", b"%Y"),
+        lambda: Date("d", "é%Y"),
+        lambda: Date("d", "%Y%Y"),
+        lambda: Date("d", "%Y%m%j"),
+        lambda: Date("d", "%j%d"),
+        lambda: Date("d", "%B"),
+        lambda: Date("d", None),
+        lambda: Time("t", "%Y"),
+        lambda: DateTime("t", "x"),
+        lambda: Timestamp("t", "h"),
+        lambda: Timestamp("t", []),
+        lambda: Timestamp("t", "s", 5),
+        lambda: Timestamp("t", "s", 4.0),
+        lambda: Timestamp("t", step=0),
+        lambda: Timestamp("t", step=1.0),
+        lambda: ReverseTimestamp("t", "s", 4),
+        lambda: Descending("x"),
+        lambda: Descending(Text("x")),
+        lambda: Descending(ReversedDomain("x")),
+        lambda: Descending(Text("x", terminator=b":")),
+        lambda: Descending(Hash("x")),
+        lambda: Reversed(Text("x")),
+        lambda: Reversed(None),
+        lambda: Hash(of=()),
+        lambda: Hash(of=5),
+        lambda: Hash(of=None),
+        lambda: Hash(of=[5]),
+        lambda: Hash(of=""),
+        lambda: Hash("x", "md4"),
+        lambda: Hash("x", []),
+        lambda: Hash("x", form="base64"),
+        lambda: Hash("x", case="Upper"),
+        lambda: Hash("x", first=0),
+        lambda: Hash("x", first=33),
+        lambda: Hash("x", first=2.0),
+        lambda: Hash("x", last="2"),
+        lambda: Hash("x", last=17, form="bytes"),
+        lambda: Hash("x", first=1, last=1),
+        lambda: Hash("x", through="md5"),
+        lambda: HashSalt("x", 0),
+        lambda: HashSalt("x", 257),
+        lambda: HashSalt("x", None),
+        lambda: HashSalt("x", 2.5),
         lambda: HashSalt("x", "ab"),
-        lambda: HashSalt("x", []), lambda: HashSalt("x", ["a", "bc"]), lambda: HashSalt("x", ["a", "a"]),
-        lambda: HashSalt("x", [1, 2]), lambda: HashSalt("x", [""]), lambda: HashSalt("x", ["\ud800"]),
-        lambda: HashSalt((), 4), lambda: HashSalt("x", 4, "md4"), lambda: RandomSalt(0), lambda: RandomSalt([[]]),
-        lambda: RandomSalt([bytearray(b"a")]), lambda: RoundRobinSalt(-1), lambda: CompositeKey(),
-        lambda: CompositeKey("x"), lambda: CompositeKey(Text), lambda: CompositeKey(Text("a"), Text("b")),
-        lambda: CompositeKey(Text("a"), Hash("a")), lambda: CompositeKey(Text("x"), separator="%"),
-        lambda: CompositeKey(Text("x"), separator=5), lambda: CompositeKey(Text("x"), separator=0),
+        lambda: HashSalt("x", []),
+        lambda: HashSalt("x", ["a", "bc"]),
+        lambda: HashSalt("x", ["a", "a"]),
+        lambda: HashSalt("x", [1, 2]),
+        lambda: HashSalt("x", [""]),
+        lambda: HashSalt("x", ["\ud800"]),
+        lambda: HashSalt((), 4),
+        lambda: HashSalt("x", 4, "md4"),
+        lambda: RandomSalt(0),
+        lambda: RandomSalt([[]]),
+        lambda: RandomSalt([bytearray(b"a")]),
+        lambda: RoundRobinSalt(-1),
+        lambda: CompositeKey(),
+        lambda: CompositeKey("x"),
+        lambda: CompositeKey(Text),
+        lambda: CompositeKey(Text("a"), Text("b")),
+        lambda: CompositeKey(Text("a"), Hash("a")),
+        lambda: CompositeKey(Text("x"), separator="%"),
+        lambda: CompositeKey(Text("x"), separator=5),
+        lambda: CompositeKey(Text("x"), separator=0),
         lambda: CompositeKey(Text("x"), separator=None),
         lambda: CompositeKey(Text("x"), separator="\ud800"),
-        lambda: HashedKey(Text("x")), lambda: HashedKey(None), lambda: HashedKey(CompositeKey(UInt("x")), form="x"),
+        lambda: HashedKey(Text("x")),
+        lambda: HashedKey(None),
+        lambda: HashedKey(CompositeKey(UInt("x")), form="x"),
         lambda: HashedKey(CompositeKey(UInt("x")), algorithm="crc32"),
         lambda: HashedKey(CompositeKey(UInt("x")), algorithm=[]),
     ],
-)  # fmt: skip
+)
 def test_a_declaration_that_cannot_be_honoured_is_refused(declared):
     with pytest.raises(InvalidArgument, match=r"[a-z]+=") as raised:
         declared()
@@ -503,8 +669,9 @@ def test_packed_numbers_are_those_of_java(size):
     assert Int("x", size).encode(0) == b"\x80" + b"\x00" * (size - 1)
 
 
-@pytest.mark.parametrize("part", [UInt("x", 1), UInt("x", 3), Int("x", 2), Int("x", 5), Digits("x", 3), Hex("x", 2)],
-                         ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "part", [UInt("x", 1), UInt("x", 3), Int("x", 2), Int("x", 5), Digits("x", 3), Hex("x", 2)], ids=repr
+)
 def test_whatever_stands_for_a_whole_number_is_taken_for_it(part):
     key = CompositeKey(Hash("x"), part)
 
@@ -523,8 +690,18 @@ def test_one_more_than_the_greatest_number_may_end_an_interval(part, greatest):
         key.ranges(x=between(greatest, greatest + 2))
 
 
-@pytest.mark.parametrize("part", [UInt("x"), Descending(UInt("x")), Descending(Text("x", terminator=b"\0")),
-                                  Text("x"), Bytes("x"), Text("x", terminator=b"\0")], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "part",
+    [
+        UInt("x"),
+        Descending(UInt("x")),
+        Descending(Text("x", terminator=b"\0")),
+        Text("x"),
+        Bytes("x"),
+        Text("x", terminator=b"\0"),
+    ],
+    ids=repr,
+)
 def test_nothing_is_less_than_the_least_value(part):
     least = {"UInt": 0, "Text": "", "Bytes": b""}[type(getattr(part, "field", part)).__name__]
     key = CompositeKey(Constant(b"c"), part)
@@ -541,8 +718,15 @@ def test_nothing_is_less_than_the_least_value(part):
 
 def test_limits_between_two_moments_of_the_key_lose_nothing():
     originals = [datetime(2023, 6, 11, 6, 30, 31, us, UTC) for us in (0, 1, 999, 1000, 1001, 1999, 2000, 999_999)]
-    for part in [Timestamp("x"), ReverseTimestamp("x"), Descending(Timestamp("x")), DateTime("x"),
-                 Timestamp("x", "s", 4), DateTime("x", "%Y%m%d%H%M%S%f"), Timestamp("x", step=7)]:  # fmt: skip
+    for part in [
+        Timestamp("x"),
+        ReverseTimestamp("x"),
+        Descending(Timestamp("x")),
+        DateTime("x"),
+        Timestamp("x", "s", 4),
+        DateTime("x", "%Y%m%d%H%M%S%f"),
+        Timestamp("x", step=7),
+    ]:
         key = CompositeKey(part)
         for since, until in product(originals, originals):
             if since < until:
@@ -584,8 +768,9 @@ def test_a_moment_is_taken_in_utc():
     assert Timestamp("x").encode(moment) == Timestamp("x").encode(moment.astimezone(UTC))
 
 
-@pytest.mark.parametrize("part", [Timestamp("x"), ReverseTimestamp("x"), DateTime("x"), Date("x"),
-                                  Timestamp("x", "us")], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "part", [Timestamp("x"), ReverseTimestamp("x"), DateTime("x"), Date("x"), Timestamp("x", "us")], ids=repr
+)
 @pytest.mark.parametrize("hours", [-14, 14])
 def test_a_moment_that_is_in_the_year_10000_or_0_in_utc_is_refused(part, hours):
     edge = (datetime.max if hours < 0 else datetime.min).replace(tzinfo=timezone(timedelta(hours=hours)))
@@ -604,25 +789,50 @@ def test_the_29th_of_february_and_the_366th_day_come_back_without_a_year():
 @pytest.mark.parametrize(
     ("part", "data"),
     [
-        (Date("x", "%Y%j"), b"9999366"), (Date("x", "%Y%j"), b"0001000"), (Date("x", "%Y%j"), b"2023366"),
-        (Date("x"), b"20230229"), (Date("x"), b"00000101"), (Date("x"), b"2023061"), (Date("x"), b"202306111"),
-        (Time("x"), b"240000"), (DateTime("x"), b"20230611063060"), (Timestamp("x"), b"\xff" * 8),
-        (ReverseTimestamp("x"), b"\xff" * 8), (ReverseTimestamp("x"), b"\x80" + b"\0" * 7),
+        (Date("x", "%Y%j"), b"9999366"),
+        (Date("x", "%Y%j"), b"0001000"),
+        (Date("x", "%Y%j"), b"2023366"),
+        (Date("x"), b"20230229"),
+        (Date("x"), b"00000101"),
+        (Date("x"), b"2023061"),
+        (Date("x"), b"202306111"),
+        (Time("x"), b"240000"),
+        (DateTime("x"), b"20230611063060"),
+        (Timestamp("x"), b"\xff" * 8),
+        (ReverseTimestamp("x"), b"\xff" * 8),
+        (ReverseTimestamp("x"), b"\x80" + b"\0" * 7),
         (ReverseTimestamp("x"), b"\0" * 8),
-        (Timestamp("x", "s", 4, step=60), b"\0\0\0\1"), (Digits("x", 2), b"1a"), (Digits("x", 2), "²".encode()),
-        (Hex("x", 2), b"AB"), (Hex("x", 2, "upper"), b"ab"), (Hex("x", 2), b"+1"), (Text("x"), b"\xff"),
-        (Text("x"), b"\xed\xa0\x80"), (FixedText("x", 2, b" "), b"\x01a"), (FixedText("x", 2), b"\xc3\0"),
-        (Text("x", terminator=b":"), b"a"), (Text("x", terminator=b":"), b"%3a:"),
+        (Timestamp("x", "s", 4, step=60), b"\0\0\0\1"),
+        (Digits("x", 2), b"1a"),
+        (Digits("x", 2), "²".encode()),
+        (Hex("x", 2), b"AB"),
+        (Hex("x", 2, "upper"), b"ab"),
+        (Hex("x", 2), b"+1"),
+        (Text("x"), b"\xff"),
+        (Text("x"), b"\xed\xa0\x80"),
+        (FixedText("x", 2, b" "), b"\x01a"),
+        (FixedText("x", 2), b"\xc3\0"),
+        (Text("x", terminator=b":"), b"a"),
+        (Text("x", terminator=b":"), b"%3a:"),
         (Text("x", terminator=b":"), b"%41:"),
-        (Text("x", terminator=b"\0"), b"a\1\0"), (Text("x", terminator=b"\0"), b"a\1\3\0"),
-        (Text("x", terminator=b"::"), b"a:b::"), (ReversedDomain("x"), b"com.Example"), (ReversedDomain("x"), b""),
-        (ReversedDomain("x"), b"1.0.0.300"), (ReversedDomain("x"), b"com/x"), (ReversedDomain("x"), b"\xff"),
-        (Text("x"), b""), (Bytes("x"), b"x" * 16_385), (Text("x"), None), (Text("x"), "a"),
+        (Text("x", terminator=b"\0"), b"a\1\0"),
+        (Text("x", terminator=b"\0"), b"a\1\3\0"),
+        (Text("x", terminator=b"::"), b"a:b::"),
+        (ReversedDomain("x"), b"com.Example"),
+        (ReversedDomain("x"), b""),
+        (ReversedDomain("x"), b"1.0.0.300"),
+        (ReversedDomain("x"), b"com/x"),
+        (ReversedDomain("x"), b"\xff"),
+        (Text("x"), b""),
+        (Bytes("x"), b"x" * 16_385),
+        (Text("x"), None),
+        (Text("x"), "a"),
         (Text("x"), bytearray(b"a")),
-        (Text("x"), memoryview(b"a")), (UInt("x", 1), 5),
+        (Text("x"), memoryview(b"a")),
+        (UInt("x", 1), 5),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_bytes_that_no_value_has_are_refused(part, data):
     with pytest.raises(KeyFormatError):
         CompositeKey(part).decode(data)
@@ -634,11 +844,14 @@ def test_bytes_that_no_value_has_are_refused(part, data):
 @pytest.mark.parametrize(
     ("value", "algorithm", "digest"),
     [
-        (b"", "murmur3", "00000000"), (b"hello", "murmur3", "248bfa47"), (b"123456789", "crc32", "cbf43926"),
-        (b"", "md5", "d41d8cd98f00b204e9800998ecf8427e"), (b"", "sha1", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+        (b"", "murmur3", "00000000"),
+        (b"hello", "murmur3", "248bfa47"),
+        (b"123456789", "crc32", "cbf43926"),
+        (b"", "md5", "d41d8cd98f00b204e9800998ecf8427e"),
+        (b"", "sha1", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
         (b"", "sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
     ],
-)  # fmt: skip
+)
 def test_a_hash_has_the_known_value(value, algorithm, digest):
     assert Hash("x", algorithm).encode(value) == digest.encode()
     assert Hash("x", algorithm, case="upper").encode(value) == digest.upper().encode()
@@ -671,8 +884,12 @@ def test_a_salt_is_the_hash_modulo_the_buckets(value, algorithm, buckets):
 
 
 def test_a_salt_takes_its_alphabet_in_any_order_and_keeps_it_sorted():
-    salts = [HashSalt("x", ["b-", "a-", "c-"]), HashSalt("x", (b"c-", b"b-", b"a-")), HashSalt("x", {"a-", "b-", "c-"}),
-             HashSalt("x", (f"{letter}-" for letter in "abc"))]  # fmt: skip
+    salts = [
+        HashSalt("x", ["b-", "a-", "c-"]),
+        HashSalt("x", (b"c-", b"b-", b"a-")),
+        HashSalt("x", {"a-", "b-", "c-"}),
+        HashSalt("x", (f"{letter}-" for letter in "abc")),
+    ]
 
     assert {salt.salts for salt in salts} == {(b"a-", b"b-", b"c-")}
     assert len({CompositeKey(salt, Text("x")).encode(x="v") for salt in salts}) == 1

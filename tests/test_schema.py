@@ -24,11 +24,22 @@ from webtable.schema import (
 @pytest.mark.parametrize(
     "options",
     [
-        {"name": ""}, {"name": "a:b"}, {"name": ".a"}, {"name": "a\n"}, {"versions": 0}, {"min_versions": -1},
-        {"min_versions": 2, "ttl": 5}, {"ttl": 0}, {"ttl": 2**31}, {"compression": "zip"},
-        {"bloom": "COLUMN"}, {"block_encoding": "FAST"}, {"block_size": 10}, {"replication_scope": 2},
+        {"name": ""},
+        {"name": "a:b"},
+        {"name": ".a"},
+        {"name": "a\n"},
+        {"versions": 0},
+        {"min_versions": -1},
+        {"min_versions": 2, "ttl": 5},
+        {"ttl": 0},
+        {"ttl": 2**31},
+        {"compression": "zip"},
+        {"bloom": "COLUMN"},
+        {"block_encoding": "FAST"},
+        {"block_size": 10},
+        {"replication_scope": 2},
     ],
-)  # fmt: skip
+)
 def test_a_family_that_hbase_would_refuse_is_refused_with_the_option_named(options):
     (option,) = [name for name in options if name != "ttl" or len(options) == 1]
 
@@ -39,10 +50,15 @@ def test_a_family_that_hbase_would_refuse_is_refused_with_the_option_named(optio
 @pytest.mark.parametrize(
     "options",
     [
-        {"name": ""}, {"name": "a:b:c"}, {"families": ()}, {"families": (FamilySchema("f"), FamilySchema("f"))},
-        {"split_keys": (b"b", b"a")}, {"split_keys": (b"a", b"a")}, {"split_keys": (b"",)},
+        {"name": ""},
+        {"name": "a:b:c"},
+        {"families": ()},
+        {"families": (FamilySchema("f"), FamilySchema("f"))},
+        {"split_keys": (b"b", b"a")},
+        {"split_keys": (b"a", b"a")},
+        {"split_keys": (b"",)},
     ],
-)  # fmt: skip
+)
 def test_a_table_that_hbase_would_refuse_is_refused(options):
     with pytest.raises(InvalidArgument):
         TableSchema(**{"name": "t", "families": (FamilySchema("f"),), **options})
@@ -52,8 +68,11 @@ def test_the_web_table_has_the_families_of_the_design():
     schema = web_table_schema("crawl")
 
     assert [(family.name, family.versions, family.ttl) for family in schema.families] == [
-        ("content", 3, 90 * 86_400), ("metadata", 1, None), ("outlinks", 2, 180 * 86_400), ("inlinks", 2, 180 * 86_400),
-    ]  # fmt: skip
+        ("content", 3, 90 * 86_400),
+        ("metadata", 1, None),
+        ("outlinks", 2, 180 * 86_400),
+        ("inlinks", 2, 180 * 86_400),
+    ]
 
 
 def test_without_ttl_everything_is_kept():

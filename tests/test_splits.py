@@ -67,10 +67,22 @@ def test_more_regions_than_any_table_has_are_refused_before_they_are_counted_out
         (2, ["80000000"]),
         (3, ["55555555", "aaaaaaaa"]),
         (4, ["40000000", "80000000", "c0000000"]),
-        (10, ["19999999", "33333332", "4ccccccb", "66666664", "7ffffffd", "99999996", "b333332f", "ccccccc8",
-              "e6666661"]),
+        (
+            10,
+            [
+                "19999999",
+                "33333332",
+                "4ccccccb",
+                "66666664",
+                "7ffffffd",
+                "99999996",
+                "b333332f",
+                "ccccccc8",
+                "e6666661",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_hex_split_points_are_those_of_hbases_region_splitter(regions, points):
     assert hex_split_points("00000000", "ffffffff", regions) == [point.encode() for point in points]
     assert hex_split_points("00000000", "FFFFFFFF", regions) == [point.upper().encode() for point in points]

@@ -17,8 +17,10 @@ from webtable.store.sqlite import store as store_module
 from webtable.store.sqlite.sweeping import DELETES_HIDE, SLICE
 
 FAMILIES = (
-    FamilySchema("f"), FamilySchema("hour", ttl=3600), FamilySchema("kept", versions=3, min_versions=1, ttl=3600),
-)  # fmt: skip
+    FamilySchema("f"),
+    FamilySchema("hour", ttl=3600),
+    FamilySchema("kept", versions=3, min_versions=1, ttl=3600),
+)
 DAY = 86_400_000
 
 

@@ -96,11 +96,25 @@ def busy(*jobs):
 
 def run(code, *arguments):
     """Run *code* in an interpreter of its own that takes warnings for errors, and return what it prints."""
-    imports = ("import os, sys, threading, time; from webtable.rowkey import KeyRange; "
-               "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore\n")
+    imports = (
+        "import os, sys, threading, time; from webtable.rowkey import KeyRange; "
+        "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", imports + textwrap.dedent(code),
-         *map(str, arguments)], capture_output=True, text=True, timeout=120)  # fmt: skip
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-W",
+            "ignore::DeprecationWarning",
+            "-c",
+            imports + textwrap.dedent(code),
+            *map(str, arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -184,7 +198,8 @@ def test_a_scan_that_the_parent_has_begun_goes_on_in_the_child(store):
 
 
 def test_a_child_that_ends_as_others_do_leaves_the_parent_s_store(path):
-    printed = run("""
+    printed = run(
+        """
         from webtable.schema import *
         with SQLiteStore(sys.argv[1], create=True) as store:
             store.create_table(TableSchema("t", (FamilySchema("f"),)))
@@ -197,7 +212,9 @@ def test_a_child_that_ends_as_others_do_leaves_the_parent_s_store(path):
             assert os.wait()[1] == 0
             store.write("t", [Put(b"b", [NewCell(b"f:a", 1, b"x")])])
             print([row.key for row in store.scan("t", [KeyRange()])])
-    """, path)
+    """,
+        path,
+    )
 
     assert printed == "[b'a', b'b', b'child']\n"
     check_whole(path)
@@ -275,7 +292,8 @@ def test_the_block_of_the_parent_stores_nothing_in_the_child(store, path):
 
 def test_connections_that_were_in_use_are_never_closed_in_the_child(path):
     # Closed as the interpreter ends, this one would roll back what the parent is just writing.
-    printed = run("""
+    printed = run(
+        """
         from webtable.schema import *
         store = SQLiteStore(sys.argv[1], create=True)
         store.create_table(TableSchema("t", (FamilySchema("f"),)))
@@ -289,7 +307,9 @@ def test_connections_that_were_in_use_are_never_closed_in_the_child(path):
                 sys.exit()
         print([row.key for row in store.scan("t", [KeyRange()])])
         store.close()
-    """, path)
+    """,
+        path,
+    )
 
     assert printed == "[b'a', b'b']\n"
     check_whole(path)
@@ -342,9 +362,10 @@ def test_threads_that_wait_for_their_turn_do_not_hold_up_a_fork(store):
 
 
 def test_a_thread_that_waits_for_another_process_does_not_hold_up_a_fork(path):
-    with SQLiteStore(path, create=True, timeout=20) as store, closing(
-        sqlite3.connect(path, isolation_level=None)
-    ) as other:
+    with (
+        SQLiteStore(path, create=True, timeout=20) as store,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
         store.create_table(TableSchema("t", FAMILIES))
         other.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=lambda: store.write("t", [put(b"waiting")]))

@@ -45,8 +45,12 @@ def keys(store):
 def python(code, *arguments):
     """Run *code* in a process of its own, which is gone at the end."""
     imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
-    process = subprocess.Popen([sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -195,8 +199,9 @@ def test_a_log_without_its_file_is_not_thrown_away(path, main):
 def can_mount():
     if os.geteuid() or not shutil.which("unshare"):
         return False
-    tried = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"],
-                           capture_output=True)
+    tried = subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=1m", "none", "/mnt"], capture_output=True
+    )
     return tried.returncode == 0
 
 
@@ -229,13 +234,16 @@ def test_what_a_full_disk_has_acknowledged_is_there(full, size):
     path, fill = full
     with SQLiteStore(path, create=True) as store:
         store.create_table(TableSchema("t", FAMILIES))
-    code = f"""
+    code = (
+        f"""
         size = {size}
         store = SQLiteStore(sys.argv[1])
         with store._file.exclusive() as connection:
             connection.execute("PRAGMA wal_autocheckpoint=20")
         assert store.write("t", [Put(b"first", [NewCell(b"f:a", 1, b"")])]) == [None]
-    """ + textwrap.indent(textwrap.dedent(fill), " " * 8) + """
+    """
+        + textwrap.indent(textwrap.dedent(fill), " " * 8)
+        + """
         failed = 0
         for i in range(10_000):
             [outcome] = store.write("t", [Put(b"%06d" % i, [NewCell(b"f:a", 1, os.urandom(20_000))])])
@@ -248,6 +256,7 @@ def test_what_a_full_disk_has_acknowledged_is_there(full, size):
                     break
         os._exit(0 if failed else 1)
     """
+    )
     with python(code, path) as writer:
         acknowledged = writer.stdout.read().split()
         assert writer.wait(120) == 0

@@ -63,8 +63,9 @@ IMPORTS = "from webtable.store.base import *; from webtable.store.sqlite import 
 @contextmanager
 def python(code, *arguments):
     """Run *code* in a process of its own, which is gone at the end."""
-    process = subprocess.Popen([sys.executable, "-c", IMPORTS + textwrap.dedent(code), *map(str, arguments)],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", IMPORTS + textwrap.dedent(code), *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
     try:
         yield process
     finally:
@@ -225,8 +226,9 @@ def test_a_store_that_was_inherited_is_not_warned_of(path):
         os.wait()
         store.close()
     """
-    process = subprocess.run([sys.executable, "-W", "error", "-c", IMPORTS + textwrap.dedent(code), path],
-                             capture_output=True, text=True)
+    process = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IMPORTS + textwrap.dedent(code), path], capture_output=True, text=True
+    )
 
     assert (process.returncode, process.stderr) == (0, "")
 
@@ -264,7 +266,7 @@ def test_a_killed_process_leaves_all_that_it_was_told_is_stored(store, path):
 
     found = list(store.scan("t", [KeyRange()]))
 
-    assert [row.key for row in found[:len(acknowledged)]] == [b"%06d" % i for i in acknowledged]
+    assert [row.key for row in found[: len(acknowledged)]] == [b"%06d" % i for i in acknowledged]
     assert {row.value(b"f:a") for row in found} == {b"x" * 5000}
     assert store.write("t", [put(b"after")]) == [None]
 
@@ -328,8 +330,10 @@ def test_a_second_store_on_the_file_leaves_the_locks_of_the_first(store, path):
         connection.execute("DELETE FROM tables WHERE name = 'none'")
         SQLiteStore(path, timeout=0.1).close()
 
-        with python('assert SQLiteStore(sys.argv[1], timeout=0.1).write("t", [Put(b"x", [NewCell(b"f:a", 1, b"")])])'
-                    ' != [None]', path) as other:
+        with python(
+            'assert SQLiteStore(sys.argv[1], timeout=0.1).write("t", [Put(b"x", [NewCell(b"f:a", 1, b"")])]) != [None]',
+            path,
+        ) as other:
             assert other.wait(60) == 0
 
 
@@ -551,7 +555,7 @@ def test_a_damaged_file_is_said_to_be_damaged(store, path):
     store.write("t", [put(b"%04d" % i, bytes(1000)) for i in range(1000)])
     store.close()
     content = bytearray(path.read_bytes())
-    content[8192 * 8:] = b"\xaa" * (len(content) - 8192 * 8)
+    content[8192 * 8 :] = b"\xaa" * (len(content) - 8192 * 8)
     path.write_bytes(content)
 
     with SQLiteStore(path) as damaged, pytest.raises(StoreError, match="damaged"):
@@ -577,16 +581,27 @@ def test_no_statement_sorts_or_walks_more_than_its_range(store, path):
                 list(store.scan("t", part, columns=columns, reverse=reverse, versions=versions, time_range=times))
             list(store.scan("t", part, columns=columns, reverse=reverse, keys_only=True))
             for times in (None, TimeRange(0, 5000)):
-                list(store.scan("t", part, columns=columns, reverse=reverse, time_range=times,
-                                containing=Containing(b"three:a", ("V",))))
+                list(
+                    store.scan(
+                        "t",
+                        part,
+                        columns=columns,
+                        reverse=reverse,
+                        time_range=times,
+                        containing=Containing(b"three:a", ("V",)),
+                    )
+                )
         store.read("t", [b"001"], columns=columns)
     for family, qualifiers in itertools.product((b"f", b"three", b"hour"), (KeyRange(), KeyRange(b"a", b"b"))):
         store.read_cells("t", [b"001"], family, qualifiers, limit=5)
     store.write("t", [put(b"a"), put(b"b", column=b"hour:a"), Delete(b"c", 1, [b"f:a"]), Delete(b"c", 1, [b"f:"])])
 
     with closing(sqlite3.connect(path)) as connection:
-        plans = {statement: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
-                 for statement in set(statements) if "cells_" in statement}
+        plans = {
+            statement: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")]
+            for statement in set(statements)
+            if "cells_" in statement
+        }
     assert len(plans) > 30
     for statement, plan in plans.items():
         assert not [step for step in plan if "TEMP B-TREE" in step or step.startswith("SCAN cells")], statement

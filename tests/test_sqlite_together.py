@@ -271,8 +271,12 @@ def test_writers_gain_nothing_from_writing_side_by_side():
 @contextmanager
 def process(code, *arguments):
     imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
-    other = subprocess.Popen([sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    other = subprocess.Popen(
+        [sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield other
     finally:

@@ -120,8 +120,10 @@ def test_a_value_of_a_megabyte_comes_back_whole(store, table, space):
 
 def test_the_same_write_twice_leaves_what_one_leaves(store, table, space):
     mutations = [
-        put(space(b"a"), b"three:a", b"1", 1000), put(space(b"a"), b"three:a", b"2", 2000),
-        Delete(space(b"a"), 1500, [b"three:b"]), put(space(b"a"), b"three:b", b"3", 2000),
+        put(space(b"a"), b"three:a", b"1", 1000),
+        put(space(b"a"), b"three:a", b"2", 2000),
+        Delete(space(b"a"), 1500, [b"three:b"]),
+        put(space(b"a"), b"three:b", b"3", 2000),
     ]
     store.write(table, mutations)
     once = store.read(table, [space(b"a")], versions=3)
@@ -241,9 +243,12 @@ def test_ranges_are_taken_together(store, table, space, reverse):
     names = [b"%02d" % i for i in range(50)]
     fill(store, table, space, names)
     ranges = [
-        space.range(b"40", b"42"), space.range(b"10", b"20"), space.range(b"15", b"25"),  # overlapping
+        space.range(b"40", b"42"),
+        space.range(b"10", b"20"),
+        space.range(b"15", b"25"),  # overlapping
         space.range(b"25", b"27"),  # adjacent
-        space.range(b"30", b"30"), space.range(b"35", b"33"),  # empty
+        space.range(b"30", b"30"),
+        space.range(b"35", b"33"),  # empty
         space.range(b"12", b"13"),  # inside of another
         space.range(b"48x", b"48y"),  # without a row
     ]
@@ -300,7 +305,7 @@ def test_a_limit_counts_only_rows_that_come(store, table, space):
 def test_a_long_scan_gives_each_row_once_and_in_order(store, table, space, reverse, keys_only):
     names = [b"%05d" % i for i in range(5000)]
     for batch in range(0, 5000, 1000):
-        fill(store, table, space, names[batch:batch + 1000])
+        fill(store, table, space, names[batch : batch + 1000])
 
     found = names_of(space, store.scan(table, [space.range()], reverse=reverse, keys_only=keys_only))
 
@@ -342,8 +347,9 @@ def test_the_keys_of_a_time_range_are_those_with_any_cell_in_it(store, table, sp
         cells = [NewCell(column, time, b"x") for column, time in zip((b"one:a", b"three:a"), times, strict=True)]
         store.write(table, [Put(space(name), cells)])
 
-    rows = store.scan(table, [space.range()], time_range=TimeRange(4000, 6000), keys_only=True,
-                      columns=[b"one:a", b"three:"])
+    rows = store.scan(
+        table, [space.range()], time_range=TimeRange(4000, 6000), keys_only=True, columns=[b"one:a", b"three:"]
+    )
 
     assert names_of(space, rows) == [b"a", b"b"]
 
@@ -626,7 +632,7 @@ def test_of_any_texts_none_that_contains_the_words_is_left_out(store, table, ada
         assert store.write(table, [put(prefix + b"%02d" % i, b"one:t", value) for i, value in enumerate(encoded)])
         text = data.draw(st.sampled_from(encoded)).decode()
         at = data.draw(st.integers(0, len(text)))
-        for some in ((text[at:at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
+        for some in ((text[at : at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
             asked = Containing(b"one:t", some)
             found = {row.key for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], containing=asked)}
             assert {prefix + b"%02d" % i for i, value in enumerate(encoded) if asked.holds(value)} <= found
@@ -660,8 +666,10 @@ def test_a_row_with_the_words_but_none_of_the_columns_does_not_come(store, table
     asked = {"columns": columns, "keys_only": keys_only}
 
     rows = store.scan(table, [space.range()], containing=Containing(b"one:t", ("a",)), **asked)
-    found = [names_of(space, store.scan(table, [space.range()], containing=Containing(b"one:t", (name,)), **asked))
-             for name in "bc"]
+    found = [
+        names_of(space, store.scan(table, [space.range()], containing=Containing(b"one:t", (name,)), **asked))
+        for name in "bc"
+    ]
 
     assert names_of(space, rows) == []
     assert found == [[], [b"c"]]
@@ -679,9 +687,8 @@ def test_limits_count_the_rows_that_contain_the_words(store, table, space, rever
 
     even = [name for name in names if int(name) % 2]
     assert names_of(space, rows) == (even[::-1] if reverse else even)[:60]
-    pieces = [even[start:start + 25] for start in range(0, 150, 25)]
-    assert [names_of(space, rows) for rows in found] == [
-        (piece[::-1] if reverse else piece)[:20] for piece in pieces]
+    pieces = [even[start : start + 25] for start in range(0, 150, 25)]
+    assert [names_of(space, rows) for rows in found] == [(piece[::-1] if reverse else piece)[:20] for piece in pieces]
 
 
 def test_a_long_scan_for_words_gives_each_row_once_and_in_order(store, table, space):
@@ -735,8 +742,10 @@ def test_a_column_keeps_its_newest_versions_whatever_order_they_come_in(store, t
 
     [row] = store.read(table, [space(b"k")], versions=10)
 
-    assert cells_of(row) == {b"one:a": [(5000, b"5000")],
-                             b"three:a": [(5000, b"5000"), (4000, b"4000"), (3000, b"3000")]}
+    assert cells_of(row) == {
+        b"one:a": [(5000, b"5000")],
+        b"three:a": [(5000, b"5000"), (4000, b"4000"), (3000, b"3000")],
+    }
 
 
 @pytest.mark.parametrize("versions", [1, 2, 3])
@@ -750,15 +759,18 @@ def test_as_many_versions_come_as_are_asked_for_the_newest_first(store, table, s
     assert [cell.timestamp for cell in read.cells[b"three:a"]] == [3000, 2000, 1000][:versions]
 
 
-@pytest.mark.parametrize(("time_range", "expected"), [
-    (TimeRange(), [3000, 2000, 1000]),
-    (TimeRange(since=2000), [3000, 2000]),
-    (TimeRange(until=2000), [1000]),
-    (TimeRange(2000, 3000), [2000]),
-    (TimeRange(1001, 2000), []),
-    (TimeRange(2000, 2000), []),
-    (TimeRange(0, 3001), [3000, 2000, 1000]),
-])
+@pytest.mark.parametrize(
+    ("time_range", "expected"),
+    [
+        (TimeRange(), [3000, 2000, 1000]),
+        (TimeRange(since=2000), [3000, 2000]),
+        (TimeRange(until=2000), [1000]),
+        (TimeRange(2000, 3000), [2000]),
+        (TimeRange(1001, 2000), []),
+        (TimeRange(2000, 2000), []),
+        (TimeRange(0, 3001), [3000, 2000, 1000]),
+    ],
+)
 def test_a_time_range_includes_its_since_and_leaves_out_its_until(store, table, space, time_range, expected):
     store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
@@ -782,10 +794,15 @@ def test_a_time_range_finds_the_newest_version_inside_of_it(store, table, space)
 
 def test_cells_older_than_the_ttl_do_not_come(store, table, space):
     now = time.time_ns() // 1_000_000
-    store.write(table, [
-        put(space(b"new"), b"hour:a", b"new", now - HOUR // 2), put(space(b"new"), b"hour:a", b"old", now - 2 * HOUR),
-        put(space(b"old"), b"hour:a", b"old", now - 2 * HOUR), put(space(b"old"), b"hour:b", b"older", 1000),
-    ])
+    store.write(
+        table,
+        [
+            put(space(b"new"), b"hour:a", b"new", now - HOUR // 2),
+            put(space(b"new"), b"hour:a", b"old", now - 2 * HOUR),
+            put(space(b"old"), b"hour:a", b"old", now - 2 * HOUR),
+            put(space(b"old"), b"hour:b", b"older", 1000),
+        ],
+    )
 
     rows = list(store.scan(table, [space.range()], versions=3))
 
@@ -815,7 +832,8 @@ def test_the_least_versions_outlive_the_ttl(store, new_table, adapter):
     store.write(table, [put(b"k", b"f:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
     assert [cells_of(row) for row in store.scan(table, [KeyRange()], versions=3)] == [
-        {b"f:a": [(3000, b"3000"), (2000, b"2000")]}]
+        {b"f:a": [(3000, b"3000"), (2000, b"2000")]}
+    ]
     assert [cells_of(row) for row in store.read(table, [b"k"])] == [{b"f:a": [(3000, b"3000")]}]
     assert [row.key for row in store.scan(table, [KeyRange()], keys_only=True)] == [b"k"]
 
@@ -876,10 +894,15 @@ def test_an_older_put_written_after_a_delete_stays_hidden(store, table, space, c
 
 
 def test_a_delete_and_a_put_in_one_call_leave_the_newer_put(store, table, space):
-    store.write(table, [
-        put(space(b"k"), b"three:a", b"old", 1000), Delete(space(b"k"), 2000),
-        put(space(b"k"), b"three:a", b"new", 3000), put(space(b"k"), b"three:b", b"hidden", 1500),
-    ])
+    store.write(
+        table,
+        [
+            put(space(b"k"), b"three:a", b"old", 1000),
+            Delete(space(b"k"), 2000),
+            put(space(b"k"), b"three:a", b"new", 3000),
+            put(space(b"k"), b"three:b", b"hidden", 1500),
+        ],
+    )
 
     [row] = store.read(table, [space(b"k")], versions=3)
 
@@ -928,8 +951,14 @@ def bad_mutations(space):
 def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
     most = MAX_CELL - 24 - len(space(b"k")) - len(b"onea")  # 24 bytes are HBase's own: lengths, timestamp, type
 
-    outcomes = store.write(table, [put(space(b"k"), value=bytes(most)), put(space(b"x")),
-                                   put(space(b"k"), value=bytes(most + 1), timestamp=2000)])
+    outcomes = store.write(
+        table,
+        [
+            put(space(b"k"), value=bytes(most)),
+            put(space(b"x")),
+            put(space(b"k"), value=bytes(most + 1), timestamp=2000),
+        ],
+    )
 
     assert [type(outcome) for outcome in outcomes] == [type(None), type(None), StoreRefused]
     [row] = store.read(table, [space(b"k")])
@@ -1057,7 +1086,7 @@ def test_a_store_serves_many_threads(store, table, space):
         mine = [b"%02d/%03d" % (number, i) for i in range(60)]
         start.wait()
         for batch in range(0, 60, 20):
-            fill(store, table, space, mine[batch:batch + 20])
+            fill(store, table, space, mine[batch : batch + 20])
             assert store.read(table, [space(mine[batch])])[0].value(b"one:a") == mine[batch]
         found = list(store.scan(table, [space.range(b"%02d/" % number, b"%02d0" % number)]))
         return [row.value(b"one:a") for row in found] == mine
@@ -1111,8 +1140,11 @@ def test_the_calls_are_counted_and_foretold(store, table, space, reverse):
 
 
 def test_a_table_is_described_as_it_was_created(store, new_table):
-    families = (FamilySchema("a", versions=3, ttl=86400, bloom="NONE"), FamilySchema("b", in_memory=True),
-                FamilySchema("c", versions=2, ttl=7776000, bloom="ROWCOL", block_cache=False))
+    families = (
+        FamilySchema("a", versions=3, ttl=86400, bloom="NONE"),
+        FamilySchema("b", in_memory=True),
+        FamilySchema("c", versions=2, ttl=7776000, bloom="ROWCOL", block_cache=False),
+    )
     name = new_table(*families)
 
     found = store.describe(name)
@@ -1141,7 +1173,11 @@ def test_split_keys_become_regions(store, new_table, adapter):
 
     assert store.describe(table).schema.split_keys == splits
     assert [region.keys for region in regions] == [
-        KeyRange(b"", b"4\x00"), KeyRange(b"4\x00", b"8"), KeyRange(b"8", b"c\xff"), KeyRange(b"c\xff", b"")]
+        KeyRange(b"", b"4\x00"),
+        KeyRange(b"4\x00", b"8"),
+        KeyRange(b"8", b"c\xff"),
+        KeyRange(b"c\xff", b""),
+    ]
     keys = [b"%x" % i for i in range(16)]
     store.write(table, [put(key, b"f:a") for key in keys])
     assert [row.key for row in store.scan(table, [KeyRange()])] == keys
@@ -1255,10 +1291,19 @@ COLUMNS = [b"one:a", b"three:a", b"three:b"]
 VERSIONS = {b"one": 1, b"three": 3}
 
 timestamps = st.integers(1, 12)
-puts = st.builds(lambda row, column, timestamp, value: Put(row, [NewCell(column, timestamp, value)]),
-                 st.sampled_from(ROWS), st.sampled_from(COLUMNS), timestamps, st.binary(max_size=3))
-deletes = st.builds(Delete, st.sampled_from(ROWS), timestamps,
-                    st.none() | st.lists(st.sampled_from([*COLUMNS, b"one:", b"three:"]), min_size=1, max_size=2))
+puts = st.builds(
+    lambda row, column, timestamp, value: Put(row, [NewCell(column, timestamp, value)]),
+    st.sampled_from(ROWS),
+    st.sampled_from(COLUMNS),
+    timestamps,
+    st.binary(max_size=3),
+)
+deletes = st.builds(
+    Delete,
+    st.sampled_from(ROWS),
+    timestamps,
+    st.none() | st.lists(st.sampled_from([*COLUMNS, b"one:", b"three:"]), min_size=1, max_size=2),
+)
 calls = st.lists(st.lists(st.one_of(puts, puts, deletes), min_size=1, max_size=8), min_size=1, max_size=6)
 
 
@@ -1276,9 +1321,10 @@ def model(mutations):
     rows = {}
     for (row, column), versions in sorted(cells.items()):
         family = column.split(b":")[0]
-        hidden = max([0, *itertools.chain.from_iterable(
-            markers.get((row, scope), []) for scope in (b"", family + b":", column))])
-        left = sorted((cell for cell in versions.items() if cell[0] > hidden), reverse=True)[:VERSIONS[family]]
+        hidden = max(
+            [0, *itertools.chain.from_iterable(markers.get((row, scope), []) for scope in (b"", family + b":", column))]
+        )
+        left = sorted((cell for cell in versions.items() if cell[0] > hidden), reverse=True)[: VERSIONS[family]]
         if left:
             rows.setdefault(row, {})[column] = left
     return rows
@@ -1374,15 +1420,20 @@ def test_an_exact_delete_of_a_cell_that_is_not_there_deletes_nothing(store, tabl
 
 def test_an_exact_delete_is_one_of_many_mutations(store, table, space, adapter):
     row = space(b"exact")
-    mutations = [put(row, b"three:a", b"v", 1000), put(row, b"three:a", b"v", 2000),
-                 Delete(row, 1000, [b"three:a"], exact=True), Delete(space(b"other"), 5, [b"one:a"]),
-                 put(row, b"three:a", b"v", 3000)]
+    mutations = [
+        put(row, b"three:a", b"v", 1000),
+        put(row, b"three:a", b"v", 2000),
+        Delete(row, 1000, [b"three:a"], exact=True),
+        Delete(space(b"other"), 5, [b"one:a"]),
+        put(row, b"three:a", b"v", 3000),
+    ]
 
     outcomes = store.write(table, mutations)
 
     able = adapter != "hbase-thrift1"
     assert [type(outcome) for outcome in outcomes] == [type(None)] * 2 + (
-        [type(None)] if able else [CapabilityError]) + [type(None)] * 2
+        [type(None)] if able else [CapabilityError]
+    ) + [type(None)] * 2
     assert versions_of(store, table, row) == ([3000, 2000] if able else [3000, 2000, 1000])
 
 

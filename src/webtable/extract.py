@@ -49,9 +49,7 @@ _DECLARED_CHARSET = re.compile(
 # not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
 _SMALL = 48 * 1024
 # What the parser makes anew in every paragraph behind one in which it was not closed, and how often it may.
-_FORMATTING = re.compile(
-    r"<(?=[bcefinstuBCEFINSTU])(?i:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]"
-)
+_FORMATTING = re.compile(r"<(?=[bcefinstuBCEFINSTU])(?i:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]")
 _MAX_COPIES = 300_000
 # A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
 _PROBE = 1 << 20
@@ -78,9 +76,7 @@ class Extract(NamedTuple):
         return self.over in {None, "links", "link_text"}
 
 
-def extract(
-    body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
-) -> Extract:
+def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS) -> Extract:
     """Return the title, the links and the charset of the HTML page *body* at *url*.
 
     `charset` is the one that the response announced. The links are in document order, one for each canonical http or

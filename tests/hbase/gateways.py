@@ -105,6 +105,7 @@ PROTOCOLS = {"binary": TBinaryProtocol, "compact": CompactProtocol}
 
 def thrift_server(service: Any, handler: object, transport: str = "buffered", protocol: str = "binary") -> Server:
     """A gateway whose answers are the methods of *handler*."""
+
     def serve(client: socket.socket) -> None:
         wire = PROTOCOLS[protocol](TRANSPORTS[transport](SocketStream(client)), decode_response=False)
         processor = TProcessor(service, handler)
@@ -227,8 +228,11 @@ class RowsThrift1(Rows):
         return list(self.tables)
 
     def getColumnDescriptors(self, table: bytes) -> dict[bytes, Any]:
-        return {b"f:": thrift1.ColumnDescriptor(name=b"f:", maxVersions=1, compression=b"NONE",
-                                                bloomFilterType=b"ROW", timeToLive=2**31 - 1)}
+        return {
+            b"f:": thrift1.ColumnDescriptor(
+                name=b"f:", maxVersions=1, compression=b"NONE", bloomFilterType=b"ROW", timeToLive=2**31 - 1
+            )
+        }
 
     def getTableRegions(self, table: bytes) -> list[Any]:
         return [thrift1.TRegionInfo(startKey=b"", endKey=b"", id=1, name=b"r", version=1, serverName=b"rs", port=1)]
@@ -276,8 +280,18 @@ class RowsThrift2(Rows):
 
     def getTableDescriptor(self, table: Any) -> Any:
         family = thrift2.TColumnFamilyDescriptor(
-            name=b"f", bloomnFilterType=1, compressionType=2, dataBlockEncoding=0, maxVersions=1, minVersions=0,
-            timeToLive=2**31 - 1, blockSize=65536, inMemory=False, blockCacheEnabled=True, scope=0)
+            name=b"f",
+            bloomnFilterType=1,
+            compressionType=2,
+            dataBlockEncoding=0,
+            maxVersions=1,
+            minVersions=0,
+            timeToLive=2**31 - 1,
+            blockSize=65536,
+            inMemory=False,
+            blockCacheEnabled=True,
+            scope=0,
+        )
         return thrift2.TTableDescriptor(tableName=table, columns=[family])
 
     def getAllRegionLocations(self, table: bytes) -> list[Any]:

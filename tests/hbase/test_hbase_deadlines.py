@@ -48,8 +48,9 @@ CALLS: dict[str, Call] = {
     "scan backwards": lambda store: list(store.scan("pages", [KeyRange(b"0", b"1"), KeyRange(b"2")], reverse=True)),
     "first_rows": lambda store: store.first_rows("pages", [prefix_range(b"%02d" % n) for n in range(20)], 3),
     "first_rows of overlapping ranges": lambda store: store.first_rows("pages", [KeyRange(), KeyRange(b"0")], 3),
-    "first_rows backwards": lambda store: store.first_rows("pages", [KeyRange(b"0", b"1"), KeyRange()], 3,
-                                                           reverse=True),
+    "first_rows backwards": lambda store: store.first_rows(
+        "pages", [KeyRange(b"0", b"1"), KeyRange()], 3, reverse=True
+    ),
     "tables": lambda store: store.tables(),
     "describe": lambda store: store.describe("pages"),
     "regions": lambda store: store.regions("pages"),
@@ -162,6 +163,7 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch):
 
 # --- scans -----------------------------------------------------------------------------------------------------------
 
+
 def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers):
     gateways = Gateways(servers, 0)
     slow = gateways.handler.scannerOpenWithScan
@@ -186,6 +188,7 @@ def test_each_row_of_a_scan_has_a_deadline_of_its_own(gateways):
 
 def shut_at_the_fourth_piece(gateways: Gateways) -> None:
     """Let no answer through from the fourth piece of a scan on, which is read ahead while the third one is used."""
+
     def shut(rows: list[Any]) -> list[Any]:
         gateways.asked.shut()
         return rows
@@ -221,6 +224,7 @@ def test_leaving_a_scan_does_not_wait_for_the_piece_that_is_read_ahead(gateways)
 
 
 # --- what calls wait for ---------------------------------------------------------------------------------------------
+
 
 def test_who_waits_for_a_connection_is_told_what_the_others_wait_for(gateways):
     with gateways.store(pool_size=1) as store:
@@ -275,5 +279,6 @@ def test_an_error_of_several_attempts_says_how_many_there_were_and_how_it_began(
     with pytest.raises(StoreUnavailable) as raised:
         repeated(attempt, Deadline(TIME))
 
-    assert re.fullmatch(r"nobody is there \(the last of \d+ attempts in \d\.\d s; the first one: it went away\)",
-                        str(raised.value))
+    assert re.fullmatch(
+        r"nobody is there \(the last of \d+ attempts in \d\.\d s; the first one: it went away\)", str(raised.value)
+    )

@@ -133,7 +133,7 @@ def test_a_scan_of_the_parent_s_goes_on_right_in_a_child_or_says_whose_it_is(fak
             for row in rows:
                 more.append(row.key)
         except OtherProcess:
-            assert found + more == ROWS[:len(found + more)]
+            assert found + more == ROWS[: len(found + more)]
         else:
             assert found + more == ROWS
 
@@ -144,6 +144,7 @@ def test_a_scan_of_the_parent_s_goes_on_right_in_a_child_or_says_whose_it_is(fak
 
 
 # --- real ones -------------------------------------------------------------------------------------------------------
+
 
 def reads_and_writes(store: HBaseStore, table: str, name: bytes) -> None:
     keys = page_keys()
@@ -191,9 +192,13 @@ def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_
     with busy(hbase, pages) as errors:
         for number in range(0, times, 2):
             # Two children at once, each begun wherever the parent's threads are at that moment.
-            children = [context.Process(target=reads_and_writes if start == "fork" else opened,
-                                        args=(hbase if start == "fork" else ports, pages, b"x%02d" % (number + one)))
-                        for one in range(2)]
+            children = [
+                context.Process(
+                    target=reads_and_writes if start == "fork" else opened,
+                    args=(hbase if start == "fork" else ports, pages, b"x%02d" % (number + one)),
+                )
+                for one in range(2)
+            ]
             for child in children:
                 child.start()
                 time.sleep(0.003)
@@ -224,6 +229,7 @@ def test_a_real_scanner_of_the_parent_s_outlives_a_child_that_scans(gateways, pa
 
 
 # --- stores that nobody closed ---------------------------------------------------------------------------------------
+
 
 def test_a_store_that_was_left_open_is_named_and_its_connections_are_closed(servers):
     servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)))

@@ -26,22 +26,29 @@ SIZES = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x10000000, 0x0000FFFF, 1, 0)
 
 # --- damaged replies -------------------------------------------------------------------------------------------------
 
+
 def damage(data: bytes, chance: random.Random) -> bytes:
     """Return *data* with a byte flipped, a size replaced, bytes lost or bytes doubled."""
     at = chance.randrange(len(data))
     kind = chance.randrange(6)
     if kind < 3:
-        return data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1:]
+        return data[:at] + bytes([data[at] ^ chance.randrange(1, 256)]) + data[at + 1 :]
     if kind == 3:
-        return data[:at] + struct.pack("!I", chance.choice(SIZES)) + data[at + 4:]
+        return data[:at] + struct.pack("!I", chance.choice(SIZES)) + data[at + 4 :]
     length = chance.randrange(1, 20)
-    return data[:at] + (data[at + length:] if kind == 4 else data[at:at + length] + data[at:])
+    return data[:at] + (data[at + length :] if kind == 4 else data[at : at + length] + data[at:])
 
 
 def is_row(row: Any) -> bool:
-    return (isinstance(row, Row) and isinstance(row.key, bytes)
-            and all(isinstance(column, bytes) and isinstance(cell.value, bytes) and isinstance(cell.timestamp, int)
-                    for column, cells in row.cells.items() for cell in cells))
+    return (
+        isinstance(row, Row)
+        and isinstance(row.key, bytes)
+        and all(
+            isinstance(column, bytes) and isinstance(cell.value, bytes) and isinstance(cell.timestamp, int)
+            for column, cells in row.cells.items()
+            for cell in cells
+        )
+    )
 
 
 def check_rows(rows: list[Any], count: int) -> None:
@@ -98,6 +105,7 @@ def test_a_damaged_reply_is_read_right_the_next_time_or_an_error_of_the_store(
 
 # --- what the decoder makes of replies -------------------------------------------------------------------------------
 
+
 def names(size: int, element: bytes = b"\x0b") -> bytes:
     """The beginning of a list of strings, the first of which says that it has *size* bytes."""
     return b"\x0f\x00\x00" + element + struct.pack("!iI", 1, size)
@@ -129,14 +137,15 @@ CASES = [("binary", name) for name in BINARY] + [("compact", name) for name in C
 
 def replying(transport: str, protocol: str, body: bytes) -> Server:
     """A gateway that answers the first call of a connection with *body*, and says no more."""
+
     def serve(client: socket.socket) -> None:
         request = client.recv(1000)
         if transport == "framed":
             request = request[4:]
         if protocol == "binary":
-            reply = b"\x80\x01\x00\x02" + request[4:8 + 13 + 4] + body
+            reply = b"\x80\x01\x00\x02" + request[4 : 8 + 13 + 4] + body
         else:
-            reply = b"\x82\x41" + request[2:4 + 13] + body
+            reply = b"\x82\x41" + request[2 : 4 + 13] + body
         client.sendall((struct.pack("!I", len(reply)) if transport == "framed" else b"") + reply)
         client.recv(1)
 
@@ -176,12 +185,15 @@ def test_a_family_with_an_option_of_a_later_hbase_is_refused_and_not_an_argument
     servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)))
     servers.append(thrift_server(thrift2.THBaseService, gateway))
 
-    with HBaseStore(HOST, servers[0].port, thrift2=servers[1].port) as store, \
-            pytest.raises(StoreRefused, match=str(next(iter(option.values())))):
+    with (
+        HBaseStore(HOST, servers[0].port, thrift2=servers[1].port) as store,
+        pytest.raises(StoreRefused, match=str(next(iter(option.values())))),
+    ):
         store.describe("pages")
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture(params=["thrift1", "thrift2"])
 def store(request, servers):

@@ -280,12 +280,15 @@ class OwnGateway:
         self.address = host, 20_000 + uuid.uuid4().int % 10_000
 
     def start(self) -> None:
-        self._container.exec_run(["bash", "-c", ANOTHER], environment={"PORT": str(self.address[1])}, detach=True,
-                                 user="hbase")
+        self._container.exec_run(
+            ["bash", "-c", ANOTHER], environment={"PORT": str(self.address[1])}, detach=True, user="hbase"
+        )
         until = Deadline(120.0)
         while True:
-            with contextlib.suppress(Exception), contextlib.closing(
-                    happybase.Connection(*self.address, timeout=5000)) as connection:
+            with (
+                contextlib.suppress(Exception),
+                contextlib.closing(happybase.Connection(*self.address, timeout=5000)) as connection,
+            ):
                 connection.tables()
                 return
             assert until.left(), "the gateway does not come up"
@@ -300,9 +303,15 @@ class OwnGateway:
 def own_gateways(gateways) -> Iterator[tuple[OwnGateway, OwnGateway]]:
     """Two gateways that are new: both number their scanners from 0."""
     with contextlib.closing(docker.from_env()) as engine, contextlib.ExitStack() as stack:
-        holds = [container for container in engine.containers.list()
-                 if any(str(gateways[0]) == binding["HostPort"]
-                        for bindings in container.ports.values() for binding in bindings or ())]
+        holds = [
+            container
+            for container in engine.containers.list()
+            if any(
+                str(gateways[0]) == binding["HostPort"]
+                for bindings in container.ports.values()
+                for binding in bindings or ()
+            )
+        ]
         if not holds:
             pytest.skip("the HBase of WEBTABLE_HBASE_URL is in no container here")
         pair = OwnGateway(holds[0]), OwnGateway(holds[0])

@@ -38,6 +38,7 @@ from webtable.store.hbase.writing import stages
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
 
+
 def test_the_answer_to_a_timed_out_call_is_never_given_to_the_next_one(servers):
     handler = FakeThrift1()
     with fake_store(servers, handler, timeout=3.0) as store:
@@ -99,6 +100,7 @@ def test_a_store_that_was_closed_says_so(servers):
 
 # --- what is at the port ---------------------------------------------------------------------------------------------
 
+
 def test_nothing_at_the_port_is_unavailable_and_named():
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
@@ -149,11 +151,16 @@ def test_the_wrong_transport_or_protocol_is_found_out(servers, option):
 
 def test_a_create_that_does_nothing_is_found_out(servers):
     """HBase 1.x: createTable is an empty method that succeeds."""
+
     def missing(*_: Any) -> None:
         raise thrift2.TIOError(message="pages", canRetry=False)
 
-    handler = SimpleNamespace(getThriftServerType=lambda: 2, getTableNamesByPattern=lambda *_: [],
-                              createTable=lambda *_: None, getTableDescriptor=missing)
+    handler = SimpleNamespace(
+        getThriftServerType=lambda: 2,
+        getTableNamesByPattern=lambda *_: [],
+        createTable=lambda *_: None,
+        getTableDescriptor=missing,
+    )
     servers.append(thrift_server(thrift1.Hbase, FakeThrift1()))
     servers.append(thrift_server(thrift2.THBaseService, handler))
     store = HBaseStore(HOST, servers[0].port, thrift2=servers[1].port)
@@ -163,6 +170,7 @@ def test_a_create_that_does_nothing_is_found_out(servers):
 
 
 # --- the pool --------------------------------------------------------------------------------------------------------
+
 
 class FakeConnection:
     def __init__(self) -> None:
@@ -223,8 +231,12 @@ def test_a_connection_that_saw_an_exception_is_closed(pool, error):
 
 
 def test_no_more_connections_are_open_than_the_pool_has_and_the_wait_ends(pool):
-    with pool.connection(Deadline(1)), pool.connection(Deadline(1)), \
-            pytest.raises(StoreUnavailable, match="all 2 connections"), pool.connection(Deadline(0.05)):
+    with (
+        pool.connection(Deadline(1)),
+        pool.connection(Deadline(1)),
+        pytest.raises(StoreUnavailable, match="all 2 connections"),
+        pool.connection(Deadline(0.05)),
+    ):
         pass
 
 
@@ -263,6 +275,7 @@ def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool(pool)
 
 # --- pieces, groups and stages against a model -----------------------------------------------------------------------
 
+
 class ModelClient:
     """Thrift2 over a sorted list of keys; every third call fails where it is told to."""
 
@@ -283,6 +296,7 @@ ranges = st.lists(st.tuples(keys, keys | st.just(b"")).map(lambda t: KeyRange(*t
 @given(st.sets(keys), ranges, st.none() | st.integers(1, 9), st.booleans(), st.integers(1, 3))
 def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges, limit, reverse, first_piece):
     from webtable.rowkey import merged
+
     client = ModelClient(list(stored))
     pieces = StatelessPieces(client, "t", merged(wanted_ranges), Selection(reverse=reverse), limit)
     pieces._size.rows = first_piece
@@ -298,6 +312,7 @@ def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges
 @settings(deadline=None)
 def test_first_rows_are_the_first_of_each_range_whatever_the_regions(stored, wanted_ranges, bounds, limit, groups):
     from webtable.store.hbase import fanout
+
     apart = [r for place, r in enumerate(wanted_ranges) if not fanout.overlap([*wanted_ranges[:place], r])]
     if fanout.overlap(apart):
         return
@@ -386,6 +401,7 @@ def test_the_bytes_of_a_filter_are_those_of_the_protocol_buffers():
 
 
 # --- a real HBase ----------------------------------------------------------------------------------------------------
+
 
 def cut_every_connection(proxies: tuple[Proxy, Proxy], sizes: list[int]) -> None:
     left = list(sizes)
@@ -509,7 +525,8 @@ def test_the_last_rows_over_a_failing_network_are_complete(through_proxies, prox
     found = through_proxies.first_rows(pages, salts, 3, reverse=True)
 
     assert [[row.key for row in rows] for rows in found] == [
-        [key for key in reversed(page_keys()) if key in keys][:3] for keys in salts]
+        [key for key in reversed(page_keys()) if key in keys][:3] for keys in salts
+    ]
 
 
 @pytest.fixture
@@ -535,9 +552,15 @@ def wide(gateways: tuple[int, int]) -> Iterator[str]:
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
         store.create_table(TableSchema(name, tuple(FamilySchema(family) for family in "fgm"), (b"5",)))
         columns = [b"f:%05d" % number for number in range(50_000)]
-        store.write(name, [Put(b"4", [NewCell(column, 1, b"v") for column in columns]),
-                           *(put(b"%d" % n, column=b"m:title", value=b"Page %d" % n) for n in range(1, 9)),
-                           put(b"7", column=b"g:x"), put(b"8", column=b"f:x")])
+        store.write(
+            name,
+            [
+                Put(b"4", [NewCell(column, 1, b"v") for column in columns]),
+                *(put(b"%d" % n, column=b"m:title", value=b"Page %d" % n) for n in range(1, 9)),
+                put(b"7", column=b"g:x"),
+                put(b"8", column=b"f:x"),
+            ],
+        )
         yield name
         store.drop_table(name)
 
@@ -556,9 +579,16 @@ def test_a_row_of_50_000_columns_is_read_in_bounded_pieces(hbase, wide, cells_br
 
 @pytest.mark.hbase
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("columns", "expected"), [
-    (None, "12345678"), ([b"f:"], "48"), ([b"f:", b"g:"], "478"), ([b"f:", b"f:x", b"m:title"], "12345678"),
-    ([b"f:00000", b"f:49999", b"g:x"], "47")])
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (None, "12345678"),
+        ([b"f:"], "48"),
+        ([b"f:", b"g:"], "478"),
+        ([b"f:", b"f:x", b"m:title"], "12345678"),
+        ([b"f:00000", b"f:49999", b"g:x"], "47"),
+    ],
+)
 def test_a_key_is_one_cell_of_a_row_however_many_it_has(hbase, wide, cells_brought, columns, expected, reverse):
     scanned = list(hbase.scan(wide, [KeyRange()], columns=columns, keys_only=True, reverse=reverse))
     [first] = hbase.first_rows(wide, [KeyRange()], 9, columns=columns, keys_only=True, reverse=reverse)
@@ -570,9 +600,16 @@ def test_a_key_is_one_cell_of_a_row_however_many_it_has(hbase, wide, cells_broug
 
 @pytest.mark.hbase
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("columns", "expected"), [
-    (None, "12345678"), ([b"f:"], "48"), ([b"f:", b"g:"], "478"), ([b"f:", b"m:title"], "12345678"),
-    ([b"f:00000", b"f:49999", b"g:x"], "47")])
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (None, "12345678"),
+        ([b"f:"], "48"),
+        ([b"f:", b"g:"], "478"),
+        ([b"f:", b"m:title"], "12345678"),
+        ([b"f:00000", b"f:49999", b"g:x"], "47"),
+    ],
+)
 def test_a_key_that_is_searched_for_is_two_cells_of_a_row(hbase, wide, cells_brought, columns, expected, reverse):
     asked = {"columns": columns, "keys_only": True, "reverse": reverse, "containing": Containing(b"m:title", ("PAGE",))}
     scanned = list(hbase.scan(wide, [KeyRange()], **asked))
@@ -622,8 +659,14 @@ def test_a_search_brings_the_large_cells_of_other_families_whole(hbase, wide):
 
 @pytest.mark.hbase
 def test_the_guilty_of_a_batch_have_their_reasons_and_the_others_are_stored(hbase, pages):
-    mutations = [put(b"x1"), put(b"x2", column=b"nope:q"), put(b"x3", value=bytes(MAX_CELL)), put(b"x4", timestamp=-1),
-                 put(b"x" * 40_000), put(b"x5")]
+    mutations = [
+        put(b"x1"),
+        put(b"x2", column=b"nope:q"),
+        put(b"x3", value=bytes(MAX_CELL)),
+        put(b"x4", timestamp=-1),
+        put(b"x" * 40_000),
+        put(b"x5"),
+    ]
 
     outcomes = hbase.write(pages, mutations)
 

@@ -51,9 +51,10 @@ class Expected:
     def answers(self) -> dict[str, Any]:
         broken = [
             (self.by_url[target].status_code, self.key(target), source, target)
-            for target in self.targets() if target in self.by_url and self.by_url[target].status_code >= 400
+            for target in self.targets()
+            if target in self.by_url and self.by_url[target].status_code >= 400
             for source in self.sources(target)
-        ]  # fmt: skip
+        ]
         same: dict[str | None, list[str]] = defaultdict(list)
         for page in self.pages:
             same[page.digest].append(page.url)

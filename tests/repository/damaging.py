@@ -8,8 +8,12 @@ from webtable import Link, Page, WebTable
 from webtable.store import Delete, NewCell, Put
 
 PAGE, CAPTURE, HTML, URLS, COUNTS = (
-    b"metadata:page", b"content:capture", b"content:html", b"outlinks:urls", b"metadata:links"
-)  # fmt: skip
+    b"metadata:page",
+    b"content:capture",
+    b"content:html",
+    b"outlinks:urls",
+    b"metadata:links",
+)
 
 
 def cell_of(table: WebTable, url: str, column: bytes):

@@ -53,8 +53,18 @@ def test_a_page_comes_back_as_it_was_put(site):
     assert found.size == len(page.html)
     assert found.digest == hashlib.sha256(page.html).hexdigest()
     assert found.outlink_count == 2
-    for field in ("html", "title", "status_code", "content_type", "charset", "headers", "last_modified", "etag",
-                  "redirect_to", "outlinks"):  # fmt: skip
+    for field in (
+        "html",
+        "title",
+        "status_code",
+        "content_type",
+        "charset",
+        "headers",
+        "last_modified",
+        "etag",
+        "redirect_to",
+        "outlinks",
+    ):
         assert getattr(found, field) == getattr(page, field), field
 
 
@@ -283,13 +293,19 @@ def test_captures_without_a_body_that_say_the_same_are_one_version(site):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"status_code": "200"}, {"title": 5}, {"html": "text"}, {"headers": {"a": ["b"]}}, {"headers": {b"a": b"b"}},
-        {"outlinks": ("https://example.com/",)}, {"outlinks": (Link("https://example.com/", 5),)},
-        {"fetched_at": "2026-01-01"}, {"last_modified": datetime(2026, 1, 1)},
+        {"status_code": "200"},
+        {"title": 5},
+        {"html": "text"},
+        {"headers": {"a": ["b"]}},
+        {"headers": {b"a": b"b"}},
+        {"outlinks": ("https://example.com/",)},
+        {"outlinks": (Link("https://example.com/", 5),)},
+        {"fetched_at": "2026-01-01"},
+        {"last_modified": datetime(2026, 1, 1)},
         {"fetched_at": datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))},
         {"fetched_at": datetime(1960, 1, 1, tzinfo=UTC)},
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_type_is_refused_and_spoils_no_other_page(site, fields):
     good = site.page("/good", html=b"x")
     bad = Page(**{"url": site.url("/bad"), "html": b"x", "title": "t", "fetched_at": site.now, **fields})
@@ -535,21 +551,27 @@ def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
 
 
 def test_a_304_is_no_redirect(site):
-    site.store(site.page("/304", status_code=304, html=None), site.page("/301", status_code=301, html=None),
-               site.page("/305", status_code=305, html=None))  # fmt: skip
+    site.store(
+        site.page("/304", status_code=304, html=None),
+        site.page("/301", status_code=301, html=None),
+        site.page("/305", status_code=305, html=None),
+    )
 
     assert [page.url for page in site.table.redirects(domain=site.domain)] == [site.url("/301"), site.url("/305")]
 
 
-@pytest.mark.parametrize("ask", [
-    lambda table, site: table.get(site.url(), columns="html"),
-    lambda table, site: next(iter(table.get_many([site.url()], columns="html"))),
-    lambda table, site: table.history(site.url(), columns="html")[0],
-    lambda table, site: next(iter(table.pages(site.domain, columns="html"))),
-    lambda table, site: next(iter(table.errors(domain=site.domain, columns="html"))),
-    lambda table, site: next(iter(table.largest(domain=site.domain, columns="html"))),
-    lambda table, site: table.by_handle(webtable.handle_of(site.url()), columns="html"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table, site: table.get(site.url(), columns="html"),
+        lambda table, site: next(iter(table.get_many([site.url()], columns="html"))),
+        lambda table, site: table.history(site.url(), columns="html")[0],
+        lambda table, site: next(iter(table.pages(site.domain, columns="html"))),
+        lambda table, site: next(iter(table.errors(domain=site.domain, columns="html"))),
+        lambda table, site: next(iter(table.largest(domain=site.domain, columns="html"))),
+        lambda table, site: table.by_handle(webtable.handle_of(site.url()), columns="html"),
+    ],
+)
 def test_one_column_may_be_named_without_a_list(site, ask):
     site.store(site.page("/", html=b"x", status_code=404))
 
@@ -557,9 +579,7 @@ def test_one_column_may_be_named_without_a_list(site, ask):
 
 
 def test_half_of_a_surrogate_pair_in_a_link_of_a_page_without_a_body_fails_no_batch(site):
-    site.store(
-        site.page("/a", html=None, outlinks=(Link(site.url("/b"), "an\udc80chor"),)), site.page("/b", html=b"x")
-    )
+    site.store(site.page("/a", html=None, outlinks=(Link(site.url("/b"), "an\udc80chor"),)), site.page("/b", html=b"x"))
 
     assert site.table.get(site.url("/a")).outlinks == (Link(site.url("/b"), "an?chor"),)
     assert site.table.get(site.url("/b")).html == b"x"

@@ -130,8 +130,11 @@ def test_get_many_raises_in_the_place_of_a_damaged_row_and_goes_on_behind_it(web
             given.append(exc.url)
 
     assert [one.url if isinstance(one, Page) else one for one in given] == [
-        web.url("/"), web.url("/a"), None, web.url("/b"),
-    ]  # fmt: skip
+        web.url("/"),
+        web.url("/a"),
+        None,
+        web.url("/b"),
+    ]
     assert list(pages) == []
 
 
@@ -351,8 +354,14 @@ def test_stats_count_damaged_rows_apart(web):
 def test_entries_that_are_none_are_left_out_of_every_answer(web):
     table = web.table
     now = cell_of(table, web.url("/"), PAGE).timestamp
-    for index, junk in (("status", b"3:200_\xff\xfe"), ("status", b"3:200_no page"), ("status", b"3:"),
-                        ("time", b"0:fetched_20260101T000000000_\xff"), ("host", b"0:\xff/"), ("host", b"0:a b/")):
+    for index, junk in (
+        ("status", b"3:200_\xff\xfe"),
+        ("status", b"3:200_no page"),
+        ("status", b"3:"),
+        ("time", b"0:fetched_20260101T000000000_\xff"),
+        ("host", b"0:\xff/"),
+        ("host", b"0:a b/"),
+    ):
         write(table, f"{table.table}_{index}_idx", junk, b"ref:e", now, b"")
 
     assert set(found(table.with_status(200))) >= set(web.urls("/", "/a", "/b"))
@@ -366,8 +375,11 @@ def test_entries_that_are_none_are_left_out_of_every_answer(web):
 def test_hosts_with_unreadable_counts_have_none(web):
     table, host = web.table, domain_of(web)
     table.refresh_links(also_unfinished=True)
-    entry = next(row.key for row in table.store.scan(f"{table.table}_host_idx", [webtable.KeyRange()])
-                 if row.key[2:] == b"example." + host.split(".")[0].encode() + b"/")  # fmt: skip
+    entry = next(
+        row.key
+        for row in table.store.scan(f"{table.table}_host_idx", [webtable.KeyRange()])
+        if row.key[2:] == b"example." + host.split(".")[0].encode() + b"/"
+    )
     at = table.store.read(f"{table.table}_host_idx", [entry], columns=[b"ref:counts"])[0].cells[b"ref:counts"][0]
     write(table, f"{table.table}_host_idx", entry, b"ref:counts", at.timestamp, b"{}")
 
@@ -470,8 +482,15 @@ def test_a_layout_that_is_damaged_is_a_mismatch(new_url):
     with webtable.open(url, create=True) as table:
         (row,) = table.store.read(f"{table.table}_meta", [LAYOUT_ROW])
         cell = row.cells[LAYOUT_COLUMN][0]
-        for value in (b"\xff", b"", cell.value.replace(b'"digits":2', b'"digits":3'), b"[" * 100_000,
-                      b'{"digits":9}', b'{"salt":"\xff"}', b'{"versions":-1}'):  # fmt: skip
+        for value in (
+            b"\xff",
+            b"",
+            cell.value.replace(b'"digits":2', b'"digits":3'),
+            b"[" * 100_000,
+            b'{"digits":9}',
+            b'{"salt":"\xff"}',
+            b'{"versions":-1}',
+        ):
             write(table, f"{table.table}_meta", LAYOUT_ROW, LAYOUT_COLUMN, cell.timestamp, value)
 
             with pytest.raises(LayoutMismatch):

@@ -82,10 +82,16 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
     ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=town.links("/b", "/c"))
     town.store(town.page("/a", days=2, html=b"old"), ahead, town.page("/b"))
     table.delete(town.url("/a"))
-    (outcome,) = outcomes(table, Page(
-        url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1),
-        outlinks=town.links("/b"), title="now",
-    ))  # fmt: skip
+    (outcome,) = outcomes(
+        table,
+        Page(
+            url=town.url("/a"),
+            html=b"now",
+            fetched_at=datetime.now(UTC) + timedelta(seconds=1),
+            outlinks=town.links("/b"),
+            title="now",
+        ),
+    )
 
     found = table.get(town.url("/a"))
 
@@ -107,8 +113,9 @@ def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_
     town.store(town.page("/a", days=2, html=b"old", outlinks=town.links("/b")), town.page("/b"))
     town.store(town.page("/a", days=-0.9, html=b"ahead", status_code=404, outlinks=town.links("/c")))
     table.delete(town.url("/a"))
-    again = Page(url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1),
-                 outlinks=town.links("/b"))  # fmt: skip
+    again = Page(
+        url=town.url("/a"), html=b"now", fetched_at=datetime.now(UTC) + timedelta(seconds=1), outlinks=town.links("/b")
+    )
     (outcome,) = outcomes(table, again)
 
     assert (outcome.error is None) == (adapter != "hbase-thrift1")

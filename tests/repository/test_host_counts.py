@@ -109,12 +109,15 @@ def test_a_batch_that_is_counted_twice_is_counted_once(table):
     table.refresh_links()
 
     again = [
-        webtable.store.Put(row.key + b"again", [
-            webtable.store.NewCell(column, cell.timestamp + 60_000, cell.value)
-            for column, (cell, *_) in row.cells.items()
-        ])
+        webtable.store.Put(
+            row.key + b"again",
+            [
+                webtable.store.NewCell(column, cell.timestamp + 60_000, cell.value)
+                for column, (cell, *_) in row.cells.items()
+            ],
+        )
         for row in batches
-    ]  # fmt: skip
+    ]
     assert table.store.write(queue, again) == [None] * len(again)
     assert table.refresh_links().batches == len(again)
 
@@ -200,12 +203,17 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
     table.refresh_links()
     index = table.indexes.read()["host"].table
     wrong = [
-        webtable.store.Put(row.key, [
-            webtable.store.NewCell(column, cells[0].timestamp + 1, b"[7,7]" if b"part-" in column else cells[0].value)
-            for column, cells in row.cells.items()
-        ])
+        webtable.store.Put(
+            row.key,
+            [
+                webtable.store.NewCell(
+                    column, cells[0].timestamp + 1, b"[7,7]" if b"part-" in column else cells[0].value
+                )
+                for column, cells in row.cells.items()
+            ],
+        )
         for row in table.store.scan(index, [webtable.KeyRange()])
-    ]  # fmt: skip
+    ]
     table.store.write(index, wrong)
 
     table.rebuild_index("host")

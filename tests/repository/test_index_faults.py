@@ -35,8 +35,14 @@ def another_host(town):
 
 
 def recrawl_with_all_changed(town):
-    other = town.page("/a", html=b"other", days=1, status_code=500, outlinks=town.links("/gone", "/twin", "/"),
-                      last_modified=town.now - timedelta(days=30))  # fmt: skip
+    other = town.page(
+        "/a",
+        html=b"other",
+        days=1,
+        status_code=500,
+        outlinks=town.links("/gone", "/twin", "/"),
+        last_modified=town.now - timedelta(days=30),
+    )
     return lambda table: table.put(other)
 
 
@@ -83,10 +89,11 @@ def batch_of_all(town):
         town.page("/b", html=b"b" * 21, days=1, outlinks=town.links("/new", "/gone")),
         town.page("/gone", days=1, html=b"back", outlinks=()),
         town.page("/new", html=b"b" * 20, days=1),
-        Page(url=town.url("/twin"), status_code=304, same_as=town.url("/twin"),
-             fetched_at=town.now - timedelta(days=1)),
+        Page(
+            url=town.url("/twin"), status_code=304, same_as=town.url("/twin"), fetched_at=town.now - timedelta(days=1)
+        ),
         town.page("/new", host="blog", html=b"b" * 20, days=1, outlinks=town.links("/gone")),
-    ]  # fmt: skip
+    ]
 
     def act(table):
         with table.writer(max_age=3_600) as writer:
@@ -97,9 +104,19 @@ def batch_of_all(town):
 
 
 ACTS = [
-    first_put, another_host, recrawl_with_all_changed, recrawl_without_links, recrawl_unchanged, recrawl_as_redirect,
-    redirect_elsewhere, not_modified, late_capture, late_capture_in_between, deletion, batch_of_all,
-]  # fmt: skip
+    first_put,
+    another_host,
+    recrawl_with_all_changed,
+    recrawl_without_links,
+    recrawl_unchanged,
+    recrawl_as_redirect,
+    redirect_elsewhere,
+    not_modified,
+    late_capture,
+    late_capture_in_between,
+    deletion,
+    batch_of_all,
+]
 
 
 def killed_at_every_call(table, act, check):
@@ -172,11 +189,14 @@ def before_removals(call, table, changes=()):
     return call == "write" and table.endswith("_idx") and any(isinstance(change, Delete) for change in changes)
 
 
-@pytest.mark.parametrize("question", [
-    lambda table, **asking: table.largest(**asking),
-    lambda table, **asking: table.fetched(order="oldest", **asking),
-    lambda table, **asking: table.modified(order="oldest", **asking),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda table, **asking: table.largest(**asking),
+        lambda table, **asking: table.fetched(order="oldest", **asking),
+        lambda table, **asking: table.modified(order="oldest", **asking),
+    ],
+)
 def test_a_token_misses_no_page_beside_an_entry_of_a_page_that_moved(table, question):
     town = Town(table).build()
     with killed_after(table, before_removals) as dying:
@@ -315,8 +335,9 @@ def test_processes_that_are_killed_at_any_moment_lose_no_acknowledged_page(table
     path = table.store.name
     acknowledged = {}
     for number in range(10):
-        child = subprocess.Popen([sys.executable, "-c", LOOP, path, town.domain, str(number * 1_000)],
-                                 stdout=subprocess.PIPE, text=True)  # fmt: skip
+        child = subprocess.Popen(
+            [sys.executable, "-c", LOOP, path, town.domain, str(number * 1_000)], stdout=subprocess.PIPE, text=True
+        )
         lines = [child.stdout.readline() for _ in range(4 + number * 7)]
         os.kill(child.pid, signal.SIGKILL)
         rest = child.stdout.read()

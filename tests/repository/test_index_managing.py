@@ -75,8 +75,9 @@ def test_an_index_added_while_a_batch_is_under_way_has_its_pages(table):
 
 def test_an_index_dropped_while_a_batch_is_under_way_stops_no_page(table):
     town = Town(table).build()
-    listener = once_at(lambda call, name, *_: call == "write" and name.endswith("size_idx"),
-                       lambda: table.drop_index("size"))  # fmt: skip
+    listener = once_at(
+        lambda call, name, *_: call == "write" and name.endswith("size_idx"), lambda: table.drop_index("size")
+    )
 
     crawl_again(town, html=b"s")(listening(table, listener))
 
@@ -330,9 +331,15 @@ def imported_already(name, monkeypatch):
     importlib.import_module(name.partition(":")[0])
 
 
-@pytest.mark.parametrize("by", [
-    named_in_the_environment, named_by_an_installed_package, named_to_another_table, imported_already,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "by",
+    [
+        named_in_the_environment,
+        named_by_an_installed_package,
+        named_to_another_table,
+        imported_already,
+    ],
+)
 def test_an_index_that_was_named_in_this_process_is_used(table, foreign, stranger, monkeypatch, by):
     by(stranger[0], monkeypatch)
 

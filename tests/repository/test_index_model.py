@@ -96,14 +96,16 @@ class Actor:
 
 
 bodies = st.sampled_from([None, b"x", b"yy", b"yy", b"zzz"])
-captures = st.fixed_dictionaries({
-    "path": st.sampled_from(PATHS),
-    "hours": st.sampled_from([-20, -10, *range(1, 20)]),
-    "html": bodies,
-    "status_code": st.sampled_from([200, 200, 200, 301, 404]),
-    "links": st.lists(st.sampled_from((*PATHS, "/never")), unique=True),
-    "is_304": st.sampled_from([False, False, False, True]),
-})  # fmt: skip
+captures = st.fixed_dictionaries(
+    {
+        "path": st.sampled_from(PATHS),
+        "hours": st.sampled_from([-20, -10, *range(1, 20)]),
+        "html": bodies,
+        "status_code": st.sampled_from([200, 200, 200, 301, 404]),
+        "links": st.lists(st.sampled_from((*PATHS, "/never")), unique=True),
+        "is_304": st.sampled_from([False, False, False, True]),
+    }
+)
 batches = st.lists(captures, min_size=1, max_size=3, unique_by=lambda capture: capture["path"])
 
 
@@ -224,8 +226,14 @@ class Crawl(RuleBasedStateMachine):
             url = self.town.url(path)
             return Page(url=url, status_code=304, same_as=url, fetched_at=self.town.now - timedelta(hours=hours))
         redirect = self.town.url("/b") if status_code == 301 else None
-        return self.town.page(path, days=hours / 24, html=html, status_code=status_code, redirect_to=redirect,
-                              outlinks=self.town.links(*links))  # fmt: skip
+        return self.town.page(
+            path,
+            days=hours / 24,
+            html=html,
+            status_code=status_code,
+            redirect_to=redirect,
+            outlinks=self.town.links(*links),
+        )
 
     def _finished(self, number: int) -> None:
         actor = self.actors.pop(number)
@@ -268,10 +276,15 @@ def test_writers_that_cross_each_other_leave_the_questions_right(machine, tmp_pa
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=EXAMPLES or 30, stateful_step_count=30, deadline=None, derandomize=not EXAMPLES,
-            suppress_health_check=list(HealthCheck), database=None, phases=PHASES,
+            max_examples=EXAMPLES or 30,
+            stateful_step_count=30,
+            deadline=None,
+            derandomize=not EXAMPLES,
+            suppress_health_check=list(HealthCheck),
+            database=None,
+            phases=PHASES,
         ),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -319,8 +332,15 @@ def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, s
             for _ in range(40):
                 paths = chance.sample((*PATHS, "/never"), chance.randrange(4))
                 body = chance.choice([b"x", b"yy", b"zzz"])
-                writer.put(town.page(chance.choice(PATHS), days=chance.randrange(1, 10_000) / 1_000, html=body,
-                                     status_code=chance.choice([200, 301, 404]), outlinks=town.links(*paths)))
+                writer.put(
+                    town.page(
+                        chance.choice(PATHS),
+                        days=chance.randrange(1, 10_000) / 1_000,
+                        html=body,
+                        status_code=chance.choice([200, 301, 404]),
+                        outlinks=town.links(*paths),
+                    )
+                )
 
     threads = [threading.Thread(target=crawl, args=(chance,)) for chance in chances]
     for thread in threads:

@@ -260,8 +260,13 @@ def test_captures_of_any_kind_in_any_order_leave_the_questions_right(table, data
         if kind == "page":
             body = data.draw(st.sampled_from([None, b"x", b"yy", b"zzz"]))
             links = data.draw(st.lists(st.sampled_from(["/", "/a", "/b", "/c"]), unique=True))
-            page = town.page(path, days=days, html=body, outlinks=town.links(*links),
-                             status_code=data.draw(st.sampled_from([200, 301, 404])))  # fmt: skip
+            page = town.page(
+                path,
+                days=days,
+                html=body,
+                outlinks=town.links(*links),
+                status_code=data.draw(st.sampled_from([200, 301, 404])),
+            )
             with suppress(WriteFailed) if path in deleted else nullcontext():
                 town.store(page)
                 known.add(path)

@@ -30,8 +30,13 @@ QUESTIONS: dict[str, Asked] = {
     "dead_ends": lambda table, **asking: table.dead_ends(**asking),
 }
 """The questions that list pages and take a domain."""
-ORDERS = [("fetched", "oldest"), ("modified", "oldest"), ("outdated", "newest"), ("largest", "smallest"),
-          ("most_linked", "fewest")]  # fmt: skip
+ORDERS = [
+    ("fetched", "oldest"),
+    ("modified", "oldest"),
+    ("outdated", "newest"),
+    ("largest", "smallest"),
+    ("most_linked", "fewest"),
+]
 
 
 def urls(found: Any) -> list[str]:
@@ -47,15 +52,21 @@ def town(shared_table):
     def links(number):
         return tuple(Link(town.url(f"/{other:02}", hosts[other % 3]), f"{other}") for other in range(0, number, 5))
 
-    town.store(*(
-        town.page(
-            f"/{number:02}", days=1 + number / 10, html=b"x" * (number % 7 * 400), status_code=statuses[number % 6],
-            redirect_to=town.url("/a") if number % 6 == 3 else None, host=hosts[number % 3],
-            last_modified=town.now - timedelta(days=number % 5) if number % 2 else None,
-            outlinks=links(number) if number % 4 else (),
+    town.store(
+        *(
+            town.page(
+                f"/{number:02}",
+                days=1 + number / 10,
+                html=b"x" * (number % 7 * 400),
+                status_code=statuses[number % 6],
+                redirect_to=town.url("/a") if number % 6 == 3 else None,
+                host=hosts[number % 3],
+                last_modified=town.now - timedelta(days=number % 5) if number % 2 else None,
+                outlinks=links(number) if number % 4 else (),
+            )
+            for number in range(36)
         )
-        for number in range(36)
-    ))  # fmt: skip
+    )
     town.table.refresh_links(also_unfinished=True)
     return town
 
@@ -208,10 +219,13 @@ def test_times_are_from_since_on_and_before_until(town):
     fetched = town.table.fetched(since, until, domain=town.domain)
     modified = town.table.modified(since, until, domain=town.domain, order="oldest")
 
-    assert urls(fetched) == asked.urls(lambda page: page.fetched_at, backwards=True,
-                                       chosen=lambda page: since <= page.fetched_at < until)  # fmt: skip
-    assert urls(modified) == asked.urls(lambda page: page.last_modified or page.changed_at,
-        chosen=lambda page: since <= (page.last_modified or page.changed_at) < until)  # fmt: skip
+    assert urls(fetched) == asked.urls(
+        lambda page: page.fetched_at, backwards=True, chosen=lambda page: since <= page.fetched_at < until
+    )
+    assert urls(modified) == asked.urls(
+        lambda page: page.last_modified or page.changed_at,
+        chosen=lambda page: since <= (page.last_modified or page.changed_at) < until,
+    )
     assert urls(town.table.fetched(until, until, domain=town.domain)) == []
 
 
@@ -219,8 +233,9 @@ def test_sizes_are_given_as_classes_or_in_bytes(town):
     asked = Expected(town.table, town.domain)
 
     def sized(low, high):
-        return asked.urls(lambda page: -page.size,
-                          chosen=lambda page: page.size is not None and low <= page.size <= high)  # fmt: skip
+        return asked.urls(
+            lambda page: -page.size, chosen=lambda page: page.size is not None and low <= page.size <= high
+        )
 
     largest = town.table.largest
     assert urls(largest(size_class="small", domain=town.domain)) == sized(0, 999)
@@ -235,12 +250,13 @@ def test_redirects_are_followed_to_their_end(site):
     town = Town(site.table)
     hops = [town.page(f"/{n}", status_code=301, redirect_to=town.url(f"/{n + 1}"), outlinks=None) for n in range(25)]
     town.store(
-        *hops, town.page("/loop", status_code=302, redirect_to=town.url("/pool"), outlinks=None),
+        *hops,
+        town.page("/loop", status_code=302, redirect_to=town.url("/pool"), outlinks=None),
         town.page("/pool", status_code=302, redirect_to=town.url("/loop"), outlinks=None),
         town.page("/self", status_code=302, redirect_to=town.url("/self"), outlinks=None),
         town.page("/odd", status_code=302, redirect_to="mailto:x@example.com", outlinks=None),
         town.page("/25", html=b"end"),
-    )  # fmt: skip
+    )
 
     resolve = town.table.resolve
     assert (resolve(town.url("/20")).url, resolve(town.url("/20")).page.url) == (town.url("/25"), town.url("/25"))
@@ -260,8 +276,10 @@ def test_hosts_are_those_of_the_domain_in_the_order_of_their_pages(town):
     hosts = list(town.table.hosts(town.domain))
 
     assert [host.name for host in hosts] == [f"{name}.{town.domain}" for name in ("a.b", "shop", "www")] + [town.domain]
-    stats = {host: len([page for page in Expected(town.table, town.domain).pages if f"//{host}/" in page.url])
-             for host in (one.name for one in hosts)}  # fmt: skip
+    stats = {
+        host: len([page for page in Expected(town.table, town.domain).pages if f"//{host}/" in page.url])
+        for host in (one.name for one in hosts)
+    }
     assert {host.name: host.pages for host in hosts} == stats
     assert [host.name for host in town.table.hosts(f"b.{town.domain}")] == [f"a.b.{town.domain}"]
 
@@ -294,16 +312,28 @@ def test_broken_links_go_on_behind_a_token(town):
 @pytest.fixture(scope="module")
 def salted(new_url):
     """The same pages in tables with each kind of salt."""
-    tables = [webtable.open(new_url(), create=True, salt=salt)
-              for salt in (Salt.host(), Salt.domain(), Salt.url(), Salt.none())]  # fmt: skip
+    tables = [
+        webtable.open(new_url(), create=True, salt=salt)
+        for salt in (Salt.host(), Salt.domain(), Salt.url(), Salt.none())
+    ]
     first = Town(tables[0])
     towns = [Town(table, first.domain, first.now) for table in tables]
     for town in towns:
         town.build()
         town.store(town.page("/moved", status_code=302, redirect_to=town.url("/b"), outlinks=None))
-        town.store(*(town.page(f"/{number}", host=f"h{number % 4}", days=3, html=b"x" * (number % 3),
-                               status_code=(200, 404, 500)[number % 3], outlinks=town.links("/a", f"/{number - 1}"))
-                     for number in range(20)))  # fmt: skip
+        town.store(
+            *(
+                town.page(
+                    f"/{number}",
+                    host=f"h{number % 4}",
+                    days=3,
+                    html=b"x" * (number % 3),
+                    status_code=(200, 404, 500)[number % 3],
+                    outlinks=town.links("/a", f"/{number - 1}"),
+                )
+                for number in range(20)
+            )
+        )
         town.table.refresh_links()
     yield towns
     for table in tables:
@@ -345,14 +375,17 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
     assert own.table.metrics["status.dropped"] == before.get("status.dropped", 0) + 1
 
 
-@pytest.mark.parametrize(("name", "ask"), [
-    *zip(["time"] * 3 + ["size"] + ["status"] * 3 + ["link"] * 2, QUESTIONS.values(), strict=True),
-    ("url", lambda table: table.redirects(to="https://example.com/")),
-    ("digest", lambda table: table.duplicates("https://example.com/")),
-    ("host", lambda table: table.hosts("example.com")),
-    ("link", lambda table: table.linking_to("https://example.com/")),
-    ("link", lambda table: table.broken_links()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        *zip(["time"] * 3 + ["size"] + ["status"] * 3 + ["link"] * 2, QUESTIONS.values(), strict=True),
+        ("url", lambda table: table.redirects(to="https://example.com/")),
+        ("digest", lambda table: table.duplicates("https://example.com/")),
+        ("host", lambda table: table.hosts("example.com")),
+        ("link", lambda table: table.linking_to("https://example.com/")),
+        ("link", lambda table: table.broken_links()),
+    ],
+)
 def test_a_question_without_its_index_names_the_command_that_adds_it(tmp_path, name, ask):
     with webtable.open(tmp_path / "bare.db", create=True, indexes=[]) as table:
         answer = ask(table)
@@ -393,30 +426,33 @@ NAIVE = datetime(2026, 1, 1)
 LATER = datetime(2026, 2, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("ask", "named"), [
-    (lambda table: table.fetched(LATER, LATER - timedelta(1)), "until=.*since="),
-    (lambda table: table.modified(LATER, LATER - timedelta(1)), "until=.*since="),
-    (lambda table: table.fetched(NAIVE), "since=.*timezone"),
-    (lambda table: table.modified(until=NAIVE), "until=.*timezone"),
-    (lambda table: table.fetched("yesterday"), "since='yesterday'"),
-    (lambda table: table.outdated(not_fetched_since=NAIVE), "not_fetched_since=.*timezone"),
-    (lambda table: table.outdated(), "not_fetched_since= or not_modified_since="),
-    (lambda table: table.outdated(not_fetched_since=LATER, not_modified_since=LATER), "one of the two"),
-    (lambda table: table.largest(size_class="tiny"), "size_class='tiny'"),
-    (lambda table: table.largest(size_class="huge", min_size=1), "without min_size"),
-    (lambda table: table.largest(min_size=5, max_size=4), "min_size=5.*max_size=4"),
-    (lambda table: table.largest(min_size=-1), "min_size=-1"),
-    (lambda table: table.with_status(1_000), "status=1000"),
-    (lambda table: table.with_status("404"), "status='404'"),
-    (lambda table: table.with_status(True), "status=True"),
-    (lambda table: table.by_handle("xyz"), "handle='xyz'"),
-    (lambda table: table.by_handle(handle_of("https://a/") + "\n"), "handle="),
-    (lambda table: table.errors(limit=-1), "limit=-1"),
-    (lambda table: table.errors(limit=1.5), "limit=1.5"),
-    (lambda table: table.errors(order="url"), "order='url'.*status, storage"),
-    (lambda table: table.linking_to("https://example.com/", order="storage"), "order='storage'"),
-    (lambda table: table.errors().page(0), "size=0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda table: table.fetched(LATER, LATER - timedelta(1)), "until=.*since="),
+        (lambda table: table.modified(LATER, LATER - timedelta(1)), "until=.*since="),
+        (lambda table: table.fetched(NAIVE), "since=.*timezone"),
+        (lambda table: table.modified(until=NAIVE), "until=.*timezone"),
+        (lambda table: table.fetched("yesterday"), "since='yesterday'"),
+        (lambda table: table.outdated(not_fetched_since=NAIVE), "not_fetched_since=.*timezone"),
+        (lambda table: table.outdated(), "not_fetched_since= or not_modified_since="),
+        (lambda table: table.outdated(not_fetched_since=LATER, not_modified_since=LATER), "one of the two"),
+        (lambda table: table.largest(size_class="tiny"), "size_class='tiny'"),
+        (lambda table: table.largest(size_class="huge", min_size=1), "without min_size"),
+        (lambda table: table.largest(min_size=5, max_size=4), "min_size=5.*max_size=4"),
+        (lambda table: table.largest(min_size=-1), "min_size=-1"),
+        (lambda table: table.with_status(1_000), "status=1000"),
+        (lambda table: table.with_status("404"), "status='404'"),
+        (lambda table: table.with_status(True), "status=True"),
+        (lambda table: table.by_handle("xyz"), "handle='xyz'"),
+        (lambda table: table.by_handle(handle_of("https://a/") + "\n"), "handle="),
+        (lambda table: table.errors(limit=-1), "limit=-1"),
+        (lambda table: table.errors(limit=1.5), "limit=1.5"),
+        (lambda table: table.errors(order="url"), "order='url'.*status, storage"),
+        (lambda table: table.linking_to("https://example.com/", order="storage"), "order='storage'"),
+        (lambda table: table.errors().page(0), "size=0"),
+    ],
+)
 def test_bad_input_is_refused_by_name(own, ask, named):
     with pytest.raises(InvalidArgument, match=named):
         ask(own.table)
@@ -451,9 +487,12 @@ def test_a_token_that_is_none_is_refused(own, token):
 def test_a_token_of_another_question_is_refused(own):
     token = own.table.fetched().page(2).next_token
 
-    for ask in (lambda: own.table.modified(after=token), lambda: own.table.fetched(after=token, order="oldest"),
-                lambda: own.table.fetched(after=token, domain=own.domain),
-                lambda: own.table.fetched(LATER, after=token)):  # fmt: skip
+    for ask in (
+        lambda: own.table.modified(after=token),
+        lambda: own.table.fetched(after=token, order="oldest"),
+        lambda: own.table.fetched(after=token, domain=own.domain),
+        lambda: own.table.fetched(LATER, after=token),
+    ):
         with pytest.raises(InvalidToken, match="another question"):
             ask()
 

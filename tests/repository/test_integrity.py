@@ -153,17 +153,20 @@ def test_a_body_that_is_not_compressed_stays_byte_for_byte_what_it_is(web):
 
 def test_a_page_behind_a_late_capture_is_compared_with_its_own_checksum(web):
     web.site.store(
-        web.site.page("/late", age=900, html=b"first"), web.site.page("/late", age=300, html=b"first"),
+        web.site.page("/late", age=900, html=b"first"),
+        web.site.page("/late", age=300, html=b"first"),
         web.site.page("/late", age=600, html=b"between"),
-    )  # fmt: skip
+    )
 
     page = web.table.get(web.url("/late"), verify=True)
 
     assert page is not None
     assert page.html == b"first"
     assert [version.html for version in web.table.history(page.url, columns=["html"])] == [
-        b"first", b"between", b"first",
-    ]  # fmt: skip
+        b"first",
+        b"between",
+        b"first",
+    ]
 
 
 def test_old_bodies_are_compared_with_their_digests_where_that_is_asked_for(web, compression):
@@ -229,8 +232,18 @@ def test_an_ingested_table_is_sound_whatever_was_done_with_it(new_url, compressi
                     links = rng.choice([None, (), (Link("https://sound.example/1"),)])
                     same = rng.choice([None, url, "https://sound.example/2"]) if body is None else None
                     digest = rng.choice([None, "0" * 64]) if body is None else None
-                    writer.put(Page(url=url, fetched_at=at, html=body, outlinks=links, same_as=same, digest=digest,
-                                    status_code=rng.choice([200, 200, 304, 500]), size=rng.choice([None, 7])))
+                    writer.put(
+                        Page(
+                            url=url,
+                            fetched_at=at,
+                            html=body,
+                            outlinks=links,
+                            same_as=same,
+                            digest=digest,
+                            status_code=rng.choice([200, 200, 304, 500]),
+                            size=rng.choice([None, 7]),
+                        )
+                    )
 
         verification = table.verify(full_scan=True)
 
@@ -252,17 +265,37 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
     deep, big = b"[" * 100_000, b"9" * 5_000
     page = msgspec.json.decode(cell_of(web.table, url, PAGE).value)
     wrong = [
-        {"fetched_at": "2026-01-01T00:00:00"}, {"last_modified": "9999-12-31T23:59:59-23:59"}, {"size": -1e308},
-        {"headers": {"a": 1}}, {"headers": None}, {"content_at": "0001-01-01T00:00:00+23:59"}, {"url": 7},
-        {"url": "\x00"}, {"status_code": "200"}, {"link_counts": []}, {"outlinks": [[]]}, {"size": 10**400},
-        {"fetched_at": 1e400}, {"inlinks_at": "2026-01-01T00:00:00"}, {"change_count": 2**70}, {"html": "no"},
-    ]  # fmt: skip
+        {"fetched_at": "2026-01-01T00:00:00"},
+        {"last_modified": "9999-12-31T23:59:59-23:59"},
+        {"size": -1e308},
+        {"headers": {"a": 1}},
+        {"headers": None},
+        {"content_at": "0001-01-01T00:00:00+23:59"},
+        {"url": 7},
+        {"url": "\x00"},
+        {"status_code": "200"},
+        {"link_counts": []},
+        {"outlinks": [[]]},
+        {"size": 10**400},
+        {"fetched_at": 1e400},
+        {"inlinks_at": "2026-01-01T00:00:00"},
+        {"change_count": 2**70},
+        {"html": "no"},
+    ]
     begin = place(row, cell_of(web.table, url, PAGE).timestamp)
     values = [
-        b"", b"{", b"null", b"[]", deep, b'{"url":' + deep, b'{"size":' + big + b"}", b'{"url":"\\ud800"}', b"\xff",
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        deep,
+        b'{"url":' + deep,
+        b'{"size":' + big + b"}",
+        b'{"url":"\\ud800"}',
+        b"\xff",
         *(msgspec.json.encode({**page, **one}) for one in wrong),
         *(with_checksum(msgspec.json.encode({**page, **one}), begin) for one in wrong[3:5]),
-    ]  # fmt: skip
+    ]
     questions = {
         "get": lambda: web.table.get(url, columns=["html", "outlinks", "link_counts"]),
         "as_of": lambda: web.table.get(url, as_of=web.site.now - timedelta(hours=3)),
@@ -290,9 +323,10 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
             write(web.table, web.table.table, row, column, before.timestamp, value)
             errors = {name: error_of(ask) for name, ask in questions.items()}
             wrong_kind = {
-                name: error for name, error in errors.items()
+                name: error
+                for name, error in errors.items()
                 if not isinstance(error, DamagedRow | webtable.WriteFailed | None)
-            }  # fmt: skip
+            }
             assert wrong_kind == {}, (column, value[:80])
         write(web.table, web.table.table, row, column, before.timestamp, before.value)
 

@@ -157,8 +157,9 @@ class TestPutAndGet:
         write = apps.store.write
 
         def refuse_the_second(name, mutations):
-            return [StoreRefused("too bad") if place == 1 else error
-                    for place, error in enumerate(write(name, mutations))]
+            return [
+                StoreRefused("too bad") if place == 1 else error for place, error in enumerate(write(name, mutations))
+            ]
 
         monkeypatch.setattr(apps.store, "write", refuse_the_second)
 
@@ -255,7 +256,8 @@ class TestTheNewest:
         readings = table(key)
         readings.put_many(
             ({"sensor": sensor, "time": minutes(at)}, {"d:x": b"%d" % at})
-            for sensor in ("a", "ab", "b") for at in (3, 1, 9, 4)
+            for sensor in ("a", "ab", "b")
+            for at in (3, 1, 9, 4)
         )
 
         record = readings.latest(sensor="a")
@@ -317,8 +319,9 @@ class TestScan:
 
         assert [record.cells for record in apps.scan(user=1, columns=["d:x", "e:"])] == [{"d:x": b"1", "e:x": b"3"}]
         assert [record.cells for record in apps.scan(user=1, columns=["d:"])] == [
-            {"d:x": b"1", "d:y": b"2"}, {"d:y": b"4"}
-        ]  # fmt: skip
+            {"d:x": b"1", "d:y": b"2"},
+            {"d:y": b"4"},
+        ]
 
     @pytest.mark.parametrize("reverse", [False, True])
     @pytest.mark.parametrize("columns", [None, ["d:name"]])

@@ -168,12 +168,15 @@ def test_of_two_keys_that_are_stored_at_once_the_first_stays(tmp_path, monkeypat
     Table.open(url, LATEST_FIRST).close()
 
 
-@pytest.mark.parametrize("key", [
-    CompositeKey(Hash(of="id", through=lambda name: name[:1]), Text("id")),
-    CompositeKey(Hash(of="id", through=partial(first_letter)), Text("id")),
-    CompositeKey(Hash(of="id", through=made_here()), Text("id")),
-    HashedKey(CompositeKey(Hash(of="id", through=lambda name: name[:1]), Text("id"))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "key",
+    [
+        CompositeKey(Hash(of="id", through=lambda name: name[:1]), Text("id")),
+        CompositeKey(Hash(of="id", through=partial(first_letter)), Text("id")),
+        CompositeKey(Hash(of="id", through=made_here()), Text("id")),
+        HashedKey(CompositeKey(Hash(of="id", through=lambda name: name[:1]), Text("id"))),
+    ],
+)
 def test_a_key_with_a_function_that_nobody_else_can_name_is_refused(tmp_path, key):
     with pytest.raises(InvalidArgument, match="module-level function"):
         Table.open(tmp_path / "x.db", key, create=True)
@@ -185,10 +188,17 @@ def test_a_key_with_a_function_of_a_module_is_part_of_the_layout():
     assert "test_keyed_opening.first_letter" in KeyLayout.of(LETTERED).key
 
 
-@pytest.mark.parametrize("options", [
-    {"families": ()}, {"families": "data"}, {"families": ("d", "d")}, {"families": ("a:b",)},
-    {"split_keys": [b"b", b"a"]}, {"split_keys": [b""]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"families": ()},
+        {"families": "data"},
+        {"families": ("d", "d")},
+        {"families": ("a:b",)},
+        {"split_keys": [b"b", b"a"]},
+        {"split_keys": [b""]},
+    ],
+)
 def test_an_impossible_table_is_refused_and_nothing_is_created(tmp_path, options):
     with pytest.raises(InvalidArgument):
         Table.open(tmp_path / "x.db", USER_APP, create=True, **options)
@@ -205,8 +215,9 @@ def test_a_field_with_the_name_of_an_option_is_refused(tmp_path, name):
 
 
 def test_a_field_may_have_the_name_of_an_argument_of_put(tmp_path):
-    with Table.open(tmp_path / "x.db", CompositeKey(Text("values", terminator=b"\0"), Timestamp("timestamp")),
-                    create=True) as events:
+    with Table.open(
+        tmp_path / "x.db", CompositeKey(Text("values", terminator=b"\0"), Timestamp("timestamp")), create=True
+    ) as events:
         events.put({"values": "a", "timestamp": NOON}, {"d:x": b"1"}, timestamp=NOON + timedelta(minutes=1))
 
         assert events.latest(values="a").values == {"values": "a", "timestamp": NOON}

@@ -28,16 +28,22 @@ class Weighing:
 
     def read(self, *given, **options):
         found = self._store.read(*given, **options)
-        self.weights.append(sum(len(cell.value) for row in found if row for cells in row.cells.values()
-                                for cell in cells))  # fmt: skip
+        self.weights.append(
+            sum(len(cell.value) for row in found if row for cells in row.cells.values() for cell in cells)
+        )
         return found
 
 
 @pytest.fixture
 def weighed(site):
     """A site with twelve bodies of 2 MiB that cannot be compressed, on hosts of different salts."""
-    site.store(*(site.page(f"/{number}", host=f"h{number % 3}", html=os.urandom(2 * MEBIBYTE), age=900)
-                 for number in range(12)), site.page("/small", html=b"x"))  # fmt: skip
+    site.store(
+        *(
+            site.page(f"/{number}", host=f"h{number % 3}", html=os.urandom(2 * MEBIBYTE), age=900)
+            for number in range(12)
+        ),
+        site.page("/small", html=b"x"),
+    )
     store = Weighing(site.table.store)
     return replace_table(site, WebTable(store, site.table.table, site.table.layout)), store
 
@@ -50,11 +56,14 @@ def urls(site):
     return [page.url for page in site.table.pages(site.domain)]
 
 
-@pytest.mark.parametrize("ask", [
-    lambda site: site.table.pages(site.domain, columns=["html"]),
-    lambda site: site.table.largest(domain=site.domain, columns=["html"]),
-    lambda site: site.table.get_many(urls(site)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda site: site.table.pages(site.domain, columns=["html"]),
+        lambda site: site.table.largest(domain=site.domain, columns=["html"]),
+        lambda site: site.table.get_many(urls(site)),
+    ],
+)
 def test_bodies_are_read_by_their_bytes(weighed, ask):
     site, store = weighed
 

@@ -44,8 +44,9 @@ def test_what_is_missing_is_named_and_the_rest_is_left(url, suffixes):
     assert f"'{name}_size_idx'" not in message
 
 
-@pytest.mark.parametrize("make", [lambda url: webtable.open(url, create=True).close(), webtable.create],
-                         ids=["open", "create"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make", [lambda url: webtable.open(url, create=True).close(), webtable.create], ids=["open", "create"]
+)
 def test_a_table_without_its_pages_is_made_anew_as_it_was(url, site, make):
     drop(url, "")
 
@@ -58,8 +59,9 @@ def test_a_table_without_its_pages_is_made_anew_as_it_was(url, site, make):
         assert [page.url for page in table.fetched()] == [site.url()]
 
 
-@pytest.mark.parametrize("make", [lambda url: webtable.open(url, create=True).close(), webtable.create],
-                         ids=["open", "create"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make", [lambda url: webtable.open(url, create=True).close(), webtable.create], ids=["open", "create"]
+)
 def test_an_index_that_is_made_anew_answers_when_it_is_complete(url, site, make):
     drop(url, "_time_idx", "_queue")
 
@@ -67,8 +69,9 @@ def test_an_index_that_is_made_anew_answers_when_it_is_complete(url, site, make)
 
     with webtable.open(url) as table:
         assert {name: state.phase for name, state in table.index_states().items()} == {
-            "time": "building", "size": "ready",
-        }  # fmt: skip
+            "time": "building",
+            "size": "ready",
+        }
         with pytest.raises(IndexNeeded, match="index rebuild time"):
             list(table.fetched())
         table.rebuild_index("time")

@@ -201,11 +201,18 @@ def test_an_impossible_number_of_regions_is_refused(new_url, regions):
 @pytest.mark.parametrize(
     "url",
     [
-        "", "sqlite:", "redis://localhost/crawl", "hbase:///crawl", "hbase://h:x/crawl", "hbase://h:99999/crawl",
-        "hbase://h/crawl?thrift=1", "hbase://h/crawl?timeout=-1", "hbase://h/crawl?pool=many",
+        "",
+        "sqlite:",
+        "redis://localhost/crawl",
+        "hbase:///crawl",
+        "hbase://h:x/crawl",
+        "hbase://h:99999/crawl",
+        "hbase://h/crawl?thrift=1",
+        "hbase://h/crawl?timeout=-1",
+        "hbase://h/crawl?pool=many",
         "sqlite:x.db?names=short",
     ],
-)  # fmt: skip
+)
 def test_a_store_url_that_is_none_is_refused(url):
     with pytest.raises(InvalidArgument, match="store"):
         webtable.open(url)

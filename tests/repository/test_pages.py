@@ -61,8 +61,11 @@ def test_a_directory_is_what_its_path_begins_with(web, path):
     found = urls(web.table.pages(web.domain, path=path))
 
     assert found == [
-        web.url("/docs/"), web.url("/docs/a"), f"http://{web.domain}:8080/docs/a", web.url("/docs/b/c"),
-    ]  # fmt: skip
+        web.url("/docs/"),
+        web.url("/docs/a"),
+        f"http://{web.domain}:8080/docs/a",
+        web.url("/docs/b/c"),
+    ]
 
 
 def test_storage_order_brings_the_same_pages(web):

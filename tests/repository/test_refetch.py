@@ -106,7 +106,11 @@ def test_a_304_keeps_what_the_page_has(town):
 
     after = town.table.get(town.url())
     assert (after.html, after.outlinks, after.title, after.digest) == (
-        before.html, before.outlinks, before.title, before.digest)  # fmt: skip
+        before.html,
+        before.outlinks,
+        before.title,
+        before.digest,
+    )
     assert (after.status_code, after.etag) == (200, '"1"')
     assert after.headers == {"x-old": "1", "date": "now", "etag": '"1"'}
     assert after.fetched_at == town.now - timedelta(days=1)
@@ -229,8 +233,12 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
         ]
 
         assert written == [0, 0, 0, 0, 0, 2, 0, 0, 0, 0]
-        renewed = [cell.timestamp for row in table.store.scan("pages", [webtable.KeyRange()], columns=[b"inlinks:"])
-                   for cells in row.cells.values() for cell in cells]  # fmt: skip
+        renewed = [
+            cell.timestamp
+            for row in table.store.scan("pages", [webtable.KeyRange()], columns=[b"inlinks:"])
+            for cells in row.cells.values()
+            for cell in cells
+        ]
         assert renewed == [(town.now - timedelta(days=4) - EPOCH) // timedelta(milliseconds=1)] * 2
 
 
@@ -242,7 +250,11 @@ def test_links_that_went_away_are_past_links_with_their_anchors(town):
     (past,) = town.table.linking_to(town.url("/a"), past=True)
 
     assert (past.source, past.anchor, past.is_current, past.at) == (
-        town.url(), "to /a", False, town.now - timedelta(days=4))  # fmt: skip
+        town.url(),
+        "to /a",
+        False,
+        town.now - timedelta(days=4),
+    )
     assert list(town.table.linking_to(town.url("/b"), past=True)) == []
 
 
@@ -275,8 +287,13 @@ def test_rows_that_others_link_to_are_no_pages(town):
 
 
 def test_anchors_and_rel_are_kept(town):
-    links = (Link(town.url("/a"), "Ein Anker \u00fc", "nofollow ugc"), Link(town.url("/b"), "", "nofollow"),
-             Link(town.url("/c")), Link(town.url("/a"), "again"), Link("mailto:x@example.com", "mail"))  # fmt: skip
+    links = (
+        Link(town.url("/a"), "Ein Anker \u00fc", "nofollow ugc"),
+        Link(town.url("/b"), "", "nofollow"),
+        Link(town.url("/c")),
+        Link(town.url("/a"), "again"),
+        Link("mailto:x@example.com", "mail"),
+    )
     town.store(town.page("/", html=b"x", outlinks=links, days=5))
 
     def given(path):
@@ -292,8 +309,10 @@ def test_anchors_and_rel_are_kept(town):
 
 def test_self_links_are_counted_apart_and_links_of_the_domain_from_others(town):
     other = Town(town.table)
-    town.store(town.page("/", html=b"x", outlinks=town.links("/", "/a")),
-               town.page("/", host="sub", html=b"x", outlinks=town.links("/", "/a")))  # fmt: skip
+    town.store(
+        town.page("/", html=b"x", outlinks=town.links("/", "/a")),
+        town.page("/", host="sub", html=b"x", outlinks=town.links("/", "/a")),
+    )
     town.store(Page(url=other.url(), outlinks=(Link(town.url()),), fetched_at=town.now - timedelta(days=1)))
 
     town.table.refresh_links()
@@ -362,8 +381,10 @@ def test_a_page_with_200_000_inlinks_is_read_counted_and_listed_in_bounded_memor
     row = table.key.encode(town.url("/popular"))
     when = (town.now - EPOCH) // timedelta(milliseconds=1)
     for piece in range(20):
-        cells = [NewCell(f"inlinks:https://{number % 97}.example/{number}".encode(), when, b"an anchor")
-                 for number in range(piece * 10_000, (piece + 1) * 10_000)]  # fmt: skip
+        cells = [
+            NewCell(f"inlinks:https://{number % 97}.example/{number}".encode(), when, b"an anchor")
+            for number in range(piece * 10_000, (piece + 1) * 10_000)
+        ]
         assert table.store.write("pages", [Put(row, cells)]) == [None]
     sources = (town.page(f"/{number}", outlinks=town.links("/popular")) for number in range(200))
     town.store(*sources)

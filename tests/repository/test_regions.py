@@ -98,12 +98,16 @@ class SplitStore:
 @pytest.mark.parametrize(
     ("salt", "boundaries", "missing", "extra"),
     [
-        (Salt.host(digits=1), [b"4", b"8", b"8:com.example/", b"c"], [b"3", b"6", b"9"],
-         [b"4", b"8", b"8:com.example/"]),
+        (
+            Salt.host(digits=1),
+            [b"4", b"8", b"8:com.example/", b"c"],
+            [b"3", b"6", b"9"],
+            [b"4", b"8", b"8:com.example/"],
+        ),
         (Salt.host(digits=1), [*(b"%x" % n for n in range(1, 16)), b"f:x"], [], [b"f:x"]),
         (Salt.none(), [b"com.example/", b"org"], [], [b"com.example/", b"org"]),
     ],
-)  # fmt: skip
+)
 def test_regions_that_have_split_are_compared_with_a_new_table_of_as_many(
     shared_table, salt, boundaries, missing, extra
 ):
@@ -131,8 +135,9 @@ def test_a_table_that_is_not_there_has_no_regions(store):
 
 @pytest.mark.parametrize("salt", [Salt.host(), Salt.url(digits=1), Salt.none()], ids=str)
 def test_a_small_table_comes_whole_and_in_the_order_of_arrival(new_url, site, salt):
-    pages = [site.page(f"/{number}", host=f"h{number % 7}", age=3600 + 60 * (number * 37 % 100))
-             for number in range(100)]  # fmt: skip
+    pages = [
+        site.page(f"/{number}", host=f"h{number % 7}", age=3600 + 60 * (number * 37 % 100)) for number in range(100)
+    ]
     with filled(new_url(), pages, salt=salt) as table:
         found = sample_urls(table)
 

@@ -49,10 +49,12 @@ def searchers():
 @pytest.fixture
 def crowd(site):
     """1,000 pages, of which every tenth has a body on row keys."""
-    site.store(*(
-        site.page(f"/{n:03}", title=f"Page {n:03}", **html(f"<p>on {'row keys' if n % 10 == 0 else 'columns'} {n}"))
-        for n in range(1_000)
-    ))  # fmt: skip
+    site.store(
+        *(
+            site.page(f"/{n:03}", title=f"Page {n:03}", **html(f"<p>on {'row keys' if n % 10 == 0 else 'columns'} {n}"))
+            for n in range(1_000)
+        )
+    )
     return site
 
 
@@ -81,9 +83,7 @@ def test_case_does_not_matter(site, search, in_):
 @pytest.mark.parametrize("in_", PLACES)
 def test_a_word_is_found_inside_of_others_only_where_that_is_asked_for(site, search, in_):
     texts = {"/app": "Application", "/cat": "a Cat, sitting", "/kitten": "Catkin", "/ideographs": "今日本日"}
-    site.store(*(
-        site.page(path, title=text, **html(f"<meta charset=utf-8><p>{text}")) for path, text in texts.items()
-    ))  # fmt: skip
+    site.store(*(site.page(path, title=text, **html(f"<meta charset=utf-8><p>{text}")) for path, text in texts.items()))
 
     assert paths(search("cat", in_=in_)) == ["/cat"]
     assert paths(search("cat*", in_=in_)) == ["/cat", "/kitten"]
@@ -237,10 +237,14 @@ def test_pages_come_in_the_order_of_their_urls_or_of_the_store(site, search, in_
 @pytest.mark.parametrize("in_", PLACES)
 @pytest.mark.parametrize("order", ["url", "storage"])
 def test_batches_laid_end_to_end_are_the_whole(site, search, in_, order):
-    site.store(*(
-        site.page(f"/{n:02}", host=host, title=word, **html(f"<p>{word}"))
-        for host in ("", "www") for n in range(20) for word in [("keys", "columns")[n % 3 > 0]]
-    ))  # fmt: skip
+    site.store(
+        *(
+            site.page(f"/{n:02}", host=host, title=word, **html(f"<p>{word}"))
+            for host in ("", "www")
+            for n in range(20)
+            for word in [("keys", "columns")[n % 3 > 0]]
+        )
+    )
     whole = urls(search("keys", in_=in_, order=order))
 
     found, token = [], None
@@ -254,8 +258,12 @@ def test_batches_laid_end_to_end_are_the_whole(site, search, in_, order):
     assert found == whole
     assert len(whole) == 14
     assert [len(urls(search("keys", in_=in_, order=order, limit=limit))) for limit in (0, 1, 5, 14, 99)] == [
-        0, 1, 5, 14, 14,
-    ]  # fmt: skip
+        0,
+        1,
+        5,
+        14,
+        14,
+    ]
 
 
 def test_a_token_of_another_search_is_refused(site, search):
@@ -295,8 +303,8 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: rows.extend(keys if BODY in options["columns"] else ()) or read(
-        table, keys, **options
+    store.read = lambda table, keys, **options: (
+        rows.extend(keys if BODY in options["columns"] else ()) or read(table, keys, **options)
     )
 
     found = questions(spied.site.table).search("1", in_="title", domain=site.domain, path="/", columns=["html"])
@@ -310,8 +318,8 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: rows.extend(keys if BODY in options["columns"] else ()) or read(
-        table, keys, **options
+    store.read = lambda table, keys, **options: (
+        rows.extend(keys if BODY in options["columns"] else ()) or read(table, keys, **options)
     )
 
     found = questions(spied.site.table).search(
@@ -324,8 +332,8 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
 
 def test_a_page_that_goes_away_while_its_body_is_read_is_left_out(spied, site):
     site.store(*(site.page(f"/{n}", title="keys", **html(f"<p>{n}")) for n in range(3)))
-    spied.listener = lambda call, table, _: (call, table) == ("read", site.table.table) and site.table.delete(
-        site.url("/1")
+    spied.listener = lambda call, table, _: (
+        (call, table) == ("read", site.table.table) and site.table.delete(site.url("/1"))
     )
 
     found = questions(spied.site.table).search("keys", in_="title", domain=site.domain, path="/", columns=["html"])
@@ -347,14 +355,16 @@ def test_the_store_leaves_out_titles_without_the_words(spied, site):
 
 
 def test_a_filter_that_lets_too_much_through_changes_nothing(site, search):
-    titles = [('York New', "New York")[n % 7 == 0] for n in range(60)]
+    titles = [("York New", "New York")[n % 7 == 0] for n in range(60)]
     site.store(*(site.page(f"/{n:02}", title=title, html=b"") for n, title in enumerate(titles)))
 
     expected = [f"/{n:02}" for n in range(0, 60, 7)]
     assert paths(search('"new york"', in_="title")) == expected
     assert [paths(search('"new york"', in_="title", limit=limit)) for limit in (1, 2, 5)] == [
-        expected[:1], expected[:2], expected[:5],
-    ]  # fmt: skip
+        expected[:1],
+        expected[:2],
+        expected[:5],
+    ]
     assert paths(search('"new york"', in_="title", limit=4, columns=["html"], order="storage")) == expected[:4]
 
 

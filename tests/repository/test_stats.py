@@ -54,9 +54,11 @@ def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
     assert found.by["status"] == {"200": Group(3, 330), "301": Group(1, 0), "404": Group(1, 4_000)}
     assert found.by["type"] == {"application/pdf": Group(1, 300), "text/html": Group(2, 30), "unknown": Group(2, 4_000)}
     assert found.by["age"] == {
-        "under 1 day": Group(1, 10), "1 to 7 days": Group(1, 20), "7 to 30 days": Group(1, 300),
+        "under 1 day": Group(1, 10),
+        "1 to 7 days": Group(1, 20),
+        "7 to 30 days": Group(1, 300),
         "30 to 90 days": Group(2, 4_000),
-    }  # fmt: skip
+    }
     assert found.by["region"] == {"": Group(5, 4_330)}
 
 
@@ -73,9 +75,19 @@ def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
 
 @pytest.mark.parametrize(
     ("days", "expected"),
-    [(-0.5, AGES[0]), (0.99, AGES[0]), (1, AGES[1]), (6.9, AGES[1]), (7, AGES[2]), (29, AGES[2]), (30, AGES[3]),
-     (89.9, AGES[3]), (90, AGES[4]), (4_000, AGES[4])],
-)  # fmt: skip
+    [
+        (-0.5, AGES[0]),
+        (0.99, AGES[0]),
+        (1, AGES[1]),
+        (6.9, AGES[1]),
+        (7, AGES[2]),
+        (29, AGES[2]),
+        (30, AGES[3]),
+        (89.9, AGES[3]),
+        (90, AGES[4]),
+        (4_000, AGES[4]),
+    ],
+)
 def test_an_age_is_that_of_the_last_capture_at_the_given_moment(site, stats, days, expected):
     site.store(site.page("/a", age=7_200, html=b"old"))
     site.store(site.page("/a", age=0, html=b"new"))
@@ -208,8 +220,11 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, adapte
             "www.example.com": Group(2, 4),
         }
         starts = [region.keys.start for region in table.store.regions(table.table)]
-        expected = [max(start for start in starts if start <= table.key.encode(f"https://{host}/{n}"))
-                    for number, host in enumerate(hosts) for n in range(number + 1)]  # fmt: skip
+        expected = [
+            max(start for start in starts if start <= table.key.encode(f"https://{host}/{n}"))
+            for number, host in enumerate(hosts)
+            for n in range(number + 1)
+        ]
         assert len(starts) == regions
         assert found.by["region"] == {
             key_text(start): Group(expected.count(start), 2 * expected.count(start)) for start in sorted(set(expected))

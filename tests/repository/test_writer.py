@@ -113,8 +113,9 @@ def test_each_page_that_is_not_stored_is_reported_with_its_reason(spied, site):
             writer.put(site.page(path, html=b"x"))
 
     assert [(failure.url, str(failure.error)) for failure in raised.value.failures] == [
-        (site.url("/bad1"), "no, not this one"), (site.url("/bad2"), "no, not this one"),
-    ]  # fmt: skip
+        (site.url("/bad1"), "no, not this one"),
+        (site.url("/bad2"), "no, not this one"),
+    ]
     assert "2 pages not stored" in str(raised.value)
     assert writer.stored == 2
 

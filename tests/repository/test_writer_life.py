@@ -18,8 +18,9 @@ from webtable.errors import OtherProcess, StoreUnavailable
 
 
 def run(program: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *options, "-c", program, *arguments], capture_output=True, text=True,
-                          timeout=120)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *options, "-c", program, *arguments], capture_output=True, text=True, timeout=120
+    )
 
 
 LEFT_OPEN = """

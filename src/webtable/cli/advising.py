@@ -50,26 +50,41 @@ def advise(
     ctx: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILES", help="Lists with a URL a line, WARC or JSON Lines; - reads a list from "
-                                               "standard input. Default: a sample of the table's pages.",
-                       show_default=False),
+        typer.Argument(
+            metavar="FILES",
+            help="Lists with a URL a line, WARC or JSON Lines; - reads a list from "
+            "standard input. Default: a sample of the table's pages.",
+            show_default=False,
+        ),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option("--compare", metavar="A,B,C", help="The designs to compare: host, domain, url, none, hash, "
-                                                        "random. Default: all.", show_default=False),
+        typer.Option(
+            "--compare",
+            metavar="A,B,C",
+            help="The designs to compare: host, domain, url, none, hash, random. Default: all.",
+            show_default=False,
+        ),
     ] = None,
     regions: Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the table.")] = 16,
     servers: Annotated[int, typer.Option("--servers", metavar="N", help="Servers that have them.")] = 4,
     window: Annotated[
         int | None,
-        typer.Option("--window", metavar="N", help="How many keys are written at a moment. Default: a 64th of all, "
-                                                   "100 at least.", show_default=False),
+        typer.Option(
+            "--window",
+            metavar="N",
+            help="How many keys are written at a moment. Default: a 64th of all, 100 at least.",
+            show_default=False,
+        ),
     ] = None,
     ask: Annotated[
         str | None,
-        typer.Option("--ask", metavar="A,B,C", help="The questions that count: point, host, subtree, directory, "
-                                                    "latest. Default: all.", show_default=False),
+        typer.Option(
+            "--ask",
+            metavar="A,B,C",
+            help="The questions that count: point, host, subtree, directory, latest. Default: all.",
+            show_default=False,
+        ),
     ] = None,
     column: Annotated[
         str, typer.Option("--column", metavar="FAMILY:QUALIFIER", help="The cell that a key is held against.")
@@ -80,8 +95,11 @@ def advise(
     ] = None,
     format: Annotated[  # noqa: A002
         AdviceFormat | None,
-        typer.Option("--format", help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines "
-                                      "in a pipe.", show_default=False),
+        typer.Option(
+            "--format",
+            help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.
@@ -103,8 +121,16 @@ def advise(
     questions = None if ask is None else _names(ask)
 
     def measured(urls: Iterable[str]) -> Advice:
-        return advice.advise(urls, designs, regions=regions, servers=servers, window=window, questions=questions,
-                             column=column, value_bytes=value_bytes)
+        return advice.advise(
+            urls,
+            designs,
+            regions=regions,
+            servers=servers,
+            window=window,
+            questions=questions,
+            column=column,
+            value_bytes=value_bytes,
+        )
 
     found = _of_files(files, measured) if files else _of_table(ctx, measured)
     _write(found, format or (AdviceFormat.table if on_terminal() else AdviceFormat.lines))
@@ -163,14 +189,39 @@ def _write(found: Advice, format: AdviceFormat) -> None:  # noqa: A002
 
 def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
     """Yield what was measured, a line for each design, the best first, then for each question and each reason."""
-    yield ("measured", found.measured, found.keys, _number(found.margin), found.regions, found.servers, found.window,
-           found.measure)
+    yield (
+        "measured",
+        found.measured,
+        found.keys,
+        _number(found.margin),
+        found.regions,
+        found.servers,
+        found.window,
+        found.measure,
+    )
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
-        numbers = (design.score, design.heat, design.reading, writes.hottest_at_once, writes.fair,
-                   writes.hottest_server, writes.gini, writes.max_over_mean, lengths.mean)
-        yield ("design", place, design.name, *map(_number, numbers), lengths.p99, _number(lengths.share),
-               _number(lengths.share_with_names), design.declaration)
+        numbers = (
+            design.score,
+            design.heat,
+            design.reading,
+            writes.hottest_at_once,
+            writes.fair,
+            writes.hottest_server,
+            writes.gini,
+            writes.max_over_mean,
+            lengths.mean,
+        )
+        yield (
+            "design",
+            place,
+            design.name,
+            *map(_number, numbers),
+            lengths.p99,
+            _number(lengths.share),
+            _number(lengths.share_with_names),
+            design.declaration,
+        )
     for design in found.designs:
         for cost in design.questions:
             costs = map(_number, (cost.ranges, cost.calls, cost.calls_without))
@@ -201,18 +252,36 @@ def _ranking(found: Advice) -> Table:
     table = new_table(found.measure)
     table.add_column("")
     table.add_column("design")
-    for heading in ("score", "hottest\nregion", "by\nchance", "hottest\nserver", "Gini", "max/\nmean", "key\nbytes",
-                    "p99", "of a\ncell", "with\nnames"):  # fmt: skip
+    for heading in (
+        "score",
+        "hottest\nregion",
+        "by\nchance",
+        "hottest\nserver",
+        "Gini",
+        "max/\nmean",
+        "key\nbytes",
+        "p99",
+        "of a\ncell",
+        "with\nnames",
+    ):
         table.add_column(heading, justify="right")
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
         hot = "red" if writes.is_hot else "green"
         table.add_row(
-            str(place), Text(harmless(design.name), style="bold"), f"{design.score:.1f}",
-            Text(f"{writes.hottest_at_once:.0%}", style=hot), f"{writes.fair:.0%}", f"{writes.hottest_server:.0%}",
-            f"{writes.gini:.2f}", f"{writes.max_over_mean:.1f}", f"{lengths.mean:.0f}", str(lengths.p99),
-            f"{lengths.share:.1%}", f"{lengths.share_with_names:.1%}",
-        )  # fmt: skip
+            str(place),
+            Text(harmless(design.name), style="bold"),
+            f"{design.score:.1f}",
+            Text(f"{writes.hottest_at_once:.0%}", style=hot),
+            f"{writes.fair:.0%}",
+            f"{writes.hottest_server:.0%}",
+            f"{writes.gini:.2f}",
+            f"{writes.max_over_mean:.1f}",
+            f"{lengths.mean:.0f}",
+            str(lengths.p99),
+            f"{lengths.share:.1%}",
+            f"{lengths.share_with_names:.1%}",
+        )
     return table
 
 

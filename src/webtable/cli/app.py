@@ -66,14 +66,22 @@ def options(
     ctx: typer.Context,
     store: Annotated[
         str,
-        typer.Option("-s", "--store", metavar="URL", envvar="WEBTABLE_STORE",
-                     help="A file (an embedded store), or hbase://host:port/table?thrift2=port."),
+        typer.Option(
+            "-s",
+            "--store",
+            metavar="URL",
+            envvar="WEBTABLE_STORE",
+            help="A file (an embedded store), or hbase://host:port/table?thrift2=port.",
+        ),
     ] = DEFAULT_STORE,
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", metavar="MODULE:INDEX",
-                     help="An index of your own that may be imported (also in WEBTABLE_INDEXES); may be repeated.",
-                     show_default=False),
+        typer.Option(
+            "--index",
+            metavar="MODULE:INDEX",
+            help="An index of your own that may be imported (also in WEBTABLE_INDEXES); may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001

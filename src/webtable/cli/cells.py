@@ -31,19 +31,70 @@ _PADDING = 3
 """What rich puts between two columns."""
 _NARROWEST = 12
 _HEADINGS = {
-    "status_code": "status", "content_type": "type", "fetched_at": "fetched", "outlink_count": "links",
-    "last_modified": "modified", "changed_at": "changed", "redirect_to": "leads to", "counted_at": "counted",
-    "self_links": "self", "is_current": "current", "bytes": "size",
-}  # fmt: skip
+    "status_code": "status",
+    "content_type": "type",
+    "fetched_at": "fetched",
+    "outlink_count": "links",
+    "last_modified": "modified",
+    "changed_at": "changed",
+    "redirect_to": "leads to",
+    "counted_at": "counted",
+    "self_links": "self",
+    "is_current": "current",
+    "bytes": "size",
+}
 _NUMBERS = {
-    "status_code", "size", "change_count", "outlink_count", "inlinks", "internal", "external", "self_links", "pages",
-    "bytes", "matches", "entries", "missing", "stale", "pending", "repaired",
-}  # fmt: skip
-_WIDE = {"url": 3, "redirect_to": 3, "source": 3, "target": 3, "title": 2, "anchor": 2, "headers": 2, "outlinks": 2,
-         "html": 3, "excerpts": 3, "name": 3, "group": 3}  # fmt: skip
-_WIDTHS = {"status_code": 6, "size": 8, "bytes": 8, "fetched_at": 16, "last_modified": 16, "changed_at": 16,
-           "content_at": 16, "inlinks_at": 16, "counted_at": 16, "as_of": 16, "at": 16, "inlinks": 9, "internal": 8,
-           "external": 8, "self_links": 4, "pages": 9, "matches": 7, "rel": 9}  # fmt: skip
+    "status_code",
+    "size",
+    "change_count",
+    "outlink_count",
+    "inlinks",
+    "internal",
+    "external",
+    "self_links",
+    "pages",
+    "bytes",
+    "matches",
+    "entries",
+    "missing",
+    "stale",
+    "pending",
+    "repaired",
+}
+_WIDE = {
+    "url": 3,
+    "redirect_to": 3,
+    "source": 3,
+    "target": 3,
+    "title": 2,
+    "anchor": 2,
+    "headers": 2,
+    "outlinks": 2,
+    "html": 3,
+    "excerpts": 3,
+    "name": 3,
+    "group": 3,
+}
+_WIDTHS = {
+    "status_code": 6,
+    "size": 8,
+    "bytes": 8,
+    "fetched_at": 16,
+    "last_modified": 16,
+    "changed_at": 16,
+    "content_at": 16,
+    "inlinks_at": 16,
+    "counted_at": 16,
+    "as_of": 16,
+    "at": 16,
+    "inlinks": 9,
+    "internal": 8,
+    "external": 8,
+    "self_links": 4,
+    "pages": 9,
+    "matches": 7,
+    "rel": 9,
+}
 
 
 def new_table(title: str | None = None) -> Table:
@@ -136,7 +187,7 @@ def _cell(record: object, name: str) -> Text:
 
     value = getattr(record, name)
     match name, value:
-        case ("size" | "bytes"), int():
+        case (("size" | "bytes"), int()):
             return Text(size_text(value))
         case "status_code", int():
             return Text(str(value), style=status_style(value))
@@ -148,7 +199,7 @@ def _cell(record: object, name: str) -> Text:
             return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
         case "digest", str():
             return Text(value[:12])
-        case ("url" | "source" | "target"), str():
+        case (("url" | "source" | "target"), str()):
             return Text(harmless(value))
         case _, Excerpt():
             return highlighted(value)
@@ -183,8 +234,10 @@ def merged(marks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _link_counts(counts: LinkCounts) -> str:
     own = ", and itself" if counts.self_links else ""
-    return (f"{counts.inlinks:,} ({counts.internal:,} internal, {counts.external:,} external{own}), "
-            f"counted {value_text(counts.counted_at)}")
+    return (
+        f"{counts.inlinks:,} ({counts.internal:,} internal, {counts.external:,} external{own}), "
+        f"counted {value_text(counts.counted_at)}"
+    )
 
 
 _FIELDS: dict[str, Callable[[Any, str | None], str]] = {

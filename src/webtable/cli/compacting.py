@@ -19,8 +19,11 @@ def compact(
     ctx: typer.Context,
     forget: Annotated[
         bool,
-        typer.Option("--forget-deletes", help="On HBase, when its shell has compacted the tables: take captures again "
-                                              "that are older than the delete of their page. Nothing else is done."),
+        typer.Option(
+            "--forget-deletes",
+            help="On HBase, when its shell has compacted the tables: take captures again "
+            "that are older than the delete of their page. Nothing else is done.",
+        ),
     ] = False,
 ) -> None:
     """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.

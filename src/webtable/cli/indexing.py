@@ -65,9 +65,12 @@ def add(
     ctx: typer.Context,
     index: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="One of webtable's own (time, size, link, url, status, host, digest), or "
-                                            "one of yours by its importable name, package.module:index.",
-                       show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="One of webtable's own (time, size, link, url, status, host, digest), or "
+            "one of yours by its importable name, package.module:index.",
+            show_default=False,
+        ),
     ],
 ) -> None:
     """Add an index, with entries for all pages; the table may be in use.

@@ -52,9 +52,13 @@ NamesOption = Annotated[
 ]
 IndexesOption = Annotated[
     str | None,
-    typer.Option("--indexes", metavar="all|none|A,B",
-                 help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
-                      "Default: all of webtable's own.", show_default=False),
+    typer.Option(
+        "--indexes",
+        metavar="all|none|A,B",
+        help="The indexes of the new table, as in time,status; one of your own is package.module:index. "
+        "Default: all of webtable's own.",
+        show_default=False,
+    ),
 ]
 RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
 

@@ -24,10 +24,17 @@ group = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=
 _PANEL = "Links"
 
 
-@question(commands, COUNTED, orders=("most", "fewest", "storage"), panel=_PANEL, has_counts=True, epilog=examples(
-    "webtable most-linked --limit 20",
-    "webtable most-linked --domain example.com --columns url,inlinks,external,counted_at",
-))  # fmt: skip
+@question(
+    commands,
+    COUNTED,
+    orders=("most", "fewest", "storage"),
+    panel=_PANEL,
+    has_counts=True,
+    epilog=examples(
+        "webtable most-linked --limit 20",
+        "webtable most-linked --domain example.com --columns url,inlinks,external,counted_at",
+    ),
+)
 def most_linked(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     """List the pages by how many others link to them, the most first; none that nobody links to.
 
@@ -37,19 +44,30 @@ def most_linked(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     return table.most_linked(**asking)
 
 
-@question(commands, orders=("url", "storage"), panel=_PANEL, epilog=examples(
-    "webtable dead-ends --domain example.com",
-))  # fmt: skip
+@question(
+    commands,
+    orders=("url", "storage"),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable dead-ends --domain example.com",
+    ),
+)
 def dead_ends(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     """List the pages that have no links to others."""
     return table.dead_ends(**asking)
 
 
-@question(commands, INLINKS, orders=("source",), panel=_PANEL, epilog=examples(
-    "webtable linking-to https://example.com/products",
-    "webtable linking-to https://example.com/products --past --domain example.org",
-    "webtable linking-to https://example.com/products --columns source,title,anchor",
-))  # fmt: skip
+@question(
+    commands,
+    INLINKS,
+    orders=("source",),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable linking-to https://example.com/products",
+        "webtable linking-to https://example.com/products --past --domain example.org",
+        "webtable linking-to https://example.com/products --columns source,title,anchor",
+    ),
+)
 def linking_to(
     table: WebTable,
     url: Annotated[str, typer.Argument(help="Where the links lead; it need not be stored.")],
@@ -63,10 +81,16 @@ def linking_to(
     return table.linking_to(url, past=past, **asking)
 
 
-@question(commands, LINKS, orders=("page",), panel=_PANEL, epilog=examples(
-    "webtable links-of https://example.com/products",
-    "webtable links-of https://example.com/products --columns url",
-))  # fmt: skip
+@question(
+    commands,
+    LINKS,
+    orders=("page",),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable links-of https://example.com/products",
+        "webtable links-of https://example.com/products --columns url",
+    ),
+)
 def links_of(
     table: WebTable,
     url: Annotated[str, typer.Argument(help="The page's URL.")],
@@ -76,10 +100,16 @@ def links_of(
     return table.links_of(url, **asking)
 
 
-@question(commands, BROKEN, orders=("status",), panel=_PANEL, epilog=examples(
-    "webtable broken-links --domain example.com",
-    "webtable broken-links --format csv > broken.csv",
-))  # fmt: skip
+@question(
+    commands,
+    BROKEN,
+    orders=("status",),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable broken-links --domain example.com",
+        "webtable broken-links --format csv > broken.csv",
+    ),
+)
 def broken_links(table: WebTable, **asking: Unpack[InDomain]) -> Results[BrokenLink]:
     """List the links that lead to an error page, by its status and URL.
 
@@ -108,8 +138,10 @@ def refresh(
     if not done.batches:
         typer.echo("nothing waits to be counted")
         return
-    typer.echo(f"{plural(done.pages, 'page')} and {plural(done.hosts, 'host')} counted, for "
-               f"{plural(done.batches, 'batch', 'es')} that waited")
+    typer.echo(
+        f"{plural(done.pages, 'page')} and {plural(done.hosts, 'host')} counted, for "
+        f"{plural(done.batches, 'batch', 'es')} that waited"
+    )
     if done.damaged:
         raise typer.Exit(NOT_DONE)
 

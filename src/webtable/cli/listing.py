@@ -244,5 +244,3 @@ def _sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter])
     keywords = [_as_text(one) if _is_time(one) else one for one in keywords]
     command.__signature__ = inspect.Signature([context, *keywords])  # type: ignore[attr-defined]
     command.__annotations__ = {}
-
-

@@ -59,8 +59,10 @@ def create(
     compression: Annotated[Compression | None, typer.Option(help="Of bodies. Default: zstd.")] = None,
     plain_columns: Annotated[
         str | None,
-        typer.Option(metavar="A,B|none", help="Stored as plain text too, for filters and other programs. "
-                                              "Default: title,status_code,last_modified."),
+        typer.Option(
+            metavar="A,B|none",
+            help="Stored as plain text too, for filters and other programs. Default: title,status_code,last_modified.",
+        ),
     ] = None,
     indexes: IndexesOption = None,
     apply: Annotated[bool, typer.Option("--apply", help="Change families that differ from what is wanted.")] = False,
@@ -74,8 +76,16 @@ def create(
 
     Families that differ from what is wanted are shown, and changed with --apply.
     """
-    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, compression=compression,
-                             versions=versions, plain_columns=plain_columns, indexes=indexes)
+    options = layout_options(
+        salt=salt,
+        digits=digits,
+        ttl=ttl,
+        names=names,
+        compression=compression,
+        versions=versions,
+        plain_columns=plain_columns,
+        indexes=indexes,
+    )
     this = session(ctx)
     if dry_run:
         _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
@@ -96,20 +106,29 @@ def info(ctx: typer.Context) -> None:
     """Show the layout, the indexes, the families and the regions of the table."""
     with session(ctx).open() as table:
         families = table.store.describe(table.table).schema.families
-        regions = [(key_text(region.keys.start), key_text(region.keys.stop), region.server)
-                   for region in table.store.regions(table.table)]
+        regions = [
+            (key_text(region.keys.start), key_text(region.keys.stop), region.server)
+            for region in table.store.regions(table.table)
+        ]
         layout = _layout_lines(table)
         indexes = [(line.name, line.phase, line.of) for line in index_lines(table)]
-    options = [(family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
-               for family in families]
+    options = [
+        (family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
+        for family in families
+    ]
     if on_terminal():
         _show_info(table.name, layout, indexes, options, regions)
         return
     write_lines([("table", table.name)])
     write_lines([(f"layout.{name}", value) for name, value in layout])
     write_lines([(f"index.{index}", *(part for part in state if part)) for index, *state in indexes])
-    write_lines([(f"family.{family}.{option}", value)
-                 for family, *values in options for option, value in zip(FAMILY_OPTIONS, values, strict=True)])
+    write_lines(
+        [
+            (f"family.{family}.{option}", value)
+            for family, *values in options
+            for option, value in zip(FAMILY_OPTIONS, values, strict=True)
+        ]
+    )
     write_lines([("region", *region) for region in regions])
 
 

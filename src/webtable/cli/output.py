@@ -31,8 +31,11 @@ class Format(StrEnum):
 
 FormatOption = Annotated[
     Format | None,
-    typer.Option("--format", help="As a table, tab-separated lines, JSON Lines or CSV. "
-                                  "Default: a table on a terminal, lines in a pipe.", show_default=False),
+    typer.Option(
+        "--format",
+        help="As a table, tab-separated lines, JSON Lines or CSV. Default: a table on a terminal, lines in a pipe.",
+        show_default=False,
+    ),
 ]
 ColumnsOption = Annotated[
     str | None, typer.Option("--columns", metavar="A,B,C", help="The columns to show, as in url,title,etag.")

@@ -45,10 +45,18 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
     share = [] if total is None else [TaskProgressColumn()]
     remaining = [] if total is None else [TimeRemainingColumn(compact=True)]
     bar = Bar(
-        TextColumn("{task.description}"), BarColumn(bar_width=None), *share,
-        TextColumn("{task.fields[text]}"), *remaining, console=Console(stderr=True),
-        transient=True, refresh_per_second=5, redirect_stdout=False, redirect_stderr=False, expand=True,
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        *share,
+        TextColumn("{task.fields[text]}"),
+        *remaining,
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=5,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        expand=True,
+    )
     with bar:
         bar.add_task(command, total=total, text="")
         yield

@@ -43,13 +43,18 @@ MinSizeOption = Annotated[
 MaxSizeOption = Annotated[str | None, typer.Option("--max-size", metavar="SIZE", help="At most so many bytes.")]
 
 
-@question(commands, orders=_BY_URL, panel=ROWS, epilog=examples(
-    "webtable pages example.com --limit 20",
-    "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
-    "webtable pages example.com --host-only --columns url,title,etag --format csv",
-    "webtable pages --full-scan --type application/pdf --min-size 5MB",
-    "webtable pages example.com --format jsonl | jq .title",
-))  # fmt: skip
+@question(
+    commands,
+    orders=_BY_URL,
+    panel=ROWS,
+    epilog=examples(
+        "webtable pages example.com --limit 20",
+        "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
+        "webtable pages example.com --host-only --columns url,title,etag --format csv",
+        "webtable pages --full-scan --type application/pdf --min-size 5MB",
+        "webtable pages example.com --format jsonl | jq .title",
+    ),
+)
 def pages(
     table: WebTable,
     domain: DomainArgument = None,
@@ -73,15 +78,30 @@ def pages(
     With --limit, and where there are more, the token that goes on behind them is told on standard error.
     """
     check_scan(domain, full_scan)
-    return table.pages(domain, host_only=host_only, path=path, status=status or None, content_type=content_type,
-                       min_size=_size("min-size", min_size), max_size=_size("max-size", max_size),
-                       full_scan=full_scan, **asking)  # fmt: skip
+    return table.pages(
+        domain,
+        host_only=host_only,
+        path=path,
+        status=status or None,
+        content_type=content_type,
+        min_size=_size("min-size", min_size),
+        max_size=_size("max-size", max_size),
+        full_scan=full_scan,
+        **asking,
+    )
 
 
-@question(commands, HOSTS, orders=("url",), panel=ROWS, has_counts=True, epilog=examples(
-    "webtable hosts example.com",
-    "webtable hosts --format csv > hosts.csv",
-))  # fmt: skip
+@question(
+    commands,
+    HOSTS,
+    orders=("url",),
+    panel=ROWS,
+    has_counts=True,
+    epilog=examples(
+        "webtable hosts example.com",
+        "webtable hosts --format csv > hosts.csv",
+    ),
+)
 def hosts(table: WebTable, domain: DomainArgument = None, **asking: Unpack[Paging]) -> Results[Host]:
     """List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
 
@@ -90,10 +110,16 @@ def hosts(table: WebTable, domain: DomainArgument = None, **asking: Unpack[Pagin
     return table.hosts(domain, **asking)
 
 
-@question(commands, URLS, orders=_BY_URL, panel=ROWS, epilog=examples(
-    "webtable discovered example.com --limit 1000 > crawl-next.txt",
-    "webtable discovered --full-scan",
-))  # fmt: skip
+@question(
+    commands,
+    URLS,
+    orders=_BY_URL,
+    panel=ROWS,
+    epilog=examples(
+        "webtable discovered example.com --limit 1000 > crawl-next.txt",
+        "webtable discovered --full-scan",
+    ),
+)
 def discovered(
     table: WebTable, domain: DomainArgument = None, full_scan: FullScanOption = False, **asking: Unpack[Paging]
 ) -> Results[str]:
@@ -102,24 +128,31 @@ def discovered(
     return table.discovered(domain, full_scan=full_scan, **asking)
 
 
-@question(commands, orders=_NEWEST_FIRST, panel=BY_INDEX, epilog=examples(
-    "webtable fetched --since 2d --limit 20",
-    "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
-))  # fmt: skip
-def fetched(
-    table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]
-) -> Pages:
+@question(
+    commands,
+    orders=_NEWEST_FIRST,
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable fetched --since 2d --limit 20",
+        "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
+    ),
+)
+def fetched(table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]) -> Pages:
     """List the pages that were fetched in a time, the newest first."""
     return table.fetched(since, until, **asking)
 
 
-@question(commands, MODIFIED, orders=_NEWEST_FIRST, panel=BY_INDEX, epilog=examples(
-    "webtable modified --since 7d --domain example.com",
-    "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
-))  # fmt: skip
-def modified(
-    table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]
-) -> Pages:
+@question(
+    commands,
+    MODIFIED,
+    orders=_NEWEST_FIRST,
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable modified --since 7d --domain example.com",
+        "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
+    ),
+)
+def modified(table: WebTable, since: SinceOption = None, until: UntilOption = None, **asking: Unpack[Asking]) -> Pages:
     """List the pages that were modified in a time, the newest first.
 
     A page was modified when its server says so, else when a capture first brought its content.
@@ -127,10 +160,15 @@ def modified(
     return table.modified(since, until, **asking)
 
 
-@question(commands, orders=("oldest", "newest", "storage"), panel=BY_INDEX, epilog=examples(
-    "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
-    "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
-))  # fmt: skip
+@question(
+    commands,
+    orders=("oldest", "newest", "storage"),
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
+        "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
+    ),
+)
 def outdated(
     table: WebTable,
     not_fetched_since: Annotated[
@@ -148,31 +186,46 @@ def outdated(
     return table.outdated(not_fetched_since=not_fetched_since, not_modified_since=not_modified_since, **asking)
 
 
-@question(commands, orders=("largest", "smallest", "storage"), panel=BY_INDEX, epilog=examples(
-    "webtable largest --limit 20",
-    "webtable largest --class huge --domain example.com",
-    "webtable largest --min-size 1MB --max-size 5MB --order smallest",
-))  # fmt: skip
+@question(
+    commands,
+    orders=("largest", "smallest", "storage"),
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable largest --limit 20",
+        "webtable largest --class huge --domain example.com",
+        "webtable largest --min-size 1MB --max-size 5MB --order smallest",
+    ),
+)
 def largest(
     table: WebTable,
     size_class: Annotated[
         str | None,
-        typer.Option("--class", metavar="|".join(SIZE_CLASSES),
-                     help="Below 1,000, 10,000 or 100,000 bytes, or from there on."),
+        typer.Option(
+            "--class", metavar="|".join(SIZE_CLASSES), help="Below 1,000, 10,000 or 100,000 bytes, or from there on."
+        ),
     ] = None,
     min_size: MinSizeOption = None,
     max_size: MaxSizeOption = None,
     **asking: Unpack[Asking],
 ) -> Pages:
     """List the pages by the size of their bodies, the largest first."""
-    return table.largest(size_class=size_class, min_size=_size("min-size", min_size),  # type: ignore[arg-type]
-                         max_size=_size("max-size", max_size), **asking)  # fmt: skip
+    return table.largest(
+        size_class=size_class,  # type: ignore[arg-type]
+        min_size=_size("min-size", min_size),
+        max_size=_size("max-size", max_size),
+        **asking,
+    )
 
 
-@question(commands, orders=_BY_URL, panel=BY_INDEX, epilog=examples(
-    "webtable with-status 503",
-    "webtable with-status 404 --domain example.com --columns url",
-))  # fmt: skip
+@question(
+    commands,
+    orders=_BY_URL,
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable with-status 503",
+        "webtable with-status 404 --domain example.com --columns url",
+    ),
+)
 def with_status(
     table: WebTable,
     status: Annotated[int, typer.Argument(help="The status code.", show_default=False)],
@@ -182,19 +235,30 @@ def with_status(
     return table.with_status(status, **asking)
 
 
-@question(commands, orders=("status", "storage"), panel=BY_INDEX, epilog=examples(
-    "webtable errors --domain example.com",
-    "webtable errors --format csv > errors.csv",
-))  # fmt: skip
+@question(
+    commands,
+    orders=("status", "storage"),
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable errors --domain example.com",
+        "webtable errors --format csv > errors.csv",
+    ),
+)
 def errors(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     """List the pages whose last capture is an error (status 400 and above), by status and URL."""
     return table.errors(**asking)
 
 
-@question(commands, REDIRECTS, orders=("status", "url", "storage"), panel=BY_INDEX, epilog=examples(
-    "webtable redirects --domain example.com",
-    "webtable redirects --to https://example.com/new",
-))  # fmt: skip
+@question(
+    commands,
+    REDIRECTS,
+    orders=("status", "url", "storage"),
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable redirects --domain example.com",
+        "webtable redirects --to https://example.com/new",
+    ),
+)
 def redirects(
     table: WebTable,
     to: Annotated[
@@ -208,9 +272,14 @@ def redirects(
     return table.redirects(to=to, **asking)
 
 
-@question(commands, orders=_BY_URL, panel=BY_INDEX, epilog=examples(
-    "webtable duplicates https://example.com/products",
-))  # fmt: skip
+@question(
+    commands,
+    orders=_BY_URL,
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable duplicates https://example.com/products",
+    ),
+)
 def duplicates(
     table: WebTable,
     url: Annotated[str, typer.Argument(help="The page's URL.")],
@@ -220,17 +289,25 @@ def duplicates(
     return table.duplicates(url, **asking)
 
 
-@question(commands, PAGES, orders=("term", "reverse", "storage"), panel=BY_INDEX, epilog=examples(
-    "webtable indexed language de --limit 20",
-    "webtable indexed language --order reverse",
-))  # fmt: skip
+@question(
+    commands,
+    PAGES,
+    orders=("term", "reverse", "storage"),
+    panel=BY_INDEX,
+    epilog=examples(
+        "webtable indexed language de --limit 20",
+        "webtable indexed language --order reverse",
+    ),
+)
 def indexed(
     table: WebTable,
     index: Annotated[str, typer.Argument(help="The name of an index of the table.", show_default=False)],
     term: Annotated[
         list[str] | None,
-        typer.Argument(help="What to find the pages by; all parts of it, where the index has several. Default: all.",
-                       show_default=False),
+        typer.Argument(
+            help="What to find the pages by; all parts of it, where the index has several. Default: all.",
+            show_default=False,
+        ),
     ] = None,
     **asking: Unpack[Asking],
 ) -> Pages:

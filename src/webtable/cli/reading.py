@@ -85,8 +85,10 @@ def by_handle(
     ctx: typer.Context,
     handle: Annotated[
         str,
-        typer.Argument(help="The first 16 hexadecimal digits of the MD5 of the page's URL, as webtable.handle_of "
-                            "gives them.", show_default=False),
+        typer.Argument(
+            help="The first 16 hexadecimal digits of the MD5 of the page's URL, as webtable.handle_of gives them.",
+            show_default=False,
+        ),
     ],
     html: HTMLOption = False,
     columns: ColumnsOption = None,
@@ -136,8 +138,12 @@ def diff(
     url: URLArgument,
     old: Annotated[
         str | None,
-        typer.Option("--old", metavar=TIME, help=f"The version at this moment: {FORMS}. Default: the last but one.",
-                     show_default=False),
+        typer.Option(
+            "--old",
+            metavar=TIME,
+            help=f"The version at this moment: {FORMS}. Default: the last but one.",
+            show_default=False,
+        ),
     ] = None,
     new: Annotated[
         str | None, typer.Option("--new", metavar=TIME, help="And the one at this. Default: the newest.")
@@ -153,9 +159,13 @@ def diff(
         versions = [] if found is not None else table.history(url)
     if found is None:
         known = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
-        complain(f"{url}: there are no two versions to compare; stored is that of {known}" if len(versions) == 1 else
-                 f"{url}: there are no two versions to compare; stored are those of {known}" if versions else
-                 f"{url}: not stored")  # fmt: skip
+        complain(
+            f"{url}: there are no two versions to compare; stored is that of {known}"
+            if len(versions) == 1
+            else f"{url}: there are no two versions to compare; stored are those of {known}"
+            if versions
+            else f"{url}: not stored"
+        )
         raise typer.Exit(NOT_DONE)
     if format is DiffFormat.json:
         write_json(_as_json(found))
@@ -254,10 +264,17 @@ def _show(
 
 def _as_json(found: Difference) -> dict[str, object]:
     return {
-        "url": found.new.url, "old": found.old.fetched_at, "new": found.new.fetched_at, "title": found.title,
-        "status_code": found.status_code, "headers": found.headers, "text": found.text,
-        "links_added": found.links_added, "links_removed": found.links_removed, "links_changed": found.links_changed,
-    }  # fmt: skip
+        "url": found.new.url,
+        "old": found.old.fetched_at,
+        "new": found.new.fetched_at,
+        "title": found.title,
+        "status_code": found.status_code,
+        "headers": found.headers,
+        "text": found.text,
+        "links_added": found.links_added,
+        "links_removed": found.links_removed,
+        "links_changed": found.links_changed,
+    }
 
 
 def _write_diff(found: Difference) -> None:

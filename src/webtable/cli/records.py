@@ -91,13 +91,15 @@ def _inlink(inlink: Inlink) -> Joined:
 PAGES = Kind("page", ALL_COLUMNS, ("url", "status_code", "size", "fetched_at", "title"), METADATA)
 MODIFIED = Kind("page", ALL_COLUMNS, ("url", "status_code", "last_modified", "changed_at", "title"), METADATA)
 REDIRECTS = Kind("page", ALL_COLUMNS, ("url", "status_code", "redirect_to", "fetched_at"), METADATA)
-COUNTED = Kind("page", (*ALL_COLUMNS, *COUNTS), ("url", "inlinks", "internal", "external", "title"),
-               (*METADATA, *COUNTS), _counted)  # fmt: skip
+COUNTED = Kind(
+    "page", (*ALL_COLUMNS, *COUNTS), ("url", "inlinks", "internal", "external", "title"), (*METADATA, *COUNTS), _counted
+)
 _LINK = ("source", "anchor", "rel", "at", "is_current")
 INLINKS = Kind("link", (*_LINK, *METADATA), _LINK[:4], _LINK, _inlink)
 LINKS = Kind("link", ("url", "anchor", "rel"), ("url", "anchor", "rel"))
-BROKEN = Kind("broken link", ("target", "status_code", "source", "anchor", "rel"),
-              ("target", "status_code", "source", "anchor"))  # fmt: skip
+BROKEN = Kind(
+    "broken link", ("target", "status_code", "source", "anchor", "rel"), ("target", "status_code", "source", "anchor")
+)
 _HIT = ("url", "matches", "title", "excerpts")
 HITS = Kind("hit", (*_HIT, *(name for name in ALL_COLUMNS if name not in _HIT)), _HIT, _HIT, _hit)
 HOSTS = Kind("host", ("name", "pages", "bytes", "counted_at"), ("name", "pages", "bytes", "counted_at"))

@@ -60,20 +60,27 @@ def _write_hits(records: Iterable[Any], columns: Sequence[str], format: Format |
 
 
 @question(
-    commands, HITS, orders=("url", "storage"), panel=_PANEL, table_writer=_write_hits,
+    commands,
+    HITS,
+    orders=("url", "storage"),
+    panel=_PANEL,
+    table_writer=_write_hits,
     epilog=examples(
         "webtable search salt --domain example.com",
         "webtable search 'salt \"row key\"' --domain docs.example.com --path /guide/",
         "webtable search 'salt*' --domain example.com",
         "webtable search hbase --in title --full-scan --format csv",
     ),
-)  # fmt: skip
+)
 def search(
     table: WebTable,
     text: Annotated[
         list[str],
-        typer.Argument(help="Words that all must occur, in any case; a phrase in double quotes is one word, and "
-                            "prefix* is every word that begins so.", show_default=False),
+        typer.Argument(
+            help="Words that all must occur, in any case; a phrase in double quotes is one word, and "
+            "prefix* is every word that begins so.",
+            show_default=False,
+        ),
     ],
     in_: Annotated[SearchedName, typer.Option("--in", help="Where to look for them.")] = SearchedName.in_all,
     substring: Annotated[bool, typer.Option("--substring", help="Find them inside of other words too.")] = False,
@@ -87,8 +94,15 @@ def search(
     The bodies of the domain are read for it, one after another; titles alone are filtered where they are stored.
     """
     check_scan(asking["domain"], full_scan)
-    return table.search(" ".join(text), in_=in_.value, substring=substring, host_only=host_only, path=path,
-                        full_scan=full_scan, **asking)  # fmt: skip
+    return table.search(
+        " ".join(text),
+        in_=in_.value,
+        substring=substring,
+        host_only=host_only,
+        path=path,
+        full_scan=full_scan,
+        **asking,
+    )
 
 
 @commands.command(
@@ -106,8 +120,12 @@ def stats(
     path: PathOption = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="A,B", help="By which to count: host, status, type, age, region. Default: all.",
-                     show_default=False),
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="By which to count: host, status, type, age, region. Default: all.",
+            show_default=False,
+        ),
     ] = None,
     no_bytes: Annotated[
         bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
@@ -124,8 +142,15 @@ def stats(
     check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(name.strip() for name in by.split(",") if name.strip())
     with session(ctx).open() as table, counting("stats", "page") as counted:
-        found = table.stats(domain, host_only=host_only, path=path, by=groupings,  # type: ignore[arg-type]
-                            bytes=not no_bytes, full_scan=full_scan, on_progress=counted)  # fmt: skip
+        found = table.stats(
+            domain,
+            host_only=host_only,
+            path=path,
+            by=groupings,  # type: ignore[arg-type]
+            bytes=not no_bytes,
+            full_scan=full_scan,
+            on_progress=counted,
+        )
     if chosen_format(format) is Format.table:
         _show_stats(found)
     else:
@@ -158,7 +183,8 @@ def _show_stats(found: Stats) -> None:
         lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
         if len(lines) > _MOST_GROUPS:
             lines.sort(key=lambda line: -line.pages)
-        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), Format.table, asked_for=False,
-                      title=f"By {by}")  # fmt: skip
+        write_records(
+            lines[:_MOST_GROUPS], ("group", "pages", "bytes"), Format.table, asked_for=False, title=f"By {by}"
+        )
         if len(lines) > _MOST_GROUPS:
             typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

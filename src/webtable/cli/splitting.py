@@ -59,8 +59,12 @@ def splits(
     regions: Annotated[int, typer.Option("--regions", metavar="N", help="How many regions there shall be.")],
     digits: Annotated[
         int | None,
-        typer.Option("--digits", metavar="N", help="Hex digits that the keys begin with, 1 to 32 (a salt: 1 to 4). "
-                                                   "Default: those of the table, if there is one, else 2."),
+        typer.Option(
+            "--digits",
+            metavar="N",
+            help="Hex digits that the keys begin with, 1 to 32 (a salt: 1 to 4). "
+            "Default: those of the table, if there is one, else 2.",
+        ),
     ] = None,
     first: Annotated[
         str | None, typer.Option("--first", metavar="HEX", help="The lowest of the hex digits that keys begin with.")
@@ -68,16 +72,21 @@ def splits(
     last: Annotated[str | None, typer.Option("--last", metavar="HEX", help="The highest of them.")] = None,
     sample: Annotated[
         str | None,
-        typer.Option("--sample", metavar="FILE|-", help="Row keys, one a line as the HBase shell shows them: equally "
-                                                        "many for each region."),
+        typer.Option(
+            "--sample",
+            metavar="FILE|-",
+            help="Row keys, one a line as the HBase shell shows them: equally many for each region.",
+        ),
     ] = None,
     urls: Annotated[
         str | None, typer.Option("--urls", metavar="FILE|-", help="The same for URLs, one a line, with their salts.")
     ] = None,
     salt: SaltOption = None,
     format: Annotated[  # noqa: A002
-        SplitsFormat, typer.Option("--format", help="A Python list, SPLITS for the HBase shell's create, or a file "
-                                                    "for its SPLITS_FILE.")
+        SplitsFormat,
+        typer.Option(
+            "--format", help="A Python list, SPLITS for the HBase shell's create, or a file for its SPLITS_FILE."
+        ),
     ] = SplitsFormat.file,
 ) -> None:
     """Write the split points of a new table: the first keys of all its regions but the first.
@@ -86,8 +95,11 @@ def splits(
 
     A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
     """
-    given = {"--first and --last": first is not None or last is not None, "--sample": sample is not None,
-             "--urls": urls is not None}  # fmt: skip
+    given = {
+        "--first and --last": first is not None or last is not None,
+        "--sample": sample is not None,
+        "--urls": urls is not None,
+    }
     kinds = [name for name, is_given in given.items() if is_given]
     if len(kinds) > 1:
         raise InvalidArgument(f"{', '.join(kinds)}: give one of them, and only one")
@@ -165,9 +177,15 @@ class _Sketch:
 
     def shown_regions(self) -> list[tuple[str, ...]]:
         extra = set(self.regions.extra)
-        return [(key_text(region.keys.start), key_text(region.keys.stop), region.server,
-                 *(["extra" if region.keys.start in extra else "wanted"] if self.are_compared else []))
-                for region in self.regions.regions]
+        return [
+            (
+                key_text(region.keys.start),
+                key_text(region.keys.stop),
+                region.server,
+                *(["extra" if region.keys.start in extra else "wanted"] if self.are_compared else []),
+            )
+            for region in self.regions.regions
+        ]
 
 
 def _web_sketch(chosen: Session) -> _Sketch:
@@ -175,8 +193,12 @@ def _web_sketch(chosen: Session) -> _Sketch:
     from webtable.repository.sampling import sample_urls
 
     with chosen.open() as table:
-        layout = [("format", table.layout.key), ("salt", table.layout.salt), ("digits", str(table.layout.digits)),
-                  ("suffix_list", table.layout.suffix_list or "none")]
+        layout = [
+            ("format", table.layout.key),
+            ("salt", table.layout.salt),
+            ("digits", str(table.layout.digits)),
+            ("suffix_list", table.layout.suffix_list or "none"),
+        ]
         keys = sorted(_taken_apart(table, url) for url in sample_urls(table, most=_SHOWN_KEYS))
         return _Sketch(table.name, layout, _KEY_PARTS, keys, regions_of(table), are_compared=True)
 

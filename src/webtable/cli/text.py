@@ -43,8 +43,9 @@ def harmless_json(line: str) -> str:
     """Return JSON with everything that a terminal would obey escaped: the same value, still JSON."""
     if line.isprintable():
         return line
-    return "".join(c if c.isprintable() else msgspec.json.encode(c).decode()[1:-1] if c < " " else _escaped(c)
-                   for c in line)
+    return "".join(
+        c if c.isprintable() else msgspec.json.encode(c).decode()[1:-1] if c < " " else _escaped(c) for c in line
+    )
 
 
 def _escaped(character: str) -> str:

@@ -238,7 +238,6 @@ class BatchWriter:
         found = zip(rows, pages, strict=True)
         return {row: page for row, page in found if page is not None}, count
 
-
     def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page:
         """Return a capture that repeats another URL's content with that content, as far as it is stored.
 

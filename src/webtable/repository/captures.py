@@ -319,8 +319,15 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    source = replace(before, content_at=good.at, has_body=True, outlink_count=0, digest=capture.digest,
-                     size=capture.size, truncated=capture.truncated)  # fmt: skip
+    source = replace(
+        before,
+        content_at=good.at,
+        has_body=True,
+        outlink_count=0,
+        digest=capture.digest,
+        size=capture.size,
+        truncated=capture.truncated,
+    )
     return Write(_changed(again, count), content_of=source)
 
 

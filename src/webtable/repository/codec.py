@@ -35,7 +35,6 @@ MAX_VALUE = MAX_CELL - 65_536
 """The largest value of a cell in bytes: the store's limit counts the row key and the names in."""
 
 
-
 class _Extent(msgspec.Struct):
     size: int | None = None
     outlink_count: int | None = None

@@ -65,18 +65,30 @@ class ContentCodec:
         values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
         packed = iter(pack(values, compress=self._compress))
         return [
-            self._content_cells(page, None if page.html is None else next(packed),
-                                None if page.outlinks is None else next(packed))
+            self._content_cells(
+                page, None if page.html is None else next(packed), None if page.outlinks is None else next(packed)
+            )
             for page in pages
-        ]  # fmt: skip
+        ]
 
     def _content_cells(self, page: Page, body: bytes | None, links: bytes | None) -> list[NewCell]:
         timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         capture = Capture(
-            page.digest, page.size, page.title, page.status_code, page.content_type, page.truncated, page.headers,
-            page.charset, self._checksum(body), self._checksum(links), etag=page.etag,
-            last_modified=page.last_modified, redirect_to=page.redirect_to, has_links=links is not None,
-        )  # fmt: skip
+            page.digest,
+            page.size,
+            page.title,
+            page.status_code,
+            page.content_type,
+            page.truncated,
+            page.headers,
+            page.charset,
+            self._checksum(body),
+            self._checksum(links),
+            etag=page.etag,
+            last_modified=page.last_modified,
+            redirect_to=page.redirect_to,
+            has_links=links is not None,
+        )
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
         for column, value in ((self.columns.html, body), (self.columns.urls, links)):
             if value is not None:

@@ -177,8 +177,9 @@ def _create(store: Store, table: str, wanted: _Wanted, *, apply: bool) -> Plan:
 def _check_indexes(store: Store, table: str, wanted: dict[str, IndexState]) -> None:
     found = [(name, one.state) for name, one in Indexes(store, table).read().items()]
     if not same(found, wanted):
-        has, asked = (", ".join(sorted(state.of or name for name, state in some)) or "none"
-                      for some in (found, wanted.items()))  # fmt: skip
+        has, asked = (
+            ", ".join(sorted(state.of or name for name, state in some)) or "none" for some in (found, wanted.items())
+        )
         raise LayoutMismatch(
             f"{store.name}/{table} has other indexes: the table has {has}, asked for are {asked}; change them with "
             "webtable index add and webtable index drop"

@@ -205,9 +205,6 @@ class PageReader:
         timestamp = milliseconds(page.content_at)
         names = self._codec.columns
         columns = self._codec.with_checksums([*([names.html] if with_body else []), names.urls])
-        (found,) = self._store.read(
-            self._table, [row], columns=columns, time_range=TimeRange(timestamp, timestamp + 1)
-        )
+        (found,) = self._store.read(self._table, [row], columns=columns, time_range=TimeRange(timestamp, timestamp + 1))
         bare = replace(page, html=None, outlinks=None)
         return self._codec.fill(bare, found) if found else bare
-

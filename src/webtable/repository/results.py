@@ -41,17 +41,19 @@ class Explanation:
         shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
         if len(self.ranges) > 4:
             shown += [f"  … and {len(self.ranges) - 4:,} more"]
-        return "\n".join([
-            self.question,
-            f"order: {self.order}",
-            *([f"index: {self.index}"] if self.index else []),
-            f"columns: {', '.join(self.columns)}",
-            f"ranges: {len(self.ranges):,}",
-            *shown,
-            f"calls of the first piece: {len(self.calls):,}",
-            *(f"  {call}" for call in self.calls),
-            *self.notes,
-        ])
+        return "\n".join(
+            [
+                self.question,
+                f"order: {self.order}",
+                *([f"index: {self.index}"] if self.index else []),
+                f"columns: {', '.join(self.columns)}",
+                f"ranges: {len(self.ranges):,}",
+                *shown,
+                f"calls of the first piece: {len(self.calls):,}",
+                *(f"  {call}" for call in self.calls),
+                *self.notes,
+            ]
+        )
 
 
 class Batch(Sequence[T]):

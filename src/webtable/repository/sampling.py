@@ -95,15 +95,11 @@ class _Sampler:
     def _runs(self, spans: Sequence[KeyRange], run: int) -> Iterator[tuple[KeyRange, list[Row]]]:
         for at in range(0, len(spans), _PLACES_A_CALL):
             some = spans[at : at + _PLACES_A_CALL]
-            yield from zip(
-                some, self._store.first_rows(self._table, some, run, columns=[self._column]), strict=True
-            )
+            yield from zip(some, self._store.first_rows(self._table, some, run, columns=[self._column]), strict=True)
 
     def _parts(self, span: KeyRange) -> list[KeyRange]:
         """Return *span* up to its last page in parts, all of them where keys can be; none where it is empty."""
-        backwards = self._store.scan(
-            self._table, [span], columns=[self._column], limit=1, reverse=True, keys_only=True
-        )
+        backwards = self._store.scan(self._table, [span], columns=[self._column], limit=1, reverse=True, keys_only=True)
         last = next(backwards, None)
         if last is None:
             return []

@@ -69,8 +69,15 @@ def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Itera
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if not ranges:
         return iter(())
-    return store.scan(spec.table, ranges, columns=spec.columns, limit=spec.limit,
-                      reverse=spec.reverse, keys_only=spec.keys_only, containing=spec.containing)
+    return store.scan(
+        spec.table,
+        ranges,
+        columns=spec.columns,
+        limit=spec.limit,
+        reverse=spec.reverse,
+        keys_only=spec.keys_only,
+        containing=spec.containing,
+    )
 
 
 def in_key_order(
@@ -81,9 +88,11 @@ def in_key_order(
     Each range must be below one salt. Of keys that differ in their salt only, the lower salt comes first. The columns
     *light* are read of all rows that are merged (None: the keys alone), the others of those that are given out.
     """
-    ranges = spec.ranges if after is None else [
-        _rest(keys, _salt_of(keys, unsalted) + after, spec.reverse) for keys in spec.ranges
-    ]  # fmt: skip
+    ranges = (
+        spec.ranges
+        if after is None
+        else [_rest(keys, _salt_of(keys, unsalted) + after, spec.reverse) for keys in spec.ranges]
+    )
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if len(ranges) <= 1:
         return in_storage_order(store, replace(spec, ranges=ranges), None)
@@ -204,9 +213,14 @@ class _Merge:
         spec = self._spec
         ranges = [cursor.rest for cursor in cursors if cursor.rest]
         found = self._store.first_rows(
-            spec.table, ranges, wanted, columns=spec.columns,
-            keys_only=spec.keys_only, reverse=spec.reverse, containing=spec.containing,
-        )  # fmt: skip
+            spec.table,
+            ranges,
+            wanted,
+            columns=spec.columns,
+            keys_only=spec.keys_only,
+            reverse=spec.reverse,
+            containing=spec.containing,
+        )
         for cursor, rows in zip(cursors, found, strict=True):
             cursor.take(rows, wanted, reverse=spec.reverse)
 
@@ -230,8 +244,9 @@ def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> 
     while piece := [row.key for row in islice(rows, min(count, most))]:
         found = store.read(spec.table, piece, columns=spec.columns)
         yield found
-        largest = max(sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0
-                      for row in found)  # fmt: skip
+        largest = max(
+            sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0 for row in found
+        )
         count = min(max(BODY_BYTES // (largest + 1), 1), count * 2)
 
 

@@ -54,8 +54,12 @@ def _close_all() -> None:
         _open.discard(writer)
     for writer in left:
         try:
-            warnings.warn(f"{writer.name}: a writer was left open; what it held was stored as the interpreter ended. "
-                          "Open it in a with block, or close() it", ResourceWarning, stacklevel=1)  # fmt: skip
+            warnings.warn(
+                f"{writer.name}: a writer was left open; what it held was stored as the interpreter ended. "
+                "Open it in a with block, or close() it",
+                ResourceWarning,
+                stacklevel=1,
+            )
         except ResourceWarning as exc:  # where warnings are errors
             errors.append(exc)
     if errors:

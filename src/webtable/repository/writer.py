@@ -204,14 +204,18 @@ class Writer:
 
     def _check_process(self) -> None:
         if self._is_inherited:
-            raise OtherProcess(f"{self.name}: this writer belongs to the process that this one was forked from; "
-                               "make a new one here, with table.writer()")  # fmt: skip
+            raise OtherProcess(
+                f"{self.name}: this writer belongs to the process that this one was forked from; "
+                "make a new one here, with table.writer()"
+            )
 
     @contextmanager
     def _locked(self, deadline: Deadline) -> Iterator[None]:
         if not self._lock.acquire(timeout=deadline.left()):
-            raise StoreUnavailable(f"{self.name}: the page was not taken: the buffer is full, and for "
-                                   f"{self._timeout:g} s no batch of it was stored")  # fmt: skip
+            raise StoreUnavailable(
+                f"{self.name}: the page was not taken: the buffer is full, and for "
+                f"{self._timeout:g} s no batch of it was stored"
+            )
         try:
             yield
         finally:

@@ -187,8 +187,10 @@ class CompositeKey(RowKey):
             if name not in self.names:
                 raise UnknownField(f"{name!r} is no field of the key; it has {', '.join(self.names) or 'none'}")
             if isinstance(value, Condition) and name not in self.fields:
-                raise NoRange(f"{value} of {name!r} has no range, because only a hash of it is in the key",
-                              f"give a value of {name!r}, or make it a field of its own")
+                raise NoRange(
+                    f"{value} of {name!r} has no range, because only a hash of it is in the key",
+                    f"give a value of {name!r}, or make it a field of its own",
+                )
 
     def _complain(self, values: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
         """Raise the error of the first part that cannot be encoded; return where there is none."""

@@ -60,8 +60,10 @@ class _Formatted(Field):
         if not directives or len(set(directives)) != len(directives) or "".join(pieces) != self.format:
             raise InvalidArgument(f"format={self.format!r} of {self.name!r} must have directives, each of them once")
         if unknown := [piece for piece in directives if piece not in self.allowed]:
-            raise InvalidArgument(f"format={self.format!r} of {self.name!r} has {unknown[0]}; a {type(self).__name__} "
-                                  f"can have {' '.join(sorted(self.allowed))}")
+            raise InvalidArgument(
+                f"format={self.format!r} of {self.name!r} has {unknown[0]}; a {type(self).__name__} "
+                f"can have {' '.join(sorted(self.allowed))}"
+            )
         if "%j" in directives and {"%m", "%d"} & set(directives):
             raise InvalidArgument(f"format={self.format!r} of {self.name!r} must have %j, or %m and %d, not both")
         found = [_DIRECTIVES[piece] for piece in directives]
@@ -118,9 +120,15 @@ class _Formatted(Field):
         year = numbers.get("%Y", 2000 + numbers["%y"] if "%y" in numbers else LEAP_YEAR)
         try:
             value = datetime(
-                year, numbers.get("%m", 1), numbers.get("%d", 1), numbers.get("%H", 0), numbers.get("%M", 0),
-                numbers.get("%S", 0), numbers.get("%f", 0), UTC,
-            )  # fmt: skip
+                year,
+                numbers.get("%m", 1),
+                numbers.get("%d", 1),
+                numbers.get("%H", 0),
+                numbers.get("%M", 0),
+                numbers.get("%S", 0),
+                numbers.get("%f", 0),
+                UTC,
+            )
             if "%j" in numbers:
                 value += timedelta(days=numbers["%j"] - 1)
         except (ValueError, OverflowError):

@@ -56,8 +56,10 @@ def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
         elif isinstance(part, Bytes) and part.terminator is None and separator:
             yield dataclasses.replace(part, terminator=separator)
         elif getattr(part, "terminator", None) is None and getattr(part, "field", None) is None:
-            raise InvalidArgument(f"{declaration_of(part)} must be the last field, or have a terminator or a size, "
-                                  "or the key needs a separator: where it ends could not be told")
+            raise InvalidArgument(
+                f"{declaration_of(part)} must be the last field, or have a terminator or a size, "
+                "or the key needs a separator: where it ends could not be told"
+            )
         else:
             yield part
 
@@ -86,8 +88,10 @@ def _check_whole(name: str, fields: Sequence[Field]) -> None:
         return  # they hold something else
     found = whole(name, [field.decode(encoded, 0)[0] for field, encoded in places], places) if places else None
     if not all(agrees(field, encoded, {name: found}) for field, encoded in places):
-        raise InvalidArgument(f"parts={', '.join(map(declaration_of, fields))} do not give {name!r} back: one of them "
-                              "must keep all that the others do, or they must be a Date and a Time")
+        raise InvalidArgument(
+            f"parts={', '.join(map(declaration_of, fields))} do not give {name!r} back: one of them "
+            "must keep all that the others do, or they must be a Date and a Time"
+        )
 
 
 def agrees(part: Part, found: bytes, values: Mapping[str, Any]) -> bool:

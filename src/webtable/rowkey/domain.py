@@ -48,8 +48,10 @@ class ReversedDomain(Text):
         """Return the ranges for `below`."""
         if not isinstance(condition, Below):
             if isinstance(condition, StartingWith):
-                raise NoRange(f"{condition} of {self.name!r} has no range, because {self.unordered_because[0]}",
-                              self.unordered_because[1])
+                raise NoRange(
+                    f"{condition} of {self.name!r} has no range, because {self.unordered_because[0]}",
+                    self.unordered_because[1],
+                )
             return super().ranges(condition)
         alone = self.encode(condition.domain)
         only = KeyRange(alone, alone + b"\x00") if self.terminator is None else prefix_range(alone)

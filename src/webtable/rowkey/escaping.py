@@ -56,5 +56,6 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
     if not isinstance(terminator, bytes) or not terminator:
         raise InvalidArgument(f"{name}={shown(terminator)} must be one byte or more, as in b':'")
     if terminator[:1] in b"%0123456789ABCDEF":
-        raise InvalidArgument(f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: "
-                              "values are escaped with those")
+        raise InvalidArgument(
+            f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: values are escaped with those"
+        )

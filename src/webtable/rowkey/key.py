@@ -95,8 +95,9 @@ class HashedKey(RowKey):
             raise InvalidArgument(f"key={shown(key)} must be a row key, as in HashedKey(CompositeKey(Text('url')))")
         digest, size = digest_of(algorithm)
         if size < 16 or form not in ("hex", "bytes"):
-            raise InvalidArgument(f"algorithm={algorithm!r}, form={shown(form)} must be md5, sha1 or sha256 as hex "
-                                  "or bytes")
+            raise InvalidArgument(
+                f"algorithm={algorithm!r}, form={shown(form)} must be md5, sha1 or sha256 as hex or bytes"
+            )
         self.key = key
         self.names = key.names
         self.algorithm = algorithm
@@ -152,8 +153,10 @@ class HashedKey(RowKey):
 
     def latest(self, /, **values: Any) -> Latest:  # noqa: ARG002 - as others are asked
         """Raise `NoRange`: hashes have no order."""
-        raise NoRange("the keys are hashes, which sort by no time, so none of them is the latest",
-                      "put a ReverseTimestamp behind the hash of the other fields")
+        raise NoRange(
+            "the keys are hashes, which sort by no time, so none of them is the latest",
+            "put a ReverseTimestamp behind the hash of the other fields",
+        )
 
     def unsalted(self, key: bytes) -> bytes:
         """Return *key* as it is."""

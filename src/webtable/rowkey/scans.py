@@ -51,8 +51,10 @@ class Scans:
     def latest(self, values: Mapping[str, Any]) -> Latest:
         """Return where the newest row with *values* is; see `CompositeKey.latest`."""
         if asked := [name for name, value in values.items() if isinstance(value, Condition)]:
-            raise NoRange(f"the latest row is one of given values, and {asked[0]}={values[asked[0]]} is a condition",
-                          f"give one value of {asked[0]!r}, or leave it out")
+            raise NoRange(
+                f"the latest row is one of given values, and {asked[0]}={values[asked[0]]} is a condition",
+                f"give one value of {asked[0]!r}, or leave it out",
+            )
         heads, place = self._heads(values)
         left = self._open(values, place)
         if left:
@@ -118,9 +120,11 @@ class Scans:
         """
         heard = {name for part in self.parts[:place] for name in part.takes if _settles(part)}
         return [
-            name for part in self.parts[place:] for name in part.takes
+            name
+            for part in self.parts[place:]
+            for name in part.takes
             if name in conditions and name not in heard and (isinstance(part, Field) or name not in self.fields)
-        ]  # fmt: skip
+        ]
 
     def _no_range(self, part: Part, name: str) -> NoReturn:
         if isinstance(part, Field):

@@ -127,6 +127,7 @@ def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
 
 def _parting(before: bytes, key: bytes) -> bytes:
     """Return the shortest beginning of *key* that sorts behind *before*."""
-    same = next((place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other),
-                len(before))
+    same = next(
+        (place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), len(before)
+    )
     return key[: same + 1]

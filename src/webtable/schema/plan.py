@@ -68,7 +68,8 @@ def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] 
     for family in wanted.families:
         there = present.get(family.name)
         options = tuple(
-            option for option in FAMILY_OPTIONS
+            option
+            for option in FAMILY_OPTIONS
             if there and option not in unread and getattr(there, option) != getattr(family, option)
         )
         if there is None or options:

@@ -41,15 +41,21 @@ class FamilySchema:
                 value = getattr(self, option)
                 raise InvalidArgument(f"family {self.name!r}: {option}={value!r} must be {limit}")
 
-        require(bool(self.name) and self.name.isprintable() and ":" not in self.name and self.name[0] != ".",
-                "name", "printable, without ':' and not beginning with '.'")
+        require(
+            bool(self.name) and self.name.isprintable() and ":" not in self.name and self.name[0] != ".",
+            "name",
+            "printable, without ':' and not beginning with '.'",
+        )
         require(self.versions >= 1, "versions", "at least 1")
         require(0 <= self.min_versions <= self.versions, "min_versions", "from 0 to versions")
         require(self.ttl is None or 0 < self.ttl < 2**31 - 1, "ttl", "seconds from 1 to 2147483646, or None")
         require(self.compression in get_args(Compression), "compression", f"one of {', '.join(get_args(Compression))}")
         require(self.bloom in get_args(Bloom), "bloom", f"one of {', '.join(get_args(Bloom))}")
-        require(self.block_encoding in get_args(BlockEncoding), "block_encoding",
-                f"one of {', '.join(get_args(BlockEncoding))}")
+        require(
+            self.block_encoding in get_args(BlockEncoding),
+            "block_encoding",
+            f"one of {', '.join(get_args(BlockEncoding))}",
+        )
         require(self.block_size >= 1024, "block_size", "at least 1024 bytes")
         require(self.replication_scope in (0, 1), "replication_scope", "0 or 1")
 

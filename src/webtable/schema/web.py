@@ -44,17 +44,32 @@ class WebColumns:
 
 _COLUMNS: dict[ColumnNames, WebColumns] = {
     "readable": WebColumns(
-        content="content", metadata="metadata", outlinks="outlinks", inlinks="inlinks",
-        html=b"content:html", capture=b"content:capture", page=b"metadata:page", links=b"metadata:links",
-        deleted=b"metadata:deleted", urls=b"outlinks:urls",
+        content="content",
+        metadata="metadata",
+        outlinks="outlinks",
+        inlinks="inlinks",
+        html=b"content:html",
+        capture=b"content:capture",
+        page=b"metadata:page",
+        links=b"metadata:links",
+        deleted=b"metadata:deleted",
+        urls=b"outlinks:urls",
         plain={name: f"metadata:{name}".encode() for name in get_args(PlainColumn)},
     ),
     "short": WebColumns(
-        content="c", metadata="m", outlinks="o", inlinks="i",
-        html=b"c:h", capture=b"c:c", page=b"m:p", links=b"m:l", deleted=b"m:d", urls=b"o:u",
+        content="c",
+        metadata="m",
+        outlinks="o",
+        inlinks="i",
+        html=b"c:h",
+        capture=b"c:c",
+        page=b"m:p",
+        links=b"m:l",
+        deleted=b"m:d",
+        urls=b"o:u",
         plain={"title": b"m:t", "status_code": b"m:s", "last_modified": b"m:m"},
     ),
-}  # fmt: skip
+}
 
 
 def web_columns(names: ColumnNames = "readable") -> WebColumns:

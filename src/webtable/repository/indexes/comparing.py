@@ -94,9 +94,7 @@ class Comparison:
             yield
         self._settled(suspects, still, kind)
 
-    def _settled(
-        self, suspects: Sequence[Place], still: Callable[[Sequence[Place]], list[Place]], kind: str
-    ) -> None:
+    def _settled(self, suspects: Sequence[Place], still: Callable[[Sequence[Place]], list[Place]], kind: str) -> None:
         if not suspects:
             return
         time.sleep(self._settle)
@@ -130,8 +128,11 @@ class Comparison:
             changes = [_mended(place, kind, now) for place in places if place.table == table]
             errors = self._store.write(table, changes)
             # Where a store cannot remove a single cell, a delete hides up to its date, as that of its page did.
-            again = [replace(change, exact=False) for change, error in zip(changes, errors, strict=True)
-                     if isinstance(error, CapabilityError) and isinstance(change, Delete)]  # fmt: skip
+            again = [
+                replace(change, exact=False)
+                for change, error in zip(changes, errors, strict=True)
+                if isinstance(error, CapabilityError) and isinstance(change, Delete)
+            ]
             for error in (*errors, *(self._store.write(table, again) if again else ())):
                 if error is not None and not isinstance(error, CapabilityError):
                     raise error

@@ -84,8 +84,9 @@ class EntryComparison(Comparison):
             expected += [(entry, timestamp) for entry in LINK.entries(Page(url="", link_counts=counts), key)]
         return [
             Place(self._entries, entry, NewCell(INDEX_COLUMN, timestamp, b""), row.key)
-            for entry, timestamp in expected if timestamp < self._until
-        ]  # fmt: skip
+            for entry, timestamp in expected
+            if timestamp < self._until
+        ]
 
     def _absent(self, places: Sequence[Place]) -> list[Place]:
         """Return those of *places* in the index that have no cell."""

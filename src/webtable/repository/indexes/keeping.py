@@ -86,8 +86,13 @@ class Keeper:
 
     def former_links(self, changes: Sequence[Change]) -> dict[int, Sequence[Link]]:
         """Return, by owner, the links that the pages had before; only of those whose links may be others now."""
-        former = [(change.owner, change.row, change.before) for change in changes if change.before is not None
-                  and change.before.outlink_count and change.page.content_at == change.page.fetched_at]
+        former = [
+            (change.owner, change.row, change.before)
+            for change in changes
+            if change.before is not None
+            and change.before.outlink_count
+            and change.page.content_at == change.page.fetched_at
+        ]
         links = self.reader.links_of([(row, before) for _, row, before in former]) if former else []
         return {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
@@ -132,8 +137,9 @@ class Upkeep:
                     continue
                 if change.page.content_at == change.page.fetched_at or change.before is None:
                     links = former.get(change.owner, ())
-                    self._touch(change, self.keeper.inlinks.add(
-                        self.hints, change.owner, change.page, change.before, links))  # fmt: skip
+                    self._touch(
+                        change, self.keeper.inlinks.add(self.hints, change.owner, change.page, change.before, links)
+                    )
 
         if any(one.name == HOST.name for one in indexes):
             for change in changes:
@@ -188,8 +194,11 @@ class Upkeep:
         """
         if LINK.name not in self.indexes:
             return set()
-        known = [change for change in changes if change.before is not None
-                 and (change.before.outlink_count or change.page.outlink_count)]
+        known = [
+            change
+            for change in changes
+            if change.before is not None and (change.before.outlink_count or change.page.outlink_count)
+        ]
         if not known:
             return set()
         found = self.keeper.reader.stored([change.row for change in known], 3)
@@ -199,8 +208,10 @@ class Upkeep:
             before, page = change.before, change.page
             if now.page is not None and now.page.fetched_at > page.fetched_at:
                 overtaken.add(change.owner)
-            elif before and before.content_at and any(
-                before.content_at < version.at < page.fetched_at for version in now.versions
+            elif (
+                before
+                and before.content_at
+                and any(before.content_at < version.at < page.fetched_at for version in now.versions)
             ):
                 crossed.append(change)
         if crossed:

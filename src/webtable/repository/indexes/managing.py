@@ -122,7 +122,6 @@ class IndexManagement(Asked):
         while piece := list(islice(pages, PIECE)):
             yield piece
 
-
     def _keyed(self, row: Row) -> tuple[bytes, Page | None] | DamagedRow:
         page = self._reader.each(row)
         return page if isinstance(page, DamagedRow) else (row.key, page)

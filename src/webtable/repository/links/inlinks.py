@@ -79,7 +79,15 @@ class Inlinks(NamedTuple):
         return touched
 
     def remove(
-        self, hints: Hints, owner: int, row: bytes, source: str, link: Link, until: int, before: Page | None, now: int,
+        self,
+        hints: Hints,
+        owner: int,
+        row: bytes,
+        source: str,
+        link: Link,
+        until: int,
+        before: Page | None,
+        now: int,
         gone_at: int | None = None,
     ) -> None:
         """Add to *hints* that the page *source* links to the page at *row* no more: the link becomes history.

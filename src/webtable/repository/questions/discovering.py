@@ -55,8 +55,16 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
                 rows = in_key_order(self.store, spec, self.key.unsalted, None, after_key)
             return islice(self._not_fetched(rows, damage), at_most)
 
-        return Results(question, order, limit, behind, run, lambda url: self._place(url, order),
-                       lambda: self._explain_scan(question, order, spec), self._damage)  # fmt: skip
+        return Results(
+            question,
+            order,
+            limit,
+            behind,
+            run,
+            lambda url: self._place(url, order),
+            lambda: self._explain_scan(question, order, spec),
+            self._damage,
+        )
 
     def _not_fetched(self, rows: Iterator[Row], damage: Damage) -> Iterator[str]:
         """Yield the URLs of those of *rows* that are no pages and that a page links to."""

@@ -179,8 +179,9 @@ class IndexQuestions(Asked):
         if to is None:
             return self._by_status("redirects", (300, 303), (305, 399), **asking)
         target = canonical_url(to)
-        return self._with_handle(f"redirects to {target}", handle_of(target), lambda page: _target(page) == target,
-                                 **asking)  # fmt: skip
+        return self._with_handle(
+            f"redirects to {target}", handle_of(target), lambda page: _target(page) == target, **asking
+        )
 
     def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page whose URL has this *handle* (`webtable.handle_of`), or None where none is stored.
@@ -190,8 +191,9 @@ class IndexQuestions(Asked):
         """
         if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
             raise InvalidArgument(f"handle={handle!r} must be 16 hexadecimal digits, as handle_of gives them")
-        found = self._with_handle(f"the page {handle}", handle, lambda page: handle_of(page.url) == handle,
-                                  columns=columns, limit=1)  # fmt: skip
+        found = self._with_handle(
+            f"the page {handle}", handle, lambda page: handle_of(page.url) == handle, columns=columns, limit=1
+        )
         page = next(iter(found), None)
         if page is None and found.damaged:
             raise found.damaged[0]
@@ -233,9 +235,15 @@ class IndexQuestions(Asked):
             page = self._at(own)
             return (page and page.digest) or ""
 
-        return self._by_index(f"pages with the content of {own}", DIGEST, lambda: [DIGEST.range_of(digest())],
-                              {"url": False}, shard_of=lambda: DIGEST.term(digest()),
-                              only=lambda page: page.url != own, **asking)  # fmt: skip
+        return self._by_index(
+            f"pages with the content of {own}",
+            DIGEST,
+            lambda: [DIGEST.range_of(digest())],
+            {"url": False},
+            shard_of=lambda: DIGEST.term(digest()),
+            only=lambda page: page.url != own,
+            **asking,
+        )
 
     def indexed(
         self,
@@ -255,9 +263,14 @@ class IndexQuestions(Asked):
         raw = b"" if term is None else chosen.term(term)
         is_together = term is not None and chosen.sharding is by_term
         said = "all terms" if term is None else repr(term)
-        return self._by_index(f"pages with {said} in the index {index}", chosen, lambda: [places],
-                              {"term": False, "reverse": True}, shard_of=(lambda: raw) if is_together else None,
-                              **asking)  # fmt: skip
+        return self._by_index(
+            f"pages with {said} in the index {index}",
+            chosen,
+            lambda: [places],
+            {"term": False, "reverse": True},
+            shard_of=(lambda: raw) if is_together else None,
+            **asking,
+        )
 
     def _by_time(
         self,
@@ -283,11 +296,16 @@ class IndexQuestions(Asked):
         ]
         return self._by_index(question, STATUS, lambda: places, {"status": False}, **asking)
 
-    def _with_handle(
-        self, question: str, handle: str, only: Callable[[Page], bool], **asking: Unpack[Asking]
-    ) -> Pages:
-        return self._by_index(question, URL, lambda: [URL.range_of(handle)], {"url": False},
-                              shard_of=lambda: URL.term(handle), only=only, **asking)  # fmt: skip
+    def _with_handle(self, question: str, handle: str, only: Callable[[Page], bool], **asking: Unpack[Asking]) -> Pages:
+        return self._by_index(
+            question,
+            URL,
+            lambda: [URL.range_of(handle)],
+            {"url": False},
+            shard_of=lambda: URL.term(handle),
+            only=only,
+            **asking,
+        )
 
     def _at(self, url: str) -> Page | None:
         try:

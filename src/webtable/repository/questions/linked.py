@@ -79,8 +79,14 @@ class LinkQuestions(Asked):
         tells what waits.
         """
         places = KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))
-        return self._by_index("pages by inbound links", LINK, lambda: [places], {"most": False, "fewest": True},
-                              notes=self._freshness_note, **asking)  # fmt: skip
+        return self._by_index(
+            "pages by inbound links",
+            LINK,
+            lambda: [places],
+            {"most": False, "fewest": True},
+            notes=self._freshness_note,
+            **asking,
+        )
 
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages that have no links to others, in the order of their URLs."""
@@ -118,12 +124,15 @@ class LinkQuestions(Asked):
 
         def explain() -> Explanation:
             row, family = self.key.encode(target), self._codec.columns.inlinks
-            calls = (f"read_cells: up to {SOURCES_AT_ONCE} inlinks of the row {row!r}",
-                     f"read: the links of {SOURCES_AT_ONCE} linking pages")  # fmt: skip
+            calls = (
+                f"read_cells: up to {SOURCES_AT_ONCE} inlinks of the row {row!r}",
+                f"read: the links of {SOURCES_AT_ONCE} linking pages",
+            )
             return Explanation(question, order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
 
-        return Results(question, order, limit, behind, run, lambda inlink: inlink.source.encode(), explain,
-                       self._damage)  # fmt: skip
+        return Results(
+            question, order, limit, behind, run, lambda inlink: inlink.source.encode(), explain, self._damage
+        )
 
     def links_of(
         self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page"
@@ -225,8 +234,7 @@ class LinkQuestions(Asked):
         again then. *on_progress* is told how many pages were counted so far.
         """
         queue = RecountQueue(self.store, self.table)
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read(),
-                              self._damage())  # fmt: skip
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read(), self._damage())
         return counter.run(on_progress, also_unfinished=also_unfinished)
 
     def links_freshness(self) -> Freshness:
@@ -245,9 +253,15 @@ class LinkQuestions(Asked):
         return {url for url, cells in zip(urls, found, strict=True) if cells}
 
     def _inlinks(
-        self, target: str, after: bytes | None, damage: Damage, *, past: bool, inside: KeyRange | None,
+        self,
+        target: str,
+        after: bytes | None,
+        damage: Damage,
+        *,
+        past: bool,
+        inside: KeyRange | None,
         expected: int | None = None,
-    ) -> Iterator[Inlink]:  # fmt: skip
+    ) -> Iterator[Inlink]:
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
         prefix = PAST if past else b""
         rest = PAST_SOURCES if past else CURRENT_SOURCES

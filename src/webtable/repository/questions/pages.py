@@ -95,8 +95,16 @@ class PageQuestions(Asked):
             pages = self._scan(spec(at_most), order, after_key, damage)
             return pages if is_limited else islice(filter(keep, pages), at_most)
 
-        return Results(question, order, limit, behind, run, lambda page: self._place(page.url, order),
-                       lambda: self._explain_scan(question, order, spec(None)), self._damage)  # fmt: skip
+        return Results(
+            question,
+            order,
+            limit,
+            behind,
+            run,
+            lambda page: self._place(page.url, order),
+            lambda: self._explain_scan(question, order, spec(None)),
+            self._damage,
+        )
 
     def hosts(
         self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
@@ -135,8 +143,10 @@ class PageQuestions(Asked):
             if host_only or path is not None:
                 raise InvalidArgument("host_only and path choose among the pages of a domain: name the domain")
             if not full_scan:
-                raise FullScanNeeded(f"{self.name}: a question without a domain reads the whole table: name a domain, "
-                                     "or say full_scan=True")  # fmt: skip
+                raise FullScanNeeded(
+                    f"{self.name}: a question without a domain reads the whole table: name a domain, "
+                    "or say full_scan=True"
+                )
             return "all pages", self._whole()
         host = canonical_host(domain)
         if path is not None:
@@ -159,9 +169,11 @@ class PageQuestions(Asked):
         if self.layout.salt != "host" or len(ranges) == 1:
             return ranges
         try:
-            hosts = list(islice(
-                self._host_entries(canonical_host(domain), "", None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1
-            ))  # fmt: skip
+            hosts = list(
+                islice(
+                    self._host_entries(canonical_host(domain), "", None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1
+                )
+            )
         except IndexNeeded:
             return ranges
         if len(hosts) > MOST_HOSTS:
@@ -181,8 +193,9 @@ class PageQuestions(Asked):
         self, host: str | None, question: str, after: bytes | None, expected: int | None, *, keys_only: bool
     ) -> Iterator[Row]:
         table = self.indexes.ready(HOST.name, question).table
-        spec = ScanSpec(table, self._host_ranges(host), [INDEX_COLUMN, HOST_COUNTS], None,
-                        keys_only=keys_only, expected=expected)  # fmt: skip
+        spec = ScanSpec(
+            table, self._host_ranges(host), [INDEX_COLUMN, HOST_COUNTS], None, keys_only=keys_only, expected=expected
+        )
         return in_key_order(self.store, spec, place_of, None if keys_only else spec.columns, after)
 
     def _with_pages(self, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
@@ -191,9 +204,9 @@ class PageQuestions(Asked):
         while batch := list(islice(entries, size)):
             named = [(row, ranges) for row in batch if (ranges := self._ranges_of(row, damage))]
             wanted = [keys for _, ranges in named for keys in ranges]
-            first = iter(self.store.first_rows(
-                self.table, wanted, 1, columns=[self._codec.columns.page], keys_only=True
-            ))  # fmt: skip
+            first = iter(
+                self.store.first_rows(self.table, wanted, 1, columns=[self._codec.columns.page], keys_only=True)
+            )
             for row, ranges in named:
                 self.metrics["host.read"] += 1
                 if not any(list(islice(first, len(ranges)))):
@@ -241,8 +254,12 @@ def _chosen(
     check_numbers(min_size=min_size, max_size=max_size)
     if min_size is not None and max_size is not None and max_size < min_size:
         raise InvalidArgument(f"max_size={max_size} is below min_size={min_size}")
-    given = {"status": wanted and sorted(wanted), "content_type": content_type, "min_size": min_size,
-             "max_size": max_size}  # fmt: skip
+    given = {
+        "status": wanted and sorted(wanted),
+        "content_type": content_type,
+        "min_size": min_size,
+        "max_size": max_size,
+    }
     said = "".join(f", {name} {value}" for name, value in given.items() if value is not None)
     if not said:
         return None, ""

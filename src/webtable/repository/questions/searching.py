@@ -97,8 +97,16 @@ class SearchQuestions(PageQuestions):
             found = self._in_titles if in_ == "title" else self._in_bodies
             return islice(found(scan, matcher, names), at_most)
 
-        return Results(question, order, limit, behind, run, lambda hit: self._place(hit.page.url, order),
-                       lambda: self._explain_search(question, order, spec(), in_, names), self._damage)  # fmt: skip
+        return Results(
+            question,
+            order,
+            limit,
+            behind,
+            run,
+            lambda hit: self._place(hit.page.url, order),
+            lambda: self._explain_search(question, order, spec(), in_, names),
+            self._damage,
+        )
 
     def _title_filter(self, matcher: Matcher) -> Containing | None:
         if "title" not in self.layout.plain_columns or not matcher.words.texts:
@@ -128,9 +136,7 @@ class SearchQuestions(PageQuestions):
                 return
             limit = min(2 * limit, max(limit, PIECE_ROWS))
 
-    def _completed(
-        self, hits: Iterator[Hit], matcher: Matcher, names: Sequence[str], scan: _Scan
-    ) -> Iterator[Hit]:
+    def _completed(self, hits: Iterator[Hit], matcher: Matcher, names: Sequence[str], scan: _Scan) -> Iterator[Hit]:
         """Yield *hits* with the columns *names*: the first by itself, as the next one may be far behind it."""
         size, left = 1, HITS_AT_ONCE if scan.at_most is None else scan.at_most
         while some := list(islice(hits, min(size, left))):
@@ -244,7 +250,5 @@ def _pieces(rows: Iterator[Row], body: bytes) -> Iterator[tuple[list[Row], int]]
         yield piece, size
 
 
-def _hits(
-    rows: Sequence[Row], match: Callable[[Row], Hit | DamagedRow | None]
-) -> list[tuple[Row, Hit | DamagedRow]]:
+def _hits(rows: Sequence[Row], match: Callable[[Row], Hit | DamagedRow | None]) -> list[tuple[Row, Hit | DamagedRow]]:
     return [(row, hit) for row in rows if (hit := match(row)) is not None]

@@ -86,8 +86,11 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         """Yield the page of *row*, the sizes of the bodies of its versions, and all that is damaged."""
         page = self._reader.each(row, verify=True)
         if isinstance(page, Page) and page.outlinks is not None and len(page.outlinks) != page.outlink_count:
-            page = self._codec.damaged(row.key, self._codec.columns.urls, f"{len(page.outlinks):,} links, where there "
-                                       f"were {page.outlink_count:,}")  # fmt: skip
+            page = self._codec.damaged(
+                row.key,
+                self._codec.columns.urls,
+                f"{len(page.outlinks):,} links, where there were {page.outlink_count:,}",
+            )
         if page is not None:
             yield page
         else:

@@ -142,8 +142,11 @@ class VersionQuestions(Asked):
         self, url: str, columns: Sequence[str], times: TimeRange | None
     ) -> Iterator[tuple[int, Page | DamagedRow]]:
         names = self._codec.columns
-        wanted = [names.capture, *([names.html] if "html" in columns else []),
-                  *([names.urls] if "outlinks" in columns else [])]  # fmt: skip
+        wanted = [
+            names.capture,
+            *([names.html] if "html" in columns else []),
+            *([names.urls] if "outlinks" in columns else []),
+        ]
         self._codec.select(columns)
         (row,) = self.store.read(
             self.table, [self.key.encode(url)], columns=wanted, versions=self.layout.versions, time_range=times

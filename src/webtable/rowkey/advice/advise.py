@@ -57,11 +57,16 @@ class Advice(msgspec.Struct, frozen=True):
     @property
     def measure(self) -> str:
         """What was measured, as a line."""
-        sampled = "" if not self.margin else (
-            f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
+        sampled = (
+            ""
+            if not self.margin
+            else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
+        )
         regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
-        return (f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
-                f"{self.window:,} at a moment")
+        return (
+            f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
+            f"{self.window:,} at a moment"
+        )
 
     def __getitem__(self, name: str) -> Judgement:
         for design in self.designs:
@@ -117,8 +122,13 @@ def advise(
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
     _check_questions(questions, chosen)
-    _check_numbers(regions=(regions, 1), servers=(servers, 1), window=(1 if window is None else window, 1),
-                   value_bytes=(value_bytes, 0), most=(most, 2))
+    _check_numbers(
+        regions=(regions, 1),
+        servers=(servers, 1),
+        window=(1 if window is None else window, 1),
+        value_bytes=(value_bytes, 0),
+        most=(most, 2),
+    )
     if regions > MOST_REGIONS:
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
     refused = _Refused()
@@ -175,8 +185,10 @@ def _at_once(sample: Sample[Any], window: int | None) -> int:
     at_once = window // sample.stride
     if not sample.is_whole and at_once < LEAST_WINDOW:
         least = LEAST_WINDOW * sample.stride
-        raise InvalidArgument(f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
-                              f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment")
+        raise InvalidArgument(
+            f"window={window:,} must be at least {least:,}: one of {sample.stride:,} keys is "
+            f"looked at, and fewer than {LEAST_WINDOW} of them tell nothing of a moment"
+        )
     return at_once
 
 

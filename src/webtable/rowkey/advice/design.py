@@ -127,6 +127,7 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
     Asked are a row with all its values, the rows with each single value, those between two numbers or times (alone, and
     with the other values), and the latest row (of all, and with the other values) where there is a time.
     """
+
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
         return {field: values[field] for field in key.names if field in values}
 

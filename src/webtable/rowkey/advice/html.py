@@ -14,8 +14,18 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice.judge import Judgement
     from webtable.rowkey.advice.measure import QuestionCost
 
-_HEADINGS = ("", "design", "writes over time", "score", "hottest region,<br>at a moment", "hottest<br>server", "Gini",
-             "max /<br>mean", "key bytes,<br>mean / p99", "of a cell,<br>with names")  # fmt: skip
+_HEADINGS = (
+    "",
+    "design",
+    "writes over time",
+    "score",
+    "hottest region,<br>at a moment",
+    "hottest<br>server",
+    "Gini",
+    "max /<br>mean",
+    "key bytes,<br>mean / p99",
+    "of a cell,<br>with names",
+)
 _LEFT = ("", "design", "writes over time")
 _TITLE = "Row keys, measured"
 
@@ -23,8 +33,10 @@ _TITLE = "Row keys, measured"
 def page(advice: Advice) -> str:
     """Return *advice* as an HTML page that needs no other file, script or font."""
     scale = scale_of(advice.designs)
-    sections = (f'<section id="design-{place}"><h2>{_name(place, design)}</h2>'
-                f"{_body(advice, design, scale)}</section>\n" for place, design in enumerate(advice.designs, 1))
+    sections = (
+        f'<section id="design-{place}"><h2>{_name(place, design)}</h2>{_body(advice, design, scale)}</section>\n'
+        for place, design in enumerate(advice.designs, 1)
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
@@ -38,10 +50,15 @@ def page(advice: Advice) -> str:
 def fragment(advice: Advice) -> str:
     """Return *advice* as an element for a notebook: the ranking, and each design to be unfolded."""
     scale = scale_of(advice.designs)
-    sections = (f"<details><summary>{_name(place, design)}: {escaped(design.why[0])}</summary>"
-                f"{_body(advice, design, scale)}</details>" for place, design in enumerate(advice.designs, 1))
-    return (f'<div class="{SCOPE}"><style>{style()}</style>{_measured(advice)}'
-            f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>")
+    sections = (
+        f"<details><summary>{_name(place, design)}: {escaped(design.why[0])}</summary>"
+        f"{_body(advice, design, scale)}</details>"
+        for place, design in enumerate(advice.designs, 1)
+    )
+    return (
+        f'<div class="{SCOPE}"><style>{style()}</style>{_measured(advice)}'
+        f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>"
+    )
 
 
 def _name(place: int, design: Judgement) -> str:
@@ -50,8 +67,10 @@ def _name(place: int, design: Judgement) -> str:
 
 def _lead(advice: Advice) -> str:
     best = advice.best
-    return (f'<p class="lead">The lowest score of {len(advice.designs)} designs has '
-            f"<strong>{escaped(best.name)}</strong>. {_sentence(best.why[0])}</p>\n")
+    return (
+        f'<p class="lead">The lowest score of {len(advice.designs)} designs has '
+        f"<strong>{escaped(best.name)}</strong>. {_sentence(best.why[0])}</p>\n"
+    )
 
 
 def _sentence(text: str) -> str:
@@ -62,15 +81,20 @@ def _measured(advice: Advice) -> str:
     """Return what was measured, as a list of terms."""
     facts = [("keys", f"{advice.keys:,}")]
     if advice.margin:
-        facts += [("measured, evenly through time", f"{advice.measured:,}"),
-                  ("shares in the end, to within", f"±{advice.margin:.1%}")]
-    facts += [("regions", f"{advice.regions:,}"), ("servers", f"{advice.servers:,}"),
-              ("a moment", f"{advice.window:,} keys"),
-              ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes")]
+        facts += [
+            ("measured, evenly through time", f"{advice.measured:,}"),
+            ("shares in the end, to within", f"±{advice.margin:.1%}"),
+        ]
+    facts += [
+        ("regions", f"{advice.regions:,}"),
+        ("servers", f"{advice.servers:,}"),
+        ("a moment", f"{advice.window:,} keys"),
+        ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes"),
+    ]
     if advice.skipped:
         facts.append(("skipped", f"{advice.skipped:,}"))
     terms = "".join(f"<div><dt>{term}</dt><dd>{value}</dd></div>" for term, value in facts)
-    first = (f'<p class="muted">Skipped, the first: {escaped(advice.first_skipped)}</p>' if advice.skipped else "")
+    first = f'<p class="muted">Skipped, the first: {escaped(advice.first_skipped)}</p>' if advice.skipped else ""
     return f"<dl>{terms}</dl>{first}"
 
 
@@ -107,20 +131,26 @@ def _share_bar(design: Judgement) -> str:
     share, fair = design.writes.hottest_at_once, design.writes.fair
     over = design.writes.is_hot
     number = f'<span class="hot">{share_text(share)}</span>' if over else share_text(share)
-    return (f'{number}<span class="bar{" over" if over else ""}" title="by chance: {share_text(fair)}">'
-            f'<i style="width:{share:.1%}"></i><b style="left:{fair:.1%}"></b></span>')
+    return (
+        f'{number}<span class="bar{" over" if over else ""}" title="by chance: {share_text(fair)}">'
+        f'<i style="width:{share:.1%}"></i><b style="left:{fair:.1%}"></b></span>'
+    )
 
 
 def _legend(advice: Advice) -> str:
-    return ('<p class="muted">Lower scores are better: how hot the hottest region is, at any moment, times what the '
-            f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
-            "is what chance alone would make of the share. All pictures have the same scale.</p>")
+    return (
+        '<p class="muted">Lower scores are better: how hot the hottest region is, at any moment, times what the '
+        f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
+        "is what chance alone would make of the share. All pictures have the same scale.</p>"
+    )
 
 
 def _body(advice: Advice, design: Judgement, scale: Scale) -> str:
     reasons = "".join(f"<li{_kind(reason)}>{escaped(reason)}</li>" for reason in design.why)
-    return (f"<ul>{reasons}</ul><p><code>{escaped(design.declaration)}</code></p>"
-            f'<div class="map">{inline_heat_map(design, scale, advice.keys)}</div>{_questions(design.questions)}')
+    return (
+        f"<ul>{reasons}</ul><p><code>{escaped(design.declaration)}</code></p>"
+        f'<div class="map">{inline_heat_map(design, scale, advice.keys)}</div>{_questions(design.questions)}'
+    )
 
 
 def _kind(reason: str) -> str:
@@ -131,8 +161,10 @@ def _kind(reason: str) -> str:
 
 def _questions(costs: Sequence[QuestionCost]) -> str:
     rows = "".join(f'<tr><td class="left">{escaped(cost.question)}</td>{_cost(cost)}</tr>' for cost in costs)
-    return ('<div class="wide asked"><table><thead><tr><th class="left">question</th><th>ranges</th>'
-            f"<th>calls, Thrift2</th><th>calls, HappyBase alone</th></tr></thead><tbody>{rows}</tbody></table></div>")
+    return (
+        '<div class="wide asked"><table><thead><tr><th class="left">question</th><th>ranges</th>'
+        f"<th>calls, Thrift2</th><th>calls, HappyBase alone</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _cost(cost: QuestionCost) -> str:

@@ -88,14 +88,19 @@ def _of_writes(writes: Writes, regions: int, design: Design) -> list[str]:
     else:
         reasons.append(f"hot: at any moment one region takes {share} of the writes, {chance}")
         if writes.ascending > 0.9:
-            reasons.append("the keys come in the order in which they sort, so the hot region only moves, even if all "
-                           "are even in the end: a salt or a hash in front would part them")
+            reasons.append(
+                "the keys come in the order in which they sort, so the hot region only moves, even if all "
+                "are even in the end: a salt or a hash in front would part them"
+            )
         elif not is_one_owners and writes.owner_at_once > writes.hottest_at_once / 2:
-            reasons.append(f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: "
-                           f"{design.remedy}")
+            reasons.append(
+                f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: {design.remedy}"
+            )
     if is_one_owners:
-        reasons.append(f"the region from {key_text(hot.start) or 'the beginning'} takes {hot.share:.0%} of all writes, "
-                       f"{hot.owner_share:.0%} of them for {hot.owner}: {design.remedy}")
+        reasons.append(
+            f"the region from {key_text(hot.start) or 'the beginning'} takes {hot.share:.0%} of all writes, "
+            f"{hot.owner_share:.0%} of them for {hot.owner}: {design.remedy}"
+        )
     if design.splits.by_sample:
         reasons.append("split by these keys themselves, with hindsight: without it a new table is one region")
         if count < regions:
@@ -117,5 +122,7 @@ def _of_questions(costs: Sequence[QuestionCost]) -> list[str]:
 
 
 def _of_lengths(lengths: Lengths, cell: Cell) -> str:
-    return (f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
-            f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column")
+    return (
+        f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
+        f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column"
+    )

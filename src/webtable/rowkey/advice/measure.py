@@ -101,8 +101,9 @@ class Cell(NamedTuple):
     value_bytes: int = 600
 
 
-def measure_writes(design: Design, items: Sequence[Any], keys: Sequence[bytes], regions: int, servers: int,
-                   window: int) -> Writes:
+def measure_writes(
+    design: Design, items: Sequence[Any], keys: Sequence[bytes], regions: int, servers: int, window: int
+) -> Writes:
     """Return where *keys*, those of *items* in the order of arrival, go, *window* of them at a time."""
     splits = design.splits.points(regions, keys)
     places = [bisect_right(splits, key) for key in keys]

@@ -69,8 +69,10 @@ def thumbnail(judgement: Judgement, scale: Scale) -> str:
     """Return the colours alone, small, as an element of a page."""
     rows = _rows(judgement)
     high = _row_height(len(rows))
-    return (f'<svg class="thumb" viewBox="0 0 {_WIDE} {high * len(rows)}" preserveAspectRatio="none" '
-            f'aria-hidden="true">{_cells(rows, scale, 0, 0, high, high)}</svg>')
+    return (
+        f'<svg class="thumb" viewBox="0 0 {_WIDE} {high * len(rows)}" preserveAspectRatio="none" '
+        f'aria-hidden="true">{_cells(rows, scale, 0, 0, high, high)}</svg>'
+    )
 
 
 def escaped(text: str) -> str:
@@ -104,11 +106,17 @@ def _rows(judgement: Judgement) -> list[_Row]:
     totals = [sum(sum(region[column]) for region in writes.heat) for column in columns]
     everything = sum(totals)
     starts = (b"", *writes.splits)
-    rows = [_Row(number, starts[number],
-                 tuple(sum(region[column]) / total for column, total in zip(columns, totals, strict=True)),
-                 sum(region) / everything) for number, region in enumerate(writes.heat)]
+    rows = [
+        _Row(
+            number,
+            starts[number],
+            tuple(sum(region[column]) / total for column, total in zip(columns, totals, strict=True)),
+            sum(region) / everything,
+        )
+        for number, region in enumerate(writes.heat)
+    ]
     group = -(-len(rows) // _MOST_ROWS)
-    return [_hottest(rows[at:at + group]) for at in range(0, len(rows), group)]
+    return [_hottest(rows[at : at + group]) for at in range(0, len(rows), group)]
 
 
 def _hottest(rows: Sequence[_Row]) -> _Row:
@@ -121,7 +129,7 @@ def _columns(counts: Sequence[int]) -> list[slice]:
     group = -(-len(counts) // _MOST_COLUMNS)
     starts = list(range(0, len(counts), group))
     # A share of very few keys is high by chance.
-    if len(starts) > 1 and 2 * sum(counts[starts[-1]:]) < sum(counts[starts[-2]:starts[-1]]):
+    if len(starts) > 1 and 2 * sum(counts[starts[-1] :]) < sum(counts[starts[-2] : starts[-1]]):
         starts.pop()
     return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(counts)], strict=True)]
 
@@ -138,25 +146,27 @@ def _drawing(judgement: Judgement, scale: Scale, keys: int | None, attributes: s
     height = bottom + 84
     summary = _summary(judgement)
     total = keys or sum(map(sum, judgement.writes.heat))
-    return "".join([
-        f'<svg {attributes}viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{summary}" class="wt-map" '
-        f'font-family="system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif" font-size="12">',
-        f"<title>{summary}</title>{style}",
-        f'<rect class="wt-panel" fill="{INKS_ON_LIGHT["panel"]}" width="{_WIDTH}" height="{height}" rx="6"/>',
-        heading,
-        _text(_LEFT - 10, top - 12, "region from", "muted", "end"),
-        _text(_LEFT, top - 12, _over_time(judgement, len(rows)), "muted"),
-        _text(_LEFT + _WIDE + _GAP, top - 12, "rows in the end", "muted"),
-        _cells(rows, scale, _LEFT, top, high, high - 1 if high > 6 else high),
-        _labels(rows, top, high),
-        _bars(rows, scale, len(judgement.writes.heat), top, high),
-        _tooltips(rows, top, high, len(judgement.writes.heat[0])),
-        _text(_LEFT, bottom + 16, "first key", "muted"),
-        _text(_LEFT + _WIDE // 2, bottom + 16, "order of arrival →", "muted", "middle"),
-        _text(_LEFT + _WIDE, bottom + 16, f"key {total:,}", "muted", "end"),
-        _legend(scale, judgement.writes.fair, bottom + 50),
-        "</svg>",
-    ])  # fmt: skip
+    return "".join(
+        [
+            f'<svg {attributes}viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{summary}" class="wt-map" '
+            f'font-family="system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif" font-size="12">',
+            f"<title>{summary}</title>{style}",
+            f'<rect class="wt-panel" fill="{INKS_ON_LIGHT["panel"]}" width="{_WIDTH}" height="{height}" rx="6"/>',
+            heading,
+            _text(_LEFT - 10, top - 12, "region from", "muted", "end"),
+            _text(_LEFT, top - 12, _over_time(judgement, len(rows)), "muted"),
+            _text(_LEFT + _WIDE + _GAP, top - 12, "rows in the end", "muted"),
+            _cells(rows, scale, _LEFT, top, high, high - 1 if high > 6 else high),
+            _labels(rows, top, high),
+            _bars(rows, scale, len(judgement.writes.heat), top, high),
+            _tooltips(rows, top, high, len(judgement.writes.heat[0])),
+            _text(_LEFT, bottom + 16, "first key", "muted"),
+            _text(_LEFT + _WIDE // 2, bottom + 16, "order of arrival →", "muted", "middle"),
+            _text(_LEFT + _WIDE, bottom + 16, f"key {total:,}", "muted", "end"),
+            _legend(scale, judgement.writes.fair, bottom + 50),
+            "</svg>",
+        ]
+    )
 
 
 def _row_height(rows: int) -> int:
@@ -165,15 +175,18 @@ def _row_height(rows: int) -> int:
 
 def _summary(judgement: Judgement) -> str:
     writes = judgement.writes
-    return (f"{escaped(judgement.name)}: at a moment the hottest of {len(writes.heat)} regions takes "
-            f"{share_text(writes.hottest_at_once)} of the writes; by chance it would be {share_text(writes.fair)}")
+    return (
+        f"{escaped(judgement.name)}: at a moment the hottest of {len(writes.heat)} regions takes "
+        f"{share_text(writes.hottest_at_once)} of the writes; by chance it would be {share_text(writes.fair)}"
+    )
 
 
 def _heading(judgement: Judgement) -> str:
     writes = judgement.writes
     told = f"hottest region {share_text(writes.hottest_at_once)} of the writes at a moment"
-    return (_text(16, 24, escaped(judgement.name), "ink", extra=' font-size="16" font-weight="600"')
-            + _text(_WIDTH - 16, 24, told, "ink", "end"))
+    return _text(16, 24, escaped(judgement.name), "ink", extra=' font-size="16" font-weight="600"') + _text(
+        _WIDTH - 16, 24, told, "ink", "end"
+    )
 
 
 def _over_time(judgement: Judgement, rows: int) -> str:
@@ -200,8 +213,11 @@ def _cells(rows: Sequence[_Row], scale: Scale, left: int, top: int, pitch: int, 
         for step, start, stop in _runs([_step(share, scale) for share in row.moments]):
             from_x, to_x = (round(_WIDE * at / len(row.moments)) for at in (start, stop))
             paths[step].append(f"M{left + from_x} {top + number * pitch}h{to_x - from_x}v{high}h{from_x - to_x}z")
-    drawn = (f'<path class="wt-h{step}" fill="{ON_LIGHT[step]}" d="{"".join(parts)}"/>'
-             for step, parts in paths.items() if parts)
+    drawn = (
+        f'<path class="wt-h{step}" fill="{ON_LIGHT[step]}" d="{"".join(parts)}"/>'
+        for step, parts in paths.items()
+        if parts
+    )
     return f'<g shape-rendering="crispEdges">{"".join(drawn)}</g>'
 
 
@@ -216,10 +232,15 @@ def _runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 def _labels(rows: Sequence[_Row], top: int, high: int) -> str:
     every = -(-14 // high)
     shared = _shared(rows[1].start, rows[-1].start) if len(rows) > 1 else 0
-    texts = (f'<text x="{_LEFT - 10}" y="{top + number * every * high + high // 2 + 4}">'
-             f"{escaped(_label(row.start, shared))}</text>" for number, row in enumerate(rows[::every]))
-    return (f'<g class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" text-anchor="end" font-size="11" '
-            f'font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace">{"".join(texts)}</g>')
+    texts = (
+        f'<text x="{_LEFT - 10}" y="{top + number * every * high + high // 2 + 4}">'
+        f"{escaped(_label(row.start, shared))}</text>"
+        for number, row in enumerate(rows[::every])
+    )
+    return (
+        f'<g class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" text-anchor="end" font-size="11" '
+        f'font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace">{"".join(texts)}</g>'
+    )
 
 
 def _shared(low: bytes, high: bytes) -> int:
@@ -245,16 +266,23 @@ def _bars(rows: Sequence[_Row], scale: Scale, regions: int, top: int, high: int)
     left = _LEFT + _WIDE + _GAP
     widths = [round(_BARS * row.rows / scale.rows) for row in rows]
     thick = max(2, high - 6) if high > 6 else high - 1
-    path = "".join(f"M{left} {top + number * high + (high - 1 - thick) // 2}h{width}v{thick}h-{width}z"
-                   for number, width in enumerate(widths) if width)
+    path = "".join(
+        f"M{left} {top + number * high + (high - 1 - thick) // 2}h{width}v{thick}h-{width}z"
+        for number, width in enumerate(widths)
+        if width
+    )
     largest = max(range(len(rows)), key=lambda number: rows[number].rows)
     fair = left + round(_BARS / regions / scale.rows)
-    return "".join([
-        f'<path class="wt-bar" fill="{INKS_ON_LIGHT["bar"]}" shape-rendering="crispEdges" d="{path}"/>',
-        f'<rect class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" fill-opacity=".55" x="{fair}" y="{top - 2}" width="1" '
-        f'height="{high * len(rows) + 3}"><title>even: {share_text(1 / regions)}</title></rect>',
-        _text(left + widths[largest] + 6, top + largest * high + high // 2 + 4, share_text(rows[largest].rows), "ink"),
-    ])  # fmt: skip
+    return "".join(
+        [
+            f'<path class="wt-bar" fill="{INKS_ON_LIGHT["bar"]}" shape-rendering="crispEdges" d="{path}"/>',
+            f'<rect class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" fill-opacity=".55" x="{fair}" y="{top - 2}" width="1" '
+            f'height="{high * len(rows) + 3}"><title>even: {share_text(1 / regions)}</title></rect>',
+            _text(
+                left + widths[largest] + 6, top + largest * high + high // 2 + 4, share_text(rows[largest].rows), "ink"
+            ),
+        ]
+    )
 
 
 def _tooltips(rows: Sequence[_Row], top: int, high: int, windows: int) -> str:
@@ -263,9 +291,11 @@ def _tooltips(rows: Sequence[_Row], top: int, high: int, windows: int) -> str:
         most = max(row.moments)
         when = (row.moments.index(most) + 0.5) / len(row.moments)
         peak = f", {share_text(most)} at most" + (f" (at {when:.0%} of the time)" if windows > 1 else "")
-        shown.append(f'<rect x="0" y="{top + number * high}" width="{_WIDTH}" height="{high}"><title>region '
-                     f"{row.region + 1}, from {escaped(start_text(row.start))}: {share_text(row.rows)} of all writes"
-                     f"{peak}</title></rect>")
+        shown.append(
+            f'<rect x="0" y="{top + number * high}" width="{_WIDTH}" height="{high}"><title>region '
+            f"{row.region + 1}, from {escaped(start_text(row.start))}: {share_text(row.rows)} of all writes"
+            f"{peak}</title></rect>"
+        )
     return f'<g fill-opacity="0">{"".join(shown)}</g>'
 
 
@@ -273,14 +303,18 @@ def _legend(scale: Scale, fair: float, y: int) -> str:
     wide = 12
     whole = wide * len(ON_LIGHT)
     left = _LEFT + _WIDE - whole
-    swatches = "".join(f'<path class="wt-h{step}" fill="{color}" d="M{left + step * wide} {y}h{wide}v10h-{wide}z"/>'
-                       for step, color in enumerate(ON_LIGHT))
+    swatches = "".join(
+        f'<path class="wt-h{step}" fill="{color}" d="M{left + step * wide} {y}h{wide}v10h-{wide}z"/>'
+        for step, color in enumerate(ON_LIGHT)
+    )
     mark = left + round(whole * min(1.0, fair / scale.at_once))
-    return "".join([
-        _text(left - 10, y + 9, "share of a moment's writes", "muted", "end"),
-        f'<g shape-rendering="crispEdges">{swatches}</g>',
-        _text(left, y + 24, "0", "muted"),
-        _text(left + whole, y + 24, share_text(scale.at_once), "muted", "end"),
-        f'<path class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" d="M{mark} {y - 1}l-4 -6h8z"/>',
-        _text(mark, y - 10, f"by chance {share_text(fair)}", "muted", "middle"),
-    ])  # fmt: skip
+    return "".join(
+        [
+            _text(left - 10, y + 9, "share of a moment's writes", "muted", "end"),
+            f'<g shape-rendering="crispEdges">{swatches}</g>',
+            _text(left, y + 24, "0", "muted"),
+            _text(left + whole, y + 24, share_text(scale.at_once), "muted", "end"),
+            f'<path class="wt-ink" fill="{INKS_ON_LIGHT["ink"]}" d="M{mark} {y - 1}l-4 -6h8z"/>',
+            _text(mark, y - 10, f"by chance {share_text(fair)}", "muted", "middle"),
+        ]
+    )

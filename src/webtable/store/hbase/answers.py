@@ -31,10 +31,16 @@ def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse:
         raise WrongReply("rows came that are not in the order of their keys")
     low, high = (rows[-1], rows[0]) if reverse else (rows[0], rows[-1])
     least = key_before(keys.start) if reverse else keys.start
-    if low < least or (reverse and low == least) or (keys.stop and high > keys.stop) \
-            or (high == keys.stop and not reverse):
-        raise WrongReply(f"rows came from {low[:100]!r} to {high[:100]!r}, where {keys.start[:100]!r} to "
-                         f"{keys.stop[:100]!r} was asked for")
+    if (
+        low < least
+        or (reverse and low == least)
+        or (keys.stop and high > keys.stop)
+        or (high == keys.stop and not reverse)
+    ):
+        raise WrongReply(
+            f"rows came from {low[:100]!r} to {high[:100]!r}, where {keys.start[:100]!r} to "
+            f"{keys.stop[:100]!r} was asked for"
+        )
 
 
 def check_read(found: Sequence[bytes], asked: Iterable[bytes]) -> None:

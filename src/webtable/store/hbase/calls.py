@@ -17,9 +17,15 @@ def scanner_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse
     """Return the calls of Thrift1: one range after another, or with *each* of all of them side by side."""
     count = "limit" if each else FIRST_ROWS
     backwards = ", reversed" if reverse else ""
-    return [line for keys in _chosen(ranges, each, reverse, 1) for line in (
-        f"Thrift1 scannerOpenWithScan({table!r}, {_shown(keys)}{backwards})", f"Thrift1 scannerGetList({count} rows)",
-        "Thrift1 scannerClose()")]
+    return [
+        line
+        for keys in _chosen(ranges, each, reverse, 1)
+        for line in (
+            f"Thrift1 scannerOpenWithScan({table!r}, {_shown(keys)}{backwards})",
+            f"Thrift1 scannerGetList({count} rows)",
+            "Thrift1 scannerClose()",
+        )
+    ]
 
 
 def stateless_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse: bool) -> list[str]:

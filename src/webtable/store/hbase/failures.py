@@ -14,8 +14,13 @@ from webtable.store.hbase.wire import Unsendable, thrift1, thrift2
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
 
-_DECLARED: Final = (thrift1.IOError, thrift1.IllegalArgument, thrift1.AlreadyExists, thrift2.TIOError,
-                    thrift2.TIllegalArgument)
+_DECLARED: Final = (
+    thrift1.IOError,
+    thrift1.IllegalArgument,
+    thrift1.AlreadyExists,
+    thrift2.TIOError,
+    thrift2.TIllegalArgument,
+)
 
 # Java's names of what passes: a region that moves or is full, a server that starts, stops or is too busy.
 _PASSING: Final = re.compile(
@@ -25,7 +30,8 @@ _PASSING: Final = re.compile(
     "[Cc]onnection (refused|reset|clos)|PleaseHold|MasterNotRunning|MasterNotDiscovered|MasterStopped|"
     "NoServerForRegion|FailedServer|StoppedRpcClient|OperationTimeout|TimeoutIOException|LeaseException|"
     "scanner ID is invalid|ScannerReset|OutOfOrderScannerNext|QuotaExceeded|ThrottlingException|SafeMode|"
-    "InterruptedIO")
+    "InterruptedIO"
+)
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
 
 
@@ -34,8 +40,9 @@ def is_answer(exc: Exception) -> bool:
     return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
 
 
-def translated(exc: Exception, name: str, table: str | None, call: str,
-               seconds: float = 0.0) -> StoreError | TableNotFound:
+def translated(
+    exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
+) -> StoreError | TableNotFound:
     """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
     subject = f"{name}: table {table!r}" if table else name
     if isinstance(exc, _DECLARED):
@@ -64,8 +71,9 @@ def _declared(exc: Any, subject: str, table: str | None, call: str) -> StoreErro
     if isinstance(exc, thrift1.AlreadyExists) or "TableExistsException" in text:
         return StoreRefused(f"{subject} exists already")
     if "NamespaceNotFoundException" in text and table:
-        return StoreRefused(f"{subject}: there is no such namespace; in the HBase shell: "
-                            f"create_namespace '{table.partition(':')[0]}'")
+        return StoreRefused(
+            f"{subject}: there is no such namespace; in the HBase shell: create_namespace '{table.partition(':')[0]}'"
+        )
     # A batch says that it can be repeated whatever happened to the rows in it.
     if _PASSING.search(text) or (getattr(exc, "canRetry", False) and "DoNotRetryIOException" not in text):
         return StoreUnavailable(f"{subject}: {call}: {_gist(text)}")
@@ -75,8 +83,12 @@ def _declared(exc: Any, subject: str, table: str | None, call: str) -> StoreErro
 def _says_missing(text: str, table: str) -> bool:
     """Whether the message says that the table is missing; Thrift2's is the table's name and nothing else."""
     short = table.removeprefix("default:")
-    return ("TableNotFoundException" in text or text == short or "table does not exist" in text
-            or re.match(rf"(?:\S+: )?Failed \d+ actions?: {re.escape(short)}: \d+ times?,", text) is not None)
+    return (
+        "TableNotFoundException" in text
+        or text == short
+        or "table does not exist" in text
+        or re.match(rf"(?:\S+: )?Failed \d+ actions?: {re.escape(short)}: \d+ times?,", text) is not None
+    )
 
 
 def _text(message: object) -> str:
@@ -91,5 +103,5 @@ def _gist(text: str) -> str:
     """
     rest, exception = text.partition("\n")[0].strip(), ""
     while match := _EXCEPTION.match(rest):
-        exception, rest = match[1], rest[match.end():]
+        exception, rest = match[1], rest[match.end() :]
     return ": ".join(part for part in (exception, rest) if part)

@@ -55,7 +55,7 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
                 regions.setdefault(region, []).append(part)
     in_order = [sorted(regions[region]) for region in sorted(regions)]
     size = -(-len(in_order) // most) or 1
-    return [list(chain.from_iterable(in_order[at:at + size])) for at in range(0, len(in_order), size)]
+    return [list(chain.from_iterable(in_order[at : at + size])) for at in range(0, len(in_order), size)]
 
 
 def overlap(ranges: Sequence[KeyRange]) -> bool:
@@ -73,8 +73,9 @@ class FirstRows:
         self._table = table
         self._limit = limit
 
-    def of(self, ranges: Sequence[KeyRange], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes],
-           groups: int) -> list[list[Row]]:
+    def of(
+        self, ranges: Sequence[KeyRange], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes], groups: int
+    ) -> list[list[Row]]:
         """Return the first rows of each of *ranges*, which do not overlap."""
         found: list[list[Row]] = [[] for _ in ranges]
         parts = groups_of(ranges, bounds, groups)
@@ -82,7 +83,7 @@ class FirstRows:
         for group, rows in zip(parts, results, strict=True):
             for part, some in zip(group, rows, strict=True):
                 found[part.owner] += some
-        return [rows[:self._limit] for rows in found]
+        return [rows[: self._limit] for rows in found]
 
     def _searched(self, parts: list[Part], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         if wanted.plain is None:
@@ -99,7 +100,7 @@ class FirstRows:
         start = parts[0].keys.start
         ask = max(self._limit, _LEAST_ROWS)
         while place < len(parts):
-            window = parts[place:place + RANGES_A_CALL]
+            window = parts[place : place + RANGES_A_CALL]
             ranges = [KeyRange(start, window[0].keys.stop), *(part.keys for part in window[1:])]
             rows = self._client.rows(self._table, ranges, wanted, ask, deadline)
             last = self._hand_out(rows, parts, place, found)
@@ -125,9 +126,11 @@ class FirstRows:
         return place
 
 
-def rows_of_each(pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange], workers: Workers,
-                 deadline: Deadline) -> list[list[Row]]:
+def rows_of_each(
+    pieces: Callable[[KeyRange], Pieces], ranges: Sequence[KeyRange], workers: Workers, deadline: Deadline
+) -> list[list[Row]]:
     """Return the rows of *pieces* for each of *ranges*, side by side."""
+
     def rows(keys: KeyRange) -> list[Row]:
         return [] if keys.is_empty() else list(rows_of(pieces(keys), workers, lambda: deadline))
 

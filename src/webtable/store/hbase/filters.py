@@ -50,8 +50,10 @@ def _filter(name: bytes, body: bytes = b"") -> bytes:
 
 def row_ranges(ranges: Sequence[KeyRange]) -> bytes:
     """Return the filter that lets the rows of *ranges* pass and seeks from one to the next."""
-    rows = (_bytes_field(1, r.start) + _bool_field(2, True) + _bytes_field(3, r.stop) + _bool_field(4, False)
-            for r in ranges)
+    rows = (
+        _bytes_field(1, r.start) + _bool_field(2, True) + _bytes_field(3, r.stop) + _bool_field(4, False)
+        for r in ranges
+    )
     return _filter(b"MultiRowRangeFilter", b"".join(_bytes_field(1, row) for row in rows))
 
 
@@ -72,9 +74,14 @@ def matching(family: bytes, qualifier: bytes, expression: str, *, hidden: bool) 
     """
     dot_all = 32
     comparator = _bytes_field(1, expression.encode()) + _number_field(2, dot_all) + _bytes_field(3, b"UTF-8")
-    body = (_bytes_field(1, family) + _bytes_field(2, qualifier) + _number_field(3, _EQUAL)
-            + _bytes_field(4, _filter(b"RegexStringComparator", comparator)) + _bool_field(5, True)
-            + _bool_field(6, True))
+    body = (
+        _bytes_field(1, family)
+        + _bytes_field(2, qualifier)
+        + _number_field(3, _EQUAL)
+        + _bytes_field(4, _filter(b"RegexStringComparator", comparator))
+        + _bool_field(5, True)
+        + _bool_field(6, True)
+    )
     if hidden:
         return _filter(b"SingleColumnValueExcludeFilter", _bytes_field(1, body))
     return _filter(b"SingleColumnValueFilter", body)

@@ -80,8 +80,14 @@ class Gateway:
         self.pool = pool
         self._calls = calls
 
-    def call(self, method: str, *args: Any, deadline: Deadline, table: str | None = None,
-             read: Callable[[Any], Any] | None = None) -> Any:
+    def call(
+        self,
+        method: str,
+        *args: Any,
+        deadline: Deadline,
+        table: str | None = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> Any:
         """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
 
         It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
@@ -89,15 +95,22 @@ class Gateway:
         """
         return repeated(lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline)
 
-    def call_once(self, method: str, *args: Any, deadline: Deadline, table: str | None = None,
-                  read: Callable[[Any], Any] | None = None) -> Any:
+    def call_once(
+        self,
+        method: str,
+        *args: Any,
+        deadline: Deadline,
+        table: str | None = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> Any:
         """Return the same of a single attempt, which leaves some of the time for another."""
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
 
     @contextmanager
-    def session(self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None,
-                only: bool = False) -> Iterator[Session]:
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> Iterator[Session]:
         """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
 
         What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
@@ -109,8 +122,11 @@ class Gateway:
             raise StoreUnavailable(f"{subject}: the time of the call is over")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
         session = None
-        lent = (self.pool.same_connection(preferred) if only and preferred is not None
-                else self.pool.connection(attempt, preferred))
+        lent = (
+            self.pool.same_connection(preferred)
+            if only and preferred is not None
+            else self.pool.connection(attempt, preferred)
+        )
         try:
             with lent as connection:
                 session = Session(connection, attempt, self._calls)
@@ -146,8 +162,9 @@ def repeated(attempt: Callable[[], T], deadline: Deadline) -> T:
         return deadline.left() <= state.upcoming_sleep
 
     try:
-        return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time,
-                        reraise=True)(again)
+        return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time, reraise=True)(
+            again
+        )
     except StoreUnavailable as error:
         seconds = time.monotonic() - began
         before = "" if type(first.__cause__) is type(error.__cause__) else f"; the first one: {first}"

@@ -28,8 +28,15 @@ class Pool:
     connection by name, and others get one with scanners only when there is no other left.
     """
 
-    def __init__(self, connect: Callable[[Deadline], Connection], *, size: int, max_age: float, name: str,
-                 clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connect: Callable[[Deadline], Connection],
+        *,
+        size: int,
+        max_age: float,
+        name: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
         self.size = size
         self._connect = connect
@@ -172,8 +179,10 @@ class Pool:
         for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:
             count, seconds = longest.get(call, (0, 0.0))
             longest[call] = count + 1, max(seconds, self._clock() - since)
-        uses = ", ".join(f"{count} {call} for up to {seconds:.1f} s" for call, (count, seconds)
-                         in sorted(longest.items(), key=lambda use: -use[1][1]))
+        uses = ", ".join(
+            f"{count} {call} for up to {seconds:.1f} s"
+            for call, (count, seconds) in sorted(longest.items(), key=lambda use: -use[1][1])
+        )
         if self._trouble is None:
             return uses
         when, error = self._trouble

@@ -19,7 +19,11 @@ _FIRST_SHARE: Final = 1 / 2
 """The share of the time for the gateway that is looked for; the rest is for finding out what is there instead."""
 _ELSEWHERE_SECONDS: Final = 1.5
 _WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
-    ("buffered", "binary"), ("framed", "binary"), ("buffered", "compact"), ("framed", "compact"))
+    ("buffered", "binary"),
+    ("framed", "binary"),
+    ("buffered", "compact"),
+    ("framed", "compact"),
+)
 
 
 def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadline) -> None:
@@ -37,16 +41,25 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
         _explain(connector, name, deadline)
         raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
     if found != wanted:
-        option = (f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway" if found == 2
-                  else f"the port itself is for Thrift1: hbase://{address}, and ?thrift2= for a Thrift2 gateway")
-        raise NotAStore(f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; "
-                        f"{option}")
+        option = (
+            f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway"
+            if found == 2
+            else f"the port itself is for Thrift1: hbase://{address}, and ?thrift2= for a Thrift2 gateway"
+        )
+        raise NotAStore(
+            f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; {option}"
+        )
 
 
 def _service(connector: Connector, deadline: Deadline) -> int:
     """Return 1 or 2 for the service that answers; gateways before HBase 2.x are told by a method of Thrift1 alone."""
-    probe = Connector(connector.host, connector.port, transport=connector.transport, protocol=connector.protocol,
-                      service=thrift2.THBaseService)
+    probe = Connector(
+        connector.host,
+        connector.port,
+        transport=connector.transport,
+        protocol=connector.protocol,
+        service=thrift2.THBaseService,
+    )
     connection = probe(deadline)
     try:
         try:
@@ -80,13 +93,17 @@ def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
             continue
         options = [f"transport={transport}"] * (transport != connector.transport)
         options += [f"protocol={protocol}"] * (protocol != connector.protocol)
-        raise NotAStore(f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
-                        f"{protocol} protocol; the URL needs ?{'&'.join(options)}")
+        raise NotAStore(
+            f"{name}: the Thrift{found} gateway at {address} speaks the {transport} transport and the "
+            f"{protocol} protocol; the URL needs ?{'&'.join(options)}"
+        )
     greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
     if greeting:
         kind = "an HTTP server" if greeting.startswith(b"HTTP/") else "no Thrift gateway"
-        raise NotAStore(f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
-                        "HBase's Thrift gateway, 9090 unless configured otherwise")
+        raise NotAStore(
+            f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
+            "HBase's Thrift gateway, 9090 unless configured otherwise"
+        )
 
 
 def _greeting(connector: Connector, deadline: Deadline) -> bytes:

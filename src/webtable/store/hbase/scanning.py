@@ -39,9 +39,12 @@ class PieceSize:
 
     def learn(self, rows: Sequence[Row]) -> None:
         """Take the sizes of *rows* into account."""
-        sample = rows[::max(1, len(rows) // _SAMPLE)]
-        sizes = [sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
-                 + len(row.key) for row in sample]
+        sample = rows[:: max(1, len(rows) // _SAMPLE)]
+        sizes = [
+            sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
+            + len(row.key)
+            for row in sample
+        ]
         average = max(sum(sizes) / len(sizes), max(sizes) / 16)
         self.rows = int(min(_TARGET_BYTES / average + 1, self.rows * _GROWTH, _MOST_ROWS))
 
@@ -70,7 +73,7 @@ class Pieces(ABC):
         # Backwards the first row may be the one at the stop key, which is not in the range.
         rows = self._found(ask + self._wanted.reverse, deadline)
         if self._limit is not None:
-            rows = rows[:self._limit]
+            rows = rows[: self._limit]
             self._limit -= len(rows)
         if rows:
             self._size.learn(rows)
@@ -113,10 +116,10 @@ class StatelessPieces(Pieces):
         self._client = client
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        ranges = self._left[:1 if self._wanted.reverse else RANGES_A_CALL]
+        ranges = self._left[: 1 if self._wanted.reverse else RANGES_A_CALL]
         rows = self._client.rows(self._table, ranges, self._wanted, count, deadline)
         if len(rows) < count:
-            del self._left[:len(ranges)]
+            del self._left[: len(ranges)]
         else:
             self._drop_until(rows[-1].key)
         return [row for row in rows if row.key in ranges[0]] if self._wanted.reverse else inside(rows, ranges)
@@ -161,8 +164,9 @@ class ScannerPieces(Pieces):
         scanner, self._scanner = self._scanner, None
         caching = None if self._pieces else count
         try:
-            results, self._scanner = self._client.scanned(self._table, keys, self._wanted, count, caching, scanner,
-                                                          deadline)
+            results, self._scanner = self._client.scanned(
+                self._table, keys, self._wanted, count, caching, scanner, deadline
+            )
         except StoreRefused as error:
             if scanner is None:
                 raise

@@ -21,17 +21,27 @@ _FOREVER: Final = 2**31 - 1
 def to_thrift1(family: FamilySchema) -> Any:
     """Return Thrift1's descriptor, as far as it goes."""
     return thrift1.ColumnDescriptor(
-        name=family.name.encode() + b":", maxVersions=family.versions, compression=family.compression,
-        inMemory=family.in_memory, bloomFilterType=family.bloom, blockCacheEnabled=family.block_cache,
-        timeToLive=_FOREVER if family.ttl is None else family.ttl)
+        name=family.name.encode() + b":",
+        maxVersions=family.versions,
+        compression=family.compression,
+        inMemory=family.in_memory,
+        bloomFilterType=family.bloom,
+        blockCacheEnabled=family.block_cache,
+        timeToLive=_FOREVER if family.ttl is None else family.ttl,
+    )
 
 
 def from_thrift1(found: Any) -> FamilySchema:
     """Return the family; the options in `UNREAD_BY_THRIFT1` are HBase's defaults."""
     return _family(
-        name=found.name.rstrip(b":").decode(), versions=found.maxVersions, ttl=_ttl(found.timeToLive),
-        compression=found.compression.decode().upper(), bloom=found.bloomFilterType.decode().upper(),
-        in_memory=bool(found.inMemory), block_cache=bool(found.blockCacheEnabled))
+        name=found.name.rstrip(b":").decode(),
+        versions=found.maxVersions,
+        ttl=_ttl(found.timeToLive),
+        compression=found.compression.decode().upper(),
+        bloom=found.bloomFilterType.decode().upper(),
+        in_memory=bool(found.inMemory),
+        block_cache=bool(found.blockCacheEnabled),
+    )
 
 
 def beyond_thrift1(schema: TableSchema) -> list[str]:
@@ -39,8 +49,11 @@ def beyond_thrift1(schema: TableSchema) -> list[str]:
     beyond = ["split keys"] if schema.split_keys else []
     for family in schema.families:
         default = FamilySchema(family.name)
-        beyond += [f"{option} of family {family.name!r}" for option in FAMILY_OPTIONS
-                   if option in UNREAD_BY_THRIFT1 and getattr(family, option) != getattr(default, option)]
+        beyond += [
+            f"{option} of family {family.name!r}"
+            for option in FAMILY_OPTIONS
+            if option in UNREAD_BY_THRIFT1 and getattr(family, option) != getattr(default, option)
+        ]
     return beyond
 
 
@@ -66,12 +79,18 @@ def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
 def from_thrift2(found: Any) -> FamilySchema:
     """Return the family; raises `StoreRefused` where an option is beyond what `FamilySchema` has."""
     return _family(
-        name=found.name.decode(), versions=found.maxVersions, min_versions=found.minVersions,
+        name=found.name.decode(),
+        versions=found.maxVersions,
+        min_versions=found.minVersions,
         ttl=_ttl(found.timeToLive),
         compression=_name_of(thrift2.TCompressionAlgorithm, found.compressionType),
         bloom=_name_of(thrift2.TBloomFilterType, found.bloomnFilterType),
-        block_encoding=_name_of(thrift2.TDataBlockEncoding, found.dataBlockEncoding), block_size=found.blockSize,
-        in_memory=found.inMemory, block_cache=found.blockCacheEnabled, replication_scope=found.scope)
+        block_encoding=_name_of(thrift2.TDataBlockEncoding, found.dataBlockEncoding),
+        block_size=found.blockSize,
+        in_memory=found.inMemory,
+        block_cache=found.blockCacheEnabled,
+        replication_scope=found.scope,
+    )
 
 
 def _name_of(kind: Any, number: int) -> str:
@@ -97,8 +116,11 @@ def table_name(name: str) -> Any:
 def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
     """Return what *found* has otherwise than *wanted*, option by option, as far as it can be read."""
     there = {family.name: family for family in found.schema.families}
-    lines = [f"family {name!r} is there and not wanted" for name in there
-             if name not in {family.name for family in wanted.families}]
+    lines = [
+        f"family {name!r} is there and not wanted"
+        for name in there
+        if name not in {family.name for family in wanted.families}
+    ]
     for family in wanted.families:
         lines += family_differences(family, there.get(family.name), found.unread)
     if wanted.split_keys != found.schema.split_keys:
@@ -110,9 +132,11 @@ def family_differences(wanted: FamilySchema, found: FamilySchema | None, unread:
     """Return what *found* has otherwise than *wanted*."""
     if found is None:
         return [f"family {wanted.name!r} is missing"]
-    return [f"{option} of family {wanted.name!r} is {getattr(found, option)!r} instead of {getattr(wanted, option)!r}"
-            for option in FAMILY_OPTIONS
-            if option not in unread and getattr(found, option) != getattr(wanted, option)]
+    return [
+        f"{option} of family {wanted.name!r} is {getattr(found, option)!r} instead of {getattr(wanted, option)!r}"
+        for option in FAMILY_OPTIONS
+        if option not in unread and getattr(found, option) != getattr(wanted, option)
+    ]
 
 
 def _keys(keys: Sequence[bytes]) -> str:

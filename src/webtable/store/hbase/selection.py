@@ -46,8 +46,12 @@ class Selection(NamedTuple):
     @property
     def few_cells(self) -> bool:
         """Whether the searched column and any other cell of a row tell that it is wanted, of whole families."""
-        return (self.keys_only and self.search is not None and self.search.added
-                and any(column.endswith(b":") for column in self.columns or ()))
+        return (
+            self.keys_only
+            and self.search is not None
+            and self.search.added
+            and any(column.endswith(b":") for column in self.columns or ())
+        )
 
     def is_empty(self) -> bool:
         """Whether no cell can be in it."""
@@ -55,8 +59,15 @@ class Selection(NamedTuple):
         return self.columns == () or (times is not None and times.since >= times.until)
 
 
-def selection(columns: Sequence[bytes] | None, versions: int = 1, time_range: TimeRange | None = None,
-              *, keys_only: bool = False, reverse: bool = False, containing: Containing | None = None) -> Selection:
+def selection(
+    columns: Sequence[bytes] | None,
+    versions: int = 1,
+    time_range: TimeRange | None = None,
+    *,
+    keys_only: bool = False,
+    reverse: bool = False,
+    containing: Containing | None = None,
+) -> Selection:
     """Return the checked selection; raises `InvalidArgument`."""
     if versions < 1:
         raise InvalidArgument(f"versions={versions} must be at least 1")
@@ -98,7 +109,7 @@ def distinct_columns(columns: Iterable[bytes]) -> tuple[bytes, ...]:
         if b":" not in column or column.startswith(b":"):
             raise InvalidArgument(f"column {column!r} must be family:qualifier, or family: for a whole family")
     whole = {column for column in wanted if column.endswith(b":") and column.count(b":") == 1}
-    return tuple(c for c in wanted if c in whole or c[:c.index(b":") + 1] not in whole)
+    return tuple(c for c in wanted if c in whole or c[: c.index(b":") + 1] not in whole)
 
 
 def key_before(start: bytes) -> bytes:

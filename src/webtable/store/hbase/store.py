@@ -61,9 +61,18 @@ class HBaseStore(Store):
 
     _closed = True  # until it is open
 
-    def __init__(self, host: str, port: int = 9090, *, thrift2: int | None = None, transport: Transport = "buffered",
-                 protocol: Protocol = "binary", timeout: float = 30.0, pool_size: int = 8,
-                 max_age: float = 50.0) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int = 9090,
+        *,
+        thrift2: int | None = None,
+        transport: Transport = "buffered",
+        protocol: Protocol = "binary",
+        timeout: float = 30.0,
+        pool_size: int = 8,
+        max_age: float = 50.0,
+    ) -> None:
         _check(transport in ("buffered", "framed"), f"transport={transport!r} must be 'buffered' or 'framed'")
         _check(protocol in ("binary", "compact"), f"protocol={protocol!r} must be 'binary' or 'compact'")
         _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
@@ -103,14 +112,28 @@ class HBaseStore(Store):
         if not mutations:
             return []
         try:
-            write = Write(self._thrift2 or self._thrift1, self._workers, self.name, table, deadline,
-                          lambda anew: self._known.families(table, deadline, anew), self._frame)
+            write = Write(
+                self._thrift2 or self._thrift1,
+                self._workers,
+                self.name,
+                table,
+                deadline,
+                lambda anew: self._known.families(table, deadline, anew),
+                self._frame,
+            )
         except StoreUnavailable as error:
             return [error] * len(mutations)
         return write.outcomes(mutations)
 
-    def read(self, table: str, rows: Sequence[bytes], *, columns: Sequence[bytes] | None = None, versions: int = 1,
-             time_range: TimeRange | None = None) -> list[Row | None]:
+    def read(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        time_range: TimeRange | None = None,
+    ) -> list[Row | None]:
         """Return one entry for each of *rows*, by calls of a hundred of them."""
         deadline = self._deadline()
         wanted = selection(columns, versions, time_range)
@@ -125,11 +148,19 @@ class HBaseStore(Store):
             for place, row in zip(places, answers, strict=True):
                 found[place] = row
 
-        self._workers.map(some, [possible[at:at + _READ_ROWS] for at in range(0, len(possible), _READ_ROWS)])
+        self._workers.map(some, [possible[at : at + _READ_ROWS] for at in range(0, len(possible), _READ_ROWS)])
         return found
 
-    def read_cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange = ALL_QUALIFIERS, *,
-                   limit: int, keys_only: bool = False) -> list[list[tuple[bytes, Cell]]]:
+    def read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange = ALL_QUALIFIERS,
+        *,
+        limit: int,
+        keys_only: bool = False,
+    ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*.
 
         That takes a call for a hundred rows; with Thrift1 three calls for each row.
@@ -150,12 +181,22 @@ class HBaseStore(Store):
 
         possible = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
         size = _READ_ROWS if self._thrift2 is not None else 1
-        self._workers.map(some, [possible[at:at + size] for at in range(0, len(possible), size)])
+        self._workers.map(some, [possible[at : at + size] for at in range(0, len(possible), size)])
         return found
 
-    def scan(self, table: str, ranges: Sequence[KeyRange], *, columns: Sequence[bytes] | None = None,
-             limit: int | None = None, reverse: bool = False, versions: int = 1, time_range: TimeRange | None = None,
-             keys_only: bool = False, containing: Containing | None = None) -> Iterator[Row]:
+    def scan(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        *,
+        columns: Sequence[bytes] | None = None,
+        limit: int | None = None,
+        reverse: bool = False,
+        versions: int = 1,
+        time_range: TimeRange | None = None,
+        keys_only: bool = False,
+        containing: Containing | None = None,
+    ) -> Iterator[Row]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
         _check(limit is None or limit >= 0, f"limit={limit} must be at least 0, or None")
@@ -166,9 +207,17 @@ class HBaseStore(Store):
         self._check_searched(table, wanted, deadline)
         return rows_of(self._pieces(table, left, wanted, limit), self._workers, self._deadline)
 
-    def first_rows(self, table: str, ranges: Sequence[KeyRange], limit: int, *, columns: Sequence[bytes] | None = None,
-                   reverse: bool = False, keys_only: bool = False,
-                   containing: Containing | None = None) -> list[list[Row]]:
+    def first_rows(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        limit: int,
+        *,
+        columns: Sequence[bytes] | None = None,
+        reverse: bool = False,
+        keys_only: bool = False,
+        containing: Containing | None = None,
+    ) -> list[list[Row]]:
         """Return the first *limit* rows of each of *ranges*.
 
         That takes a call for each group of regions; backwards, and with Thrift1, one for each range.
@@ -180,15 +229,17 @@ class HBaseStore(Store):
             return [[] for _ in ranges]
         self._check_searched(table, wanted, deadline)
         if self._thrift2 is None or reverse:
-            return rows_of_each(lambda keys: self._pieces(table, [keys], wanted, limit), ranges, self._workers,
-                                deadline)
+            return rows_of_each(
+                lambda keys: self._pieces(table, [keys], wanted, limit), ranges, self._workers, deadline
+            )
         first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
             return self._workers.map(lambda keys: first.of([keys], wanted, deadline, [], 1)[0], ranges)
         return first.of(ranges, wanted, deadline, self._known.region_bounds(table, deadline), self._groups)
 
-    def describe_calls(self, table: str, ranges: Sequence[KeyRange], *, each: bool = False,
-                       reverse: bool = False) -> list[str]:
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
         """Return a line for each gateway call."""
         deadline = self._deadline()
         if self._thrift2 is None:
@@ -242,8 +293,12 @@ class HBaseStore(Store):
     def __del__(self) -> None:
         if self._closed or self._process != os.getpid():  # what a fork has copied is the parent's to close
             return
-        warnings.warn(f"{self.name}: the store was left open; close() it, or open it in a with block", ResourceWarning,
-                      stacklevel=2, source=self)
+        warnings.warn(
+            f"{self.name}: the store was left open; close() it, or open it in a with block",
+            ResourceWarning,
+            stacklevel=2,
+            source=self,
+        )
         self.close()
 
     @property

@@ -69,8 +69,10 @@ class Tables(ABC):
         except TableNotFound:
             different = ["it is not there"]
         if different:
-            raise StoreRefused(f"{self._name}: table {schema.name!r} was created, but {'; '.join(different)}. "
-                               f"In the HBase shell: {create_statement(schema)}")
+            raise StoreRefused(
+                f"{self._name}: table {schema.name!r} was created, but {'; '.join(different)}. "
+                f"In the HBase shell: {create_statement(schema)}"
+            )
 
     def drop(self, table: str, deadline: Deadline) -> None:
         """Remove the table and check that it is gone."""
@@ -79,8 +81,10 @@ class Tables(ABC):
         self._disable(table, deadline)
         self._delete(table, deadline)
         if plain_name(table) in self.names(deadline):
-            raise StoreRefused(f"{self._name}: table {table!r} is still there after deleteTable. "
-                               f"In the HBase shell: disable '{table}'; drop '{table}'")
+            raise StoreRefused(
+                f"{self._name}: table {table!r} is still there after deleteTable. "
+                f"In the HBase shell: disable '{table}'; drop '{table}'"
+            )
 
     def _regions(self, table: str, found: Sequence[tuple[bytes, bytes, str]]) -> list[Region]:
         if not found:
@@ -96,44 +100,61 @@ class Tables1(Tables):
 
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
-        found: list[str] = self._gateway.call("getTableNames", deadline=deadline,
-                                              read=lambda names: sorted(name.decode() for name in names))
+        found: list[str] = self._gateway.call(
+            "getTableNames", deadline=deadline, read=lambda names: sorted(name.decode() for name in names)
+        )
         return found
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
         """Return the table as far as Thrift1 shows it."""
         families = self._gateway.call(
-            "getColumnDescriptors", table.encode(), deadline=deadline, table=table,
-            read=lambda found: tuple(descriptors.from_thrift1(found[name]) for name in sorted(found)))
-        return TableDescription(TableSchema(table, families, self._splits(table, deadline)),
-                                descriptors.UNREAD_BY_THRIFT1)
+            "getColumnDescriptors",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda found: tuple(descriptors.from_thrift1(found[name]) for name in sorted(found)),
+        )
+        return TableDescription(
+            TableSchema(table, families, self._splits(table, deadline)), descriptors.UNREAD_BY_THRIFT1
+        )
 
     def families(self, table: str, deadline: Deadline) -> frozenset[bytes]:
         """Return the names of the table's families."""
         found: frozenset[bytes] = self._gateway.call(
-            "getColumnDescriptors", table.encode(), deadline=deadline, table=table,
-            read=lambda found: frozenset(name.rstrip(b":") for name in found))
+            "getColumnDescriptors",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda found: frozenset(name.rstrip(b":") for name in found),
+        )
         return found
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
         """Return the table's regions in key order."""
         found = self._gateway.call(
-            "getTableRegions", table.encode(), deadline=deadline, table=table,
-            read=lambda found: [(r.startKey + b"", r.endKey + b"", _server(r.serverName, r.port)) for r in found])
+            "getTableRegions",
+            table.encode(),
+            deadline=deadline,
+            table=table,
+            read=lambda found: [(r.startKey + b"", r.endKey + b"", _server(r.serverName, r.port)) for r in found],
+        )
         return self._regions(table, found)
 
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:  # noqa: ARG002
         """Raise `CapabilityError`: Thrift1 has no call for it."""
-        raise CapabilityError(f"{self._name}: table {table!r}: a Thrift1 gateway can neither add nor change a family; "
-                              f"give a Thrift2 gateway (?thrift2=9091), or run in the HBase shell: "
-                              f"{alter_statement(table, family)}")
+        raise CapabilityError(
+            f"{self._name}: table {table!r}: a Thrift1 gateway can neither add nor change a family; "
+            f"give a Thrift2 gateway (?thrift2=9091), or run in the HBase shell: "
+            f"{alter_statement(table, family)}"
+        )
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         beyond = descriptors.beyond_thrift1(schema)
         if beyond:
             raise CapabilityError(
                 f"{self._name}: table {schema.name!r}: a Thrift1 gateway cannot set {', '.join(beyond)}; give a "
-                f"Thrift2 gateway (?thrift2=9091), or run in the HBase shell: {create_statement(schema)}")
+                f"Thrift2 gateway (?thrift2=9091), or run in the HBase shell: {create_statement(schema)}"
+            )
         families = [descriptors.to_thrift1(family) for family in schema.families]
         self._gateway.call_once("createTable", schema.name.encode(), families, deadline=deadline, table=schema.name)
 
@@ -155,9 +176,15 @@ class Tables2(Tables):
     def names(self, deadline: Deadline) -> list[str]:
         """Return the names of all tables, sorted."""
         found: list[str] = self._gateway.call(
-            "getTableNamesByPattern", None, False, deadline=deadline,
-            read=lambda found: sorted((name.qualifier if name.ns in (None, b"default") else
-                                       name.ns + b":" + name.qualifier).decode() for name in found))
+            "getTableNamesByPattern",
+            None,
+            False,
+            deadline=deadline,
+            read=lambda found: sorted(
+                (name.qualifier if name.ns in (None, b"default") else name.ns + b":" + name.qualifier).decode()
+                for name in found
+            ),
+        )
         return found
 
     def describe(self, table: str, deadline: Deadline) -> TableDescription:
@@ -172,10 +199,17 @@ class Tables2(Tables):
 
     def regions(self, table: str, deadline: Deadline) -> list[Region]:
         """Return the table's regions in key order."""
+
         def read(found: list[Any]) -> list[tuple[bytes, bytes, str]]:
-            return [(location.regionInfo.startKey or b"", location.regionInfo.endKey or b"",
-                     _server(location.serverName.hostName, location.serverName.port))
-                    for location in found if not location.regionInfo.replicaId]
+            return [
+                (
+                    location.regionInfo.startKey or b"",
+                    location.regionInfo.endKey or b"",
+                    _server(location.serverName.hostName, location.serverName.port),
+                )
+                for location in found
+                if not location.regionInfo.replicaId
+            ]
 
         found = self._gateway.call("getAllRegionLocations", table.encode(), deadline=deadline, table=table, read=read)
         return self._regions(table, found)
@@ -183,39 +217,49 @@ class Tables2(Tables):
     def set_family(self, table: str, family: FamilySchema, deadline: Deadline) -> None:
         """Add the family, or change its options and leave those that `FamilySchema` does not have."""
         found = self._columns(table, deadline, lambda columns: {one.name: one for one in columns}).get(
-            family.name.encode())
+            family.name.encode()
+        )
         method = "modifyColumnFamily" if found else "addColumnFamily"
-        self._gateway.call_once(method, descriptors.table_name(table), descriptors.to_thrift2(family, found),
-                                deadline=deadline, table=table)
+        self._gateway.call_once(
+            method, descriptors.table_name(table), descriptors.to_thrift2(family, found), deadline=deadline, table=table
+        )
         there = {one.name: one for one in self.describe(table, deadline).schema.families}.get(family.name)
         different = descriptors.family_differences(family, there, frozenset())
         if different:
-            raise StoreRefused(f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
-                               f"In the HBase shell: {alter_statement(table, family)}")
+            raise StoreRefused(
+                f"{self._name}: table {table!r}: after {method}, {'; '.join(different)}. "
+                f"In the HBase shell: {alter_statement(table, family)}"
+            )
 
     def _columns(self, table: str, deadline: Deadline, read: Callable[[list[Any]], Any]) -> Any:
         """Return what *read* makes of the families' descriptors, one or more, which are in the order of their names."""
+
         def columns(found: Any) -> Any:
             if not found.columns:
                 raise WrongReply("the description of a table came without a family")
             return read(sorted(found.columns, key=lambda family: bytes(family.name)))
 
-        return self._gateway.call("getTableDescriptor", descriptors.table_name(table), deadline=deadline, table=table,
-                                  read=columns)
+        return self._gateway.call(
+            "getTableDescriptor", descriptors.table_name(table), deadline=deadline, table=table, read=columns
+        )
 
     def _create(self, schema: TableSchema, deadline: Deadline) -> None:
         if self._framed and schema.split_keys:
             # It takes the whole frame for each split key (ByteBuffer.array() in HBase 2.6.1).
             raise CapabilityError(
                 f"{self._name}: table {schema.name!r}: a framed Thrift2 gateway mistakes split keys; give a buffered "
-                f"one, or run in the HBase shell: {create_statement(schema)}")
+                f"one, or run in the HBase shell: {create_statement(schema)}"
+            )
         namespace, colon, _ = schema.name.partition(":")
         if colon:
             self._require_namespace(namespace, schema.name, deadline)
-        table = thrift2.TTableDescriptor(tableName=descriptors.table_name(schema.name),
-                                         columns=[descriptors.to_thrift2(family) for family in schema.families])
-        self._gateway.call_once("createTable", table, list(schema.split_keys) or None, deadline=deadline,
-                                table=schema.name)
+        table = thrift2.TTableDescriptor(
+            tableName=descriptors.table_name(schema.name),
+            columns=[descriptors.to_thrift2(family) for family in schema.families],
+        )
+        self._gateway.call_once(
+            "createTable", table, list(schema.split_keys) or None, deadline=deadline, table=schema.name
+        )
 
     def _require_namespace(self, namespace: str, table: str, deadline: Deadline) -> None:
         def there() -> bool:
@@ -223,11 +267,14 @@ class Tables2(Tables):
 
         if there():
             return
-        self._gateway.call_once("createNamespace", thrift2.TNamespaceDescriptor(name=namespace), deadline=deadline,
-                                table=table)
+        self._gateway.call_once(
+            "createNamespace", thrift2.TNamespaceDescriptor(name=namespace), deadline=deadline, table=table
+        )
         if not there():
-            raise StoreRefused(f"{self._name}: table {table!r}: createNamespace made no namespace {namespace!r}. "
-                               f"In the HBase shell: create_namespace '{namespace}'")
+            raise StoreRefused(
+                f"{self._name}: table {table!r}: createNamespace made no namespace {namespace!r}. "
+                f"In the HBase shell: create_namespace '{namespace}'"
+            )
 
     def _disable(self, table: str, deadline: Deadline) -> None:
         name = descriptors.table_name(table)

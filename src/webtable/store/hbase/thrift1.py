@@ -86,18 +86,36 @@ class Thrift1:
             check_read([result.row for result in results], asked)
             return _whole(results)
 
-        results = self._gateway.call("getRowsWithColumnsTs", table.encode(), asked, columns(wanted), _until(wanted), {},
-                                     deadline=deadline, table=table, read=read)
+        results = self._gateway.call(
+            "getRowsWithColumnsTs",
+            table.encode(),
+            asked,
+            columns(wanted),
+            _until(wanted),
+            {},
+            deadline=deadline,
+            table=table,
+            read=read,
+        )
         found = {row.key: row for row in self.translated(table, results, wanted, deadline)}
         return [found.get(row) for row in rows]
 
-    def scanned(self, table: str, keys: KeyRange, wanted: Selection, count: int, caching: int | None,
-                scanner: Scanner | None, deadline: Deadline) -> tuple[list[Any], Scanner]:
+    def scanned(
+        self,
+        table: str,
+        keys: KeyRange,
+        wanted: Selection,
+        count: int,
+        caching: int | None,
+        scanner: Scanner | None,
+        deadline: Deadline,
+    ) -> tuple[list[Any], Scanner]:
         """Return the next rows of *scanner* as they come, fewer than *count* are the last, and the scanner.
 
         That is another one, over *keys*, where there is none yet or its connection is in use or gone. Never repeated:
         the scanner moves on.
         """
+
         def read(results: list[Any]) -> list[Any]:
             check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
             return _whole(results)
@@ -117,8 +135,17 @@ class Thrift1:
     def _open(self, session: Session, table: str, scan: Any) -> Scanner:
         return Scanner(session.call("scannerOpenWithScan", table.encode(), scan, {}), session.connection)
 
-    def cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int,
-              deadline: Deadline, *, keys_only: bool) -> list[list[tuple[bytes, Cell]]]:
+    def cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        deadline: Deadline,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
 
         Each row is a scanner of its own.
@@ -130,8 +157,14 @@ class Thrift1:
         for row in rows:
             # A scan has no stop key that is longer than the longest row.
             stop = row + b"\x00" if len(row) < MAX_ROW_KEY else None
-            scan = thrift1.TScan(startRow=row, stopRow=stop, columns=[family], caching=1, batchSize=limit,
-                                 filterString=filterstrings.all_of(parts))
+            scan = thrift1.TScan(
+                startRow=row,
+                stopRow=stop,
+                columns=[family],
+                caching=1,
+                batchSize=limit,
+                filterString=filterstrings.all_of(parts),
+            )
             results = self._first(table, scan, KeyRange(row, stop or b""), deadline)
             cells = chain.from_iterable(result.columns.items() for result in results if result.row == row)
             found.append([(column, newest) for column, (newest,) in sorted(cells, key=_column_of)])
@@ -139,6 +172,7 @@ class Thrift1:
 
     def _first(self, table: str, scan: Any, keys: KeyRange, deadline: Deadline) -> list[Any]:
         """Return the first row of *scan*, which is in *keys*, or none."""
+
         def read(results: list[Any]) -> list[Any]:
             check_scanned([result.row for result in results], keys, 1, reverse=False)
             return _whole(results)
@@ -156,14 +190,22 @@ class Thrift1:
         """Return the rows of *results*, without those that have no cell in the wanted times."""
         since = wanted.time_range.since if wanted.time_range else 0
         if wanted.keys_only:
-            return [Row(result.row, {}) for result in results
-                    if not since or any(one.timestamp >= since for one, in result.columns.values())]
+            return [
+                Row(result.row, {})
+                for result in results
+                if not since or any(one.timestamp >= since for (one,) in result.columns.values())
+            ]
         if wanted.versions > 1:
             rows = (self._versions(table, result, wanted, deadline) for result in results)
             return [row for row in rows if row.cells]
         if since:
-            rows = (Row(result.row, {column: cells for column, cells in result.columns.items()
-                                     if cells[0].timestamp >= since}) for result in results)
+            rows = (
+                Row(
+                    result.row,
+                    {column: cells for column, cells in result.columns.items() if cells[0].timestamp >= since},
+                )
+                for result in results
+            )
             return [row for row in rows if row.cells]
         return [Row(result.row, result.columns) for result in results]
 
@@ -172,8 +214,18 @@ class Thrift1:
         cells = {}
         for column, (newest,) in result.columns.items():
             if newest.timestamp >= since:
-                found = self._gateway.call("getVerTs", table.encode(), result.row, column, _until(wanted),
-                                           wanted.versions, {}, deadline=deadline, table=table, read=_cells)
+                found = self._gateway.call(
+                    "getVerTs",
+                    table.encode(),
+                    result.row,
+                    column,
+                    _until(wanted),
+                    wanted.versions,
+                    {},
+                    deadline=deadline,
+                    table=table,
+                    read=_cells,
+                )
                 versions = [one for one in found if one.timestamp >= since]
                 if versions:
                     cells[column] = versions
@@ -202,9 +254,14 @@ def _cells(found: list[Any]) -> list[Cell]:
 def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
     start, stop = (keys.stop, keys.start) if wanted.reverse else keys
     return thrift1.TScan(
-        startRow=start or None, stopRow=(key_before(stop) if wanted.reverse else stop) or None,
-        timestamp=None if wanted.time_range is None else wanted.time_range.until, columns=columns(wanted),
-        caching=caching, filterString=_filter(wanted), reversed=wanted.reverse)
+        startRow=start or None,
+        stopRow=(key_before(stop) if wanted.reverse else stop) or None,
+        timestamp=None if wanted.time_range is None else wanted.time_range.until,
+        columns=columns(wanted),
+        caching=caching,
+        filterString=_filter(wanted),
+        reversed=wanted.reverse,
+    )
 
 
 def columns(wanted: Selection) -> list[bytes] | None:

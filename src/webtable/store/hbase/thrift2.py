@@ -45,8 +45,14 @@ class Thrift2:
             parts = _delete(delete)
             (simple if len(parts) == 1 else mixed).append((delete.row, parts))
         if simple:
-            self._gateway.call("deleteMultiple", table.encode(), [parts[0] for _, parts in simple],
-                               deadline=deadline, table=table, read=_check_deleted)
+            self._gateway.call(
+                "deleteMultiple",
+                table.encode(),
+                [parts[0] for _, parts in simple],
+                deadline=deadline,
+                table=table,
+                read=_check_deleted,
+            )
         for row, parts in mixed:  # in one call, because a Delete is applied whole or not at all
             together = thrift2.TRowMutations(row=row, mutations=[thrift2.TMutation(deleteSingle=p) for p in parts])
             self._gateway.call("mutateRow", table.encode(), together, deadline=deadline, table=table)
@@ -61,37 +67,57 @@ class Thrift2:
             _check_got(results, rows)
             return [_row(result, one) if result.columnValues else None for result in results]
 
-        found: list[Row | None] = self._gateway.call("getMultiple", table.encode(), gets, deadline=deadline,
-                                                     table=table, read=read)
+        found: list[Row | None] = self._gateway.call(
+            "getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read
+        )
         return found
 
-    def cells(self, table: str, rows: Sequence[bytes], family: bytes, qualifiers: KeyRange, limit: int,
-              deadline: Deadline, *, keys_only: bool) -> list[list[tuple[bytes, Cell]]]:
+    def cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        deadline: Deadline,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*."""
         parts = [filters.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
         if keys_only:
             parts.append(filters.keys_only())
-        gets = [thrift2.TGet(row=row, columns=[_TColumn(family=family)], storeLimit=limit,
-                             filterBytes=filters.all_of(parts)) for row in rows]
+        gets = [
+            thrift2.TGet(
+                row=row, columns=[_TColumn(family=family)], storeLimit=limit, filterBytes=filters.all_of(parts)
+            )
+            for row in rows
+        ]
 
         def read(results: list[Any]) -> list[list[tuple[bytes, Cell]]]:
             _check_got(results, rows)
             return [list(_cells(result)) for result in results]
 
-        found: list[list[tuple[bytes, Cell]]] = self._gateway.call("getMultiple", table.encode(), gets,
-                                                                   deadline=deadline, table=table, read=read)
+        found: list[list[tuple[bytes, Cell]]] = self._gateway.call(
+            "getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read
+        )
         return found
 
-    def rows(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int,
-             deadline: Deadline) -> list[Row]:
+    def rows(
+        self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int, deadline: Deadline
+    ) -> list[Row]:
         """Return the first *limit* rows of *ranges*, which are in order and apart; fewer when there are no more.
 
         Backwards it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan behind the
         first region. There a row may come that is next to the range, not in it: HBase's start is inclusive.
         """
         scan = thrift2.TScan(
-            columns=_columns(wanted), maxVersions=wanted.versions, timeRange=_times(wanted), limit=limit,
-            filterBytes=_filter(ranges, wanted))
+            columns=_columns(wanted),
+            maxVersions=wanted.versions,
+            timeRange=_times(wanted),
+            limit=limit,
+            filterBytes=_filter(ranges, wanted),
+        )
         if wanted.reverse:
             scan.reversed, scan.startRow, scan.stopRow = True, ranges[0].stop, key_before(ranges[-1].start)
         else:
@@ -104,8 +130,9 @@ class Thrift2:
                 raise WrongReply("a row came without its cells")
             return [Row(result.row, {}) if wanted.keys_only else _row(result, one) for result in results]
 
-        found: list[Row] = self._gateway.call("getScannerResults", table.encode(), scan, limit, deadline=deadline,
-                                              table=table, read=read)
+        found: list[Row] = self._gateway.call(
+            "getScannerResults", table.encode(), scan, limit, deadline=deadline, table=table, read=read
+        )
         return found
 
 
@@ -181,8 +208,9 @@ def _check_got(results: Sequence[Any], asked: Sequence[bytes]) -> None:
 
 def _row(result: Any, one_version: bool) -> Row:
     if one_version:
-        return Row(result.row, {c.family + b":" + c.qualifier: (cell(c.timestamp, c.value),)
-                                for c in result.columnValues})
+        return Row(
+            result.row, {c.family + b":" + c.qualifier: (cell(c.timestamp, c.value),) for c in result.columnValues}
+        )
     return Row(result.row, grouped(_cells(result)))
 
 

@@ -136,8 +136,9 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
     `scanners` are those that were opened on it and are in use; `busy` is its latest call and when that began.
     """
 
-    def __init__(self, host: str, port: int, *, transport: Transport, protocol: Protocol,
-                 service: Any = thrift1.Hbase) -> None:
+    def __init__(
+        self, host: str, port: int, *, transport: Transport, protocol: Protocol, service: Any = thrift1.Hbase
+    ) -> None:
         self._service = service
         self._protocol = protocol
         self.scanners: WeakSet[Any] = WeakSet()
@@ -170,8 +171,9 @@ class Connector:
 
     def __call__(self, deadline: Deadline) -> Connection:
         """Return a new, open connection."""
-        connection = Connection(self.host, self.port, transport=self.transport, protocol=self.protocol,
-                                service=self.service)
+        connection = Connection(
+            self.host, self.port, transport=self.transport, protocol=self.protocol, service=self.service
+        )
         connection.socket.deadline = deadline
         connection.open()
         return connection

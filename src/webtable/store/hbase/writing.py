@@ -39,8 +39,16 @@ class Write:
     gateway takes, where it has such a limit.
     """
 
-    def __init__(self, client: Client, workers: Workers, name: str, table: str, deadline: Deadline,
-                 families: Callable[[bool], Collection[bytes]], frame: int | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        workers: Workers,
+        name: str,
+        table: str,
+        deadline: Deadline,
+        families: Callable[[bool], Collection[bytes]],
+        frame: int | None = None,
+    ) -> None:
         self._client = client
         self._workers = workers
         self._subject = f"{name}: table {table!r}"
@@ -66,8 +74,9 @@ class Write:
             self._workers.each([self._job(mutations, batch, outcomes) for batch in self._batches(stage, sizes)])
         return outcomes
 
-    def _job(self, mutations: Sequence[Mutation], batch: list[int],
-             outcomes: list[StoreError | None]) -> Callable[[], None]:
+    def _job(
+        self, mutations: Sequence[Mutation], batch: list[int], outcomes: list[StoreError | None]
+    ) -> Callable[[], None]:
         return lambda: self._apply(mutations, batch, outcomes)
 
     def _apply(self, mutations: Sequence[Mutation], batch: list[int], outcomes: list[StoreError | None]) -> None:
@@ -125,20 +134,26 @@ class Write:
             self._check_family(row, column)
             length = len(row) + len(column) - 1 + len(value) + _CELL_OVERHEAD
             if length > MAX_CELL:
-                raise self._refusal(row, f"the cell {_short(column)} has {length:,} bytes with its key; "
-                                         f"HBase takes {MAX_CELL:,}")
+                raise self._refusal(
+                    row, f"the cell {_short(column)} has {length:,} bytes with its key; HBase takes {MAX_CELL:,}"
+                )
             size += length + 30
         if self._frame is not None and size > self._frame - 1024:
-            raise self._refusal(row, f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
-                                     f"{self._frame:,}; a buffered one takes them")
+            raise self._refusal(
+                row,
+                f"its cells have {size:,} bytes, and a framed gateway closes the connection at "
+                f"{self._frame:,}; a buffered one takes them",
+            )
         return size
 
     def _check_exact(self, row: bytes, columns: Sequence[bytes] | None) -> None:
         if columns is None or not all(column.partition(b":")[2] for column in columns):
             raise self._refusal(row, "an exact delete names columns with their qualifiers")
         if not self._client.deletes_exactly:
-            raise CapabilityError(f"{self._subject}, row {_short(row)}: Thrift1 cannot delete a cell and leave "
-                                  "those below it; give a Thrift2 gateway (?thrift2=9091)")
+            raise CapabilityError(
+                f"{self._subject}, row {_short(row)}: Thrift1 cannot delete a cell and leave "
+                "those below it; give a Thrift2 gateway (?thrift2=9091)"
+            )
 
     def _check_time(self, row: bytes, timestamp: int) -> None:
         if not 0 <= timestamp <= _MAX_TIMESTAMP:

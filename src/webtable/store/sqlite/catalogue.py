@@ -160,8 +160,9 @@ def remove_table(connection: sqlite3.Connection, table: Table) -> None:
 
 
 def _add_family(connection: sqlite3.Connection, table_id: int | None, schema: FamilySchema) -> None:
-    cursor = connection.execute("INSERT INTO families (table_id, name, options) VALUES (?, ?, ?)",
-                                (table_id, schema.name, _options(schema)))
+    cursor = connection.execute(
+        "INSERT INTO families (table_id, name, options) VALUES (?, ?, ?)", (table_id, schema.name, _options(schema))
+    )
     connection.execute(_CELLS.format(cursor.lastrowid))
     connection.execute(_DELETES.format(cursor.lastrowid))
 

@@ -83,9 +83,13 @@ class Connections:
         """Return a new connection."""
         with self.opening(wait):
             connection = sqlite3.connect(
-                f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=wait.left(), isolation_level=None,
-                check_same_thread=False, cached_statements=256,
-            )  # fmt: skip
+                f"{self._path.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=wait.left(),
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
             self.open.add(connection)
             try:
                 for setting in WRITER_SETTINGS if write else READER_SETTINGS:

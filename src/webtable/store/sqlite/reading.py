@@ -105,8 +105,9 @@ class _Source:
             since, until = question.time_range or TimeRange()
             self.decode = partial(_versions, family.prefix, schema, cutoff, question.versions)
             value = "x''" if question.keys_only else "value"
-            self.select = ("row, qualifier, timestamp,"
-                           f" CASE WHEN timestamp >= :since AND timestamp < :until THEN {value} END")
+            self.select = (
+                f"row, qualifier, timestamp, CASE WHEN timestamp >= :since AND timestamp < :until THEN {value} END"
+            )
             self.parameters.update(since=_signed(since), until=_signed(until))
             self.order = _ORDER
 
@@ -267,8 +268,13 @@ def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -
         yield current, cells, size
 
 
-def _versions(prefix: bytes, schema: FamilySchema, cutoff: int, wanted: int,
-              records: Iterable[tuple[bytes, bytes, int, bytes | None]]) -> Iterator[Found]:
+def _versions(
+    prefix: bytes,
+    schema: FamilySchema,
+    cutoff: int,
+    wanted: int,
+    records: Iterable[tuple[bytes, bytes, int, bytes | None]],
+) -> Iterator[Found]:
     """Yield the rows of one family with the *wanted* newest cells of each column that have a value here."""
     current, column = b"", b""
     cells: dict[bytes, Sequence[Cell]] = {}
@@ -283,8 +289,12 @@ def _versions(prefix: bytes, schema: FamilySchema, cutoff: int, wanted: int,
         if (name := prefix + qualifier) != column:
             column, versions, kept = name, [], 0
         kept += 1
-        if (value is not None and len(versions) < wanted and kept <= schema.versions
-                and (timestamp >= cutoff or kept <= schema.min_versions)):
+        if (
+            value is not None
+            and len(versions) < wanted
+            and kept <= schema.versions
+            and (timestamp >= cutoff or kept <= schema.min_versions)
+        ):
             versions.append(Cell(timestamp, value))
             cells[column] = versions
             size += len(value)

@@ -100,8 +100,9 @@ class SQLiteStore(Store):
         except StoreError as exc:
             if self._file.closed:
                 raise
-            return [exc if batch is None or batch.outcomes[i] is None else batch.outcomes[i]
-                    for i in range(len(mutations))]
+            return [
+                exc if batch is None or batch.outcomes[i] is None else batch.outcomes[i] for i in range(len(mutations))
+            ]
         return batch.outcomes
 
     def read(
@@ -167,8 +168,9 @@ class SQLiteStore(Store):
         keys = merged(ranges)
         return self._pieces(table, question, keys[::-1] if reverse else keys, limit, reverse)
 
-    def _pieces(self, table: str, question: Question, left: list[KeyRange], limit: int | None,
-                reverse: bool) -> Iterator[Row]:
+    def _pieces(
+        self, table: str, question: Question, left: list[KeyRange], limit: int | None, reverse: bool
+    ) -> Iterator[Row]:
         size = FIRST_PIECE
         while left and limit != 0:
             self._count("scan")

@@ -37,10 +37,13 @@ def sweep(connection: sqlite3.Connection, family: Family, now: int, *, start: by
     # Counted here, which is twice as fast as to have SQLite count by a window function.
     cells = connection.execute(
         f"SELECT row, qualifier, timestamp FROM cells_{family.id} WHERE row >= ?{below}"
-        " ORDER BY row, qualifier, timestamp DESC", (begin, following) if following else (begin,))
+        " ORDER BY row, qualifier, timestamp DESC",
+        (begin, following) if following else (begin,),
+    )
     connection.executemany(
         f"DELETE FROM cells_{family.id} WHERE row = ? AND qualifier = ? AND timestamp = ?",
-        list(_unseen(cells, family.schema, family.oldest_visible(now))))
+        list(_unseen(cells, family.schema, family.oldest_visible(now))),
+    )
     if start is None:
         connection.execute("UPDATE families SET swept = ? WHERE id = ?", (following, family.id))
     return following
@@ -58,7 +61,8 @@ def sweep_deletes(connection: sqlite3.Connection, family: Family, now: int) -> N
     cutoff = 0 if family.schema.min_versions else family.oldest_visible(now)
     connection.execute(
         f"DELETE FROM deletes_{family.id} WHERE row >= :start{below} AND (made <= :old OR timestamp < :cutoff)",
-        {"start": start, "stop": following, "old": now - DELETES_HIDE, "cutoff": cutoff})
+        {"start": start, "stop": following, "old": now - DELETES_HIDE, "cutoff": cutoff},
+    )
     if start or following:
         connection.execute("UPDATE families SET swept_deletes = ? WHERE id = ?", (following, family.id))
 
@@ -90,7 +94,8 @@ def _came_to(connection: sqlite3.Connection, family: Family, what: str) -> bytes
 def _slice_end(connection: sqlite3.Connection, table: str, start: bytes) -> bytes:
     """Return the row behind the slice that begins at *start*, empty at the end; a row that is wider is one slice."""
     found = connection.execute(
-        f"SELECT row FROM {table} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}", (start,)).fetchone()
+        f"SELECT row FROM {table} WHERE row >= ? ORDER BY row LIMIT 1 OFFSET {SLICE}", (start,)
+    ).fetchone()
     if not found:
         return b""
     check_cell(found[0], b"", 0, b"")

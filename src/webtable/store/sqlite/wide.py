@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 def cells_of(
-    connection: sqlite3.Connection, family: Family, row: bytes, qualifiers: KeyRange, limit: int, *, keys_only: bool,
+    connection: sqlite3.Connection,
+    family: Family,
+    row: bytes,
+    qualifiers: KeyRange,
+    limit: int,
+    *,
+    keys_only: bool,
     now: int,
 ) -> list[tuple[bytes, Cell]]:
     """Return the first *limit* columns of a row in *qualifiers*, each with its newest cell that is visible *now*."""
@@ -27,8 +33,14 @@ def cells_of(
         f"SELECT qualifier, max(timestamp), {value} FROM cells_{family.id}"
         f" WHERE row = :row AND qualifier >= :start{below} AND timestamp >= :oldest"
         " GROUP BY qualifier ORDER BY qualifier LIMIT :limit",
-        {"row": row, "start": qualifiers.start, "stop": qualifiers.stop, "oldest": oldest,
-         "limit": min(limit, 2**63 - 1)})
+        {
+            "row": row,
+            "start": qualifiers.start,
+            "stop": qualifiers.stop,
+            "oldest": oldest,
+            "limit": min(limit, 2**63 - 1),
+        },
+    )
     cells: list[tuple[bytes, Cell]] = []
     for qualifier, timestamp, stored in found:
         check_cell(row, qualifier, timestamp, stored)

@@ -122,16 +122,21 @@ def _delete_cells(connection: sqlite3.Connection, family: int, markers: list[_Ma
     markers.sort()
     connection.executemany(
         f"INSERT INTO deletes_{family} (row, scope, timestamp, made) VALUES (?, ?, ?, {now}) ON CONFLICT (row, scope)"
-        " DO UPDATE SET timestamp = max(timestamp, excluded.timestamp), made = max(made, excluded.made)", markers)
+        " DO UPDATE SET timestamp = max(timestamp, excluded.timestamp), made = max(made, excluded.made)",
+        markers,
+    )
     connection.executemany(
         f"DELETE FROM cells_{family} WHERE row = ? AND timestamp <= ?",
-        [(row, timestamp) for row, scope, timestamp in markers if not scope])
+        [(row, timestamp) for row, scope, timestamp in markers if not scope],
+    )
     connection.executemany(
         f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp <= ?",
-        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope.startswith(_COLUMN)])
+        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope.startswith(_COLUMN)],
+    )
     connection.executemany(
         f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp = ?",
-        [(row, scope[9:], timestamp) for row, scope, timestamp in markers if scope.startswith(_EXACT)])
+        [(row, scope[9:], timestamp) for row, scope, timestamp in markers if scope.startswith(_EXACT)],
+    )
 
 
 def _put_cells(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> None:
@@ -155,8 +160,10 @@ def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[_NewCel
 
 def _is_hidden(cell: _NewCell, markers: Mapping[bytes, int]) -> bool:
     _, qualifier, timestamp, _ = cell
-    return (timestamp <= max(markers.get(b"", -1), markers.get(_COLUMN + qualifier, -1))
-            or _exact_scope(timestamp, qualifier) in markers)
+    return (
+        timestamp <= max(markers.get(b"", -1), markers.get(_COLUMN + qualifier, -1))
+        or _exact_scope(timestamp, qualifier) in markers
+    )
 
 
 def _exact_scope(timestamp: int, qualifier: bytes) -> bytes:
@@ -190,4 +197,6 @@ def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterab
     connection.executemany(
         f"DELETE FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2 AND timestamp <"
         f" (SELECT timestamp FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2"
-        f" ORDER BY timestamp DESC LIMIT 1 OFFSET {family.schema.versions - 1})", columns)
+        f" ORDER BY timestamp DESC LIMIT 1 OFFSET {family.schema.versions - 1})",
+        columns,
+    )
