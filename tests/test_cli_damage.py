@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import webtable
 from webtable.cli import app
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 URLS = [f"https://example.com/{number}" for number in range(8)]
 BODY = b"<title>Salt</title><p>A word of salt.<a href=/0>first</a>"
@@ -46,7 +46,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def damage(table: webtable.WebTable, url: str, column: bytes) -> None:
     row = table.key.encode(url)
-    (found,) = table.store.read(table.table, [row], columns=[column])
+    (found,) = table.store.read(table.table, [row], Wanted([column]))
     at, value = found.cells[column][0]
     table.store.write(table.table, [Put(row, [NewCell(column, at, value[:-9] + b"\xff" + value[-8:])])])
 
