@@ -163,7 +163,7 @@ class HBaseStore(Store):
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*.
 
-        That takes a call for a hundred rows; with Thrift1 three calls for each row.
+        That takes a call for a hundred rows; with Thrift1 three calls for each row, or for some that are neighbours.
         """
         deadline = self._deadline()
         _check(limit >= 0, f"limit={limit} must be at least 0")
@@ -180,7 +180,10 @@ class HBaseStore(Store):
                 found[place] = cells
 
         possible = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
-        size = _READ_ROWS if self._thrift2 is not None else 1
+        size = _READ_ROWS
+        if self._thrift2 is None:  # neighbours together, and all connections in use
+            possible.sort(key=rows.__getitem__)
+            size = -(-len(possible) // self._pools[0].size) or 1
         self._workers.map(some, [possible[at : at + size] for at in range(0, len(possible), size)])
         return found
 
