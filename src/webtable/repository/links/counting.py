@@ -27,6 +27,7 @@ from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import checked_json
 from webtable.rowkey import WebKey, canonical_host, registered_domain
+from webtable.rowkey.urls import MAX_HOST
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put, Store
 
@@ -183,16 +184,20 @@ def _entries(counts: LinkCounts | None, key: bytes) -> list[bytes]:
 def _domain(url: bytes) -> str | None:
     """Return the registered domain of *url*, None where it is no URL: readers leave such an inlink out."""
     parts = url.split(b"/", 3)
-    return _domain_of(parts[2]) if len(parts) == 4 and parts[0] in (b"https:", b"http:") else None
+    if len(parts) != 4 or parts[0] not in (b"https:", b"http:"):
+        return None
+    return (_known_domain if len(parts[2]) <= MAX_HOST else _domain_of)(parts[2])
 
 
-@lru_cache(maxsize=65_536)
 def _domain_of(authority: bytes) -> str | None:
     try:
         host, _, port = authority.decode("ascii").rpartition(":")
         return registered_domain(canonical_host(host if host and port.isdigit() else authority.decode("ascii")))
     except ValueError:
         return None
+
+
+_known_domain = lru_cache(maxsize=65_536)(_domain_of)
 
 
 def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:
