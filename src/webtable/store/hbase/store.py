@@ -83,6 +83,7 @@ class HBaseStore(Store):
         self.name = f"hbase://{_address(host, port)}"
         self.calls = calls.counts
         self.timeout = timeout
+        self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
