@@ -31,6 +31,7 @@ NAMES = (
     "hbase_indexed_ingest",
     "hbase_questions",
     "index_storage",
+    "verify_links",
     "embedded_ingest",
     "embedded_scan",
     "memory",

@@ -12,6 +12,7 @@ compaction.
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 import time
 import uuid
@@ -581,6 +582,26 @@ def test_many_rows_are_read_in_pieces_at_once(store, table, space):
     expected = [[(cell.column, cell[1:]) for cell in columns[: int(name) % 4][:2]] for name in names]
     assert found == [*expected[::-1], [], expected[3]]
     assert store.read_cells(table, [], b"three", limit=2) == []
+
+
+def test_rows_are_read_in_pieces_whatever_lies_between_them(store, table, space):
+    widths = [3, 0, 1, 40, 2, 1, 0, 25, 5] * 20
+    puts = [
+        Put(
+            space(b"%03d" % at),
+            [NewCell(b"one:x", 1000, b""), *(NewCell(b"three:%02d" % i, 1000, b"") for i in range(n))],
+        )
+        for at, n in enumerate(widths)
+    ]
+    assert not any(store.write(table, puts))
+    draw = random.Random(20261122)
+    in_groups = [at for at in range(180) if at // 20 % 2]
+
+    for asked in (range(180), range(0, 180, 7), in_groups, draw.choices(range(200), k=90), [3], [1, 179]):
+        found = store.read_cells(table, [space(b"%03d" % at) for at in asked], b"three", limit=4, keys_only=True)
+
+        wide = [widths[at] if at < 180 else 0 for at in asked]
+        assert [qualifiers_of(cells) for cells in found] == [[b"%02d" % i for i in range(min(n, 4))] for n in wide]
 
 
 def test_the_longest_row_key_is_read_in_pieces_too(store, table, space):

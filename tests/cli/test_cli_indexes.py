@@ -151,6 +151,30 @@ def test_a_store_that_names_a_module_is_read_without_it(stranger: str) -> None:
     assert not Path("imported").exists()
 
 
+@pytest.mark.parametrize("command", ["verify", "repair"])
+def test_all_goes_on_behind_an_index_that_was_not_named_and_names_it_at_the_end(stranger: str, command: str) -> None:
+    result = in_a_process("index", command, "--all")
+
+    assert (result.code, [cells[0] for cells in result.cells]) == (3, sorted(INDEX_NAMES))
+    assert len(result.err.splitlines()) == 1
+    assert result.err.startswith("webtable: ")
+    assert f"--index {stranger}" in result.err
+
+
+def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
+    with webtable.open("webtable.db") as table:
+        table.store.create_table(index_table("pages", "another"))
+        table.indexes.set("another", IndexState(of=stranger))
+
+    result = in_a_process("index", "verify", "--all")
+
+    assert (result.code, len(result.lines)) == (3, len(INDEX_NAMES))
+    assert [re.search("has the index '([a-z]+)'", line)[1] for line in result.err.splitlines()] == [
+        "another",
+        "language",
+    ]
+
+
 def test_an_index_of_the_current_directory_is_imported_where_the_command_names_it(stranger: str) -> None:
     rebuilt = in_a_process("--index", stranger, "index", "rebuild", "language")
 

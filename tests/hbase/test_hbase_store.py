@@ -578,6 +578,23 @@ def test_a_row_of_50_000_columns_is_read_in_bounded_pieces(hbase, wide, cells_br
 
 
 @pytest.mark.hbase
+def test_neighbours_are_read_in_pieces_together_by_thrift1(gateways, pages):
+    rows = [b"%04d" % number for number in range(400)]
+    with HBaseStore(HOST, gateways[0], pool_size=4) as store:
+        store.write(pages, [put(row, column=b"f:x") for row in rows])
+
+        near = store.read_cells(pages, rows, b"f", limit=10, keys_only=True)
+        near_calls = store.calls["scannerOpenWithScan"]
+        far = store.read_cells(pages, rows[::40], b"f", limit=10, keys_only=True)
+        far_calls = store.calls["scannerOpenWithScan"] - near_calls
+
+    assert near == [[(b"f:x", Cell(1, b""))]] * 400
+    assert far == near[::40]
+    assert near_calls <= 4 * 5  # of 2, 8, 32 and the other rows in each of four threads
+    assert far_calls == 10
+
+
+@pytest.mark.hbase
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     ("columns", "expected"),

@@ -84,6 +84,7 @@ class SpyStore(Store):
         self._store, self._listener = store, listener
         self.name, self.calls, self.timeout = store.name, store.calls, store.timeout
         self.writes_side_by_side = store.writes_side_by_side
+        self.scans_range_by_range = store.scans_range_by_range
 
     def together(self):
         return self._store.together()

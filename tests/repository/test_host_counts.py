@@ -11,7 +11,8 @@ from faults import Killed, Town, is_through, listening
 
 import webtable
 from webtable import Salt
-from webtable.repository.links import hosts
+from webtable.repository.links import hosts, spans
+from webtable.store.sqlite import SQLiteStore
 
 SECONDS = count(60)
 SALTS = [Salt.host(), Salt.url(), Salt.none()]
@@ -33,12 +34,13 @@ class Counting:
     """A store that counts the rows of the web table that a scan gives."""
 
     def __init__(self, store):
-        self._store, self.rows = store, 0
+        self._store, self.rows, self.scans = store, 0, 0
 
     def __getattr__(self, name):
         return getattr(self._store, name)
 
     def scan(self, table, *given, **options):
+        self.scans += not table.endswith(("_idx", "_queue"))
         for row in self._store.scan(table, *given, **options):
             self.rows += not table.endswith("_idx") and not table.endswith("_queue")
             yield row
@@ -66,10 +68,10 @@ def url(town, number):
     return town.url(f"/{number:03}", ("", "www")[number % 2])
 
 
-def sized(town, number, size):
+def sized(town, number, size, host=None):
     """Return a page with a body of this size; each is dated behind all others, and behind the deletes before it."""
     ahead = (time.time() - town.now.timestamp() + next(SECONDS)) / 86_400
-    return town.page(f"/{number:03}", host=("", "www")[number % 2], html=b"x" * size, days=-ahead)
+    return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], html=b"x" * size, days=-ahead)
 
 
 def test_a_run_reads_the_rows_near_those_that_changed(site):
@@ -86,6 +88,43 @@ def test_a_run_reads_the_rows_near_those_that_changed(site):
     # Parts have 64 rows in the mean; none of a thousand is as long as a host of 3,000.
     assert max(read) < 1_500
     assert counted(site.table, site.domain) == {site.domain: (3_300, 3_600)}
+
+
+def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
+    with webtable.open(new_url(), create=True, salt=Salt.url(), indexes=["host"]) as table:
+        town = Town(table)
+        pages = [town.page(f"/{number}", host=f"h{number % 40}", html=b"x" * number) for number in range(400)]
+        town.store(*pages[:300])
+        table.refresh_links()
+        town.store(*pages[300:])
+        counting, before = Counting(table.store), table.store.calls.copy()
+
+        webtable.WebTable(counting, table.table, table.layout).refresh_links()
+        opened = (table.store.calls - before)["scannerOpenWithScan"]
+
+        check(table, town.domain)
+    # Neighbouring rows are read by one scan also where each range is a scan of its own: a hundred pages have changed.
+    assert counting.scans <= 20 if adapter == "hbase-thrift1" else counting.scans == 1
+    assert opened < 100
+
+
+@pytest.mark.parametrize("is_range_by_range", [False, True])
+def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
+    monkeypatch.setattr(spans, "MOST_BETWEEN", 3)
+    monkeypatch.setattr(hosts, "MOST_PAGES", 40)
+    monkeypatch.setattr(SQLiteStore, "scans_range_by_range", is_range_by_range)
+    draw = random.Random(20261122)
+
+    with webtable.open(tmp_path / "own.db", create=True, salt=Salt.url(), indexes=["host"]) as table:
+        town = Town(table)
+        for most in (90, 5, 30, 1):
+            numbers = draw.sample(range(300), most)
+            town.store(*(sized(town, number, draw.randrange(40), f"h{number % 7}") for number in numbers))
+            for page in draw.sample(list(table.pages(town.domain)), most // 3):
+                table.delete(page.url)
+            table.refresh_links()
+
+            check(table, town.domain)
 
 
 def test_counts_follow_pages_that_come_and_go_and_change_their_size(site, short_parts):

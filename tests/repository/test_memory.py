@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
+import tracemalloc
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 import webtable
 from webtable import Link, Page, WebTable
 from webtable.repository import batch
+from webtable.repository.links import counting
 from webtable.repository.scan import BODY_BYTES
 
 MEBIBYTE = 2**20
@@ -145,3 +147,17 @@ def test_an_estimate_of_a_page_is_near_what_python_takes():
         tracemalloc.stop()
 
     assert 0.7 < sum(map(memory_of, pages)) / taken < 1.4
+
+
+def test_overly_long_hosts_of_links_are_not_remembered():
+    sources = [f"https://{number:03}.{'long.' * 3_000}example/".encode() for number in range(200)]
+    tally = counting._Tally("https://a.example/")
+    tracemalloc.start()
+    try:
+        tally.add(sources)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert tally.counts(datetime.now(UTC)).external == 200
+    assert kept < MEBIBYTE

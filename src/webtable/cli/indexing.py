@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE, note
+from webtable.cli.failing import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.progress import counting
 from webtable.cli.session import session
 from webtable.cli.text import examples, harmless, plural
-from webtable.errors import InvalidArgument
+from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,11 +124,12 @@ def verify(
 
     Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
     that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
-    nothing is known. The table may be in use.
+    nothing is known. An index that cannot be compared, as one of your own that was not named (`webtable --index`), does
+    not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
     """
     with session(ctx).open() as table:
-        drifts = [_compared(table, name, apply=False) for name in _names(table, index, all_)]
-    _conclude(drifts, format, _DRIFT)
+        drifts, errors = _compared(table, _names(table, index, all_), apply=False)
+    _conclude(drifts, errors, format, _DRIFT)
     if not all(drift.is_empty for drift in drifts):
         raise typer.Exit(NOT_DONE)
 
@@ -149,8 +150,8 @@ def repair(
     """
     this = session(ctx)
     with this.open() as table:
-        drifts = [_compared(table, name, apply=apply) for name in _names(table, index, all_)]
-    _conclude(drifts, format, (*_DRIFT, "repaired"))
+        drifts, errors = _compared(table, _names(table, index, all_), apply=apply)
+    _conclude(drifts, errors, format, (*_DRIFT, "repaired"))
     if all(drift.missing + drift.stale == drift.repaired and not drift.damaged for drift in drifts):
         return
     if not apply and not all(drift.missing + drift.stale == drift.repaired for drift in drifts):
@@ -178,14 +179,36 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
     return [name for name, state in states.items() if state.phase == "ready"]
 
 
-def _compared(table: WebTable, index: str, *, apply: bool) -> Drift:
-    with counting(f"index {index}", "row") as counted:
-        return table.repair_index(index, apply=apply, on_progress=counted)
+def _compared(
+    table: WebTable, names: Sequence[str], *, apply: bool
+) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
+    """Return what was compared, and why others of several could not be; raises that where there is only one."""
+    drifts, errors = [], []
+    for name in names:
+        try:
+            with counting(f"index {name}", "row") as counted:
+                drifts.append(table.repair_index(name, apply=apply, on_progress=counted))
+        except (LayoutMismatch, IndexFailed) as exc:
+            if len(names) == 1:
+                raise
+            errors.append(exc)
+    return drifts, errors
 
 
-def _conclude(drifts: Sequence[Drift], format: Format | None, columns: Sequence[str]) -> None:  # noqa: A002
+def _conclude(
+    drifts: Sequence[Drift],
+    errors: Sequence[LayoutMismatch | IndexFailed],
+    format: Format | None,  # noqa: A002
+    columns: Sequence[str],
+) -> None:
+    """Show what was compared; names all *errors*, and raises the one with the highest exit code."""
     write_records(drifts, columns, chosen_format(format))
     for drift in drifts:
         for example in drift.examples:
             note(f"{drift.index}: {example}")
     tell_damage((), max((drift.damaged for drift in drifts), default=0))
+    in_order = sorted(errors, key=exit_code)
+    for error in in_order[:-1]:
+        complain(str(error))
+    if in_order:
+        raise in_order[-1]

@@ -14,7 +14,7 @@ from webtable.errors import InvalidArgument, InvalidURL
 from webtable.rowkey.conditions import Below
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.text import Constant
-from webtable.rowkey.urls import canonical_host, is_ip_address
+from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +107,6 @@ class RegisteredDomain:
 REGISTERED_DOMAIN = RegisteredDomain()
 
 
-@functools.lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
     """Return the registered domain that *host* belongs to: the public suffix and one label more.
 
@@ -116,11 +115,18 @@ def registered_domain(host: str) -> str:
     >>> registered_domain("docs.example.co.uk")
     'example.co.uk'
     """
+    return (_known_owner if len(host) <= MAX_HOST else _owner)(host)
+
+
+def _owner(host: str) -> str:
     if is_ip_address(host):
         return host
     # The standard allows empty labels (`example.com.`, `a..example.com`), the list knows none: look behind them.
     name = host.rstrip(".").rpartition("..")[2]
     return _suffix_list().privatesuffix(name) or host
+
+
+_known_owner = functools.lru_cache(maxsize=65_536)(_owner)
 
 
 def has_one_owner(domain: str) -> bool:

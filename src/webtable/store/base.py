@@ -138,6 +138,8 @@ class Store(abc.ABC):
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
+    scans_range_by_range: bool = False
+    """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:

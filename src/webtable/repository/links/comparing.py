@@ -1,27 +1,40 @@
-"""Comparing the inlinks of a table with the outlinks of its pages, both ways."""
+"""Comparing the inlinks of a table with the outlinks of its pages, both ways.
+
+All pages are read once, and all inlinks once, each to sums (see `webtable.repository.links.sums`). Where these say that
+there are differences, both are read once more to find them, and only the links that may be one are looked up.
+"""
 
 from __future__ import annotations
 
-from itertools import islice
+from collections import defaultdict
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.indexes.comparing import Comparison, Drift, Place
-from webtable.repository.links.inlinks import CURRENT_SOURCES, Inlinks, link_to
+from webtable.repository.indexes.comparing import AT_ONCE, PIECE, Comparison, Drift, Place
+from webtable.repository.links.inlinks import Inlinks, inlink_value
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
+from webtable.repository.links.sums import LinkSums
+from webtable.repository.links.targets import Targets
 from webtable.repository.moments import milliseconds
+from webtable.repository.scan import together
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.questions.base import Asked
+    from webtable.store import Cell
 
-SOURCES_AT_ONCE = 64
+CELLS_ASKED = 5_000
+"""Of how many cells it is asked at once whether they are there, some of which nobody needs: rows times columns."""
+PLACE_BYTES = 400
+"""What a place takes in memory beside its bytes."""
 
 
 class InlinkComparison(Comparison):
@@ -30,10 +43,15 @@ class InlinkComparison(Comparison):
     def __init__(self, asked: Asked, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         super().__init__(asked, drift, damage, settle=settle, apply=apply)
         self._queue = RecountQueue(asked.store, asked.table)
-        self._inlinks = Inlinks(asked.table, self._codec.columns.inlinks.encode(), asked.key)
+        self._family = self._codec.columns.inlinks.encode()
+        self._inlinks = Inlinks(asked.table, self._family, asked.key)
+        self._sums = LinkSums()
 
     def run(self) -> Iterator[None]:
         """Compare, with a pause after each piece of the work."""
+        yield from self._add_up()
+        if self._sums.are_even():
+            return
         yield from self.mend(self._missing_inlinks(), self._still_missing, "missing")
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
@@ -44,110 +62,160 @@ class InlinkComparison(Comparison):
         super().write(places, kind)
         self._queue.write([self._queue.done(entered)])
 
-    def _missing_inlinks(self) -> Iterator[list[Place]]:
-        pages = self._linking_pages()
-        while some := list(islice(pages, SOURCES_AT_ONCE)):
-            yield self._inlinks_absent([place for page in some for place in self._inlinks_of(page)])
+    def _add_up(self) -> Iterator[None]:
+        for number, page in enumerate(self._linking_pages()):
+            column = self._inlinks.column(page.url)
+            for row in self._inlinks.rows(page.outlinks or ()):
+                self._sums.add(row, column)
+            if number % PIECE == 0:
+                yield
+        for row, cells in self._stored_inlinks():
+            self._drift.entries += len(cells)
+            for column, _ in cells:
+                self._sums.add(row, column)
+            yield
 
     def _linking_pages(self) -> Iterator[Page]:
         rows = self._store.scan(self._table, [KeyRange()], Wanted(self._codec.select(("outlinks",))))
         for page in self._readable(map(self._reader.each, rows)):
-            if page is not None and page.outlinks and milliseconds(page.fetched_at) < self._until:
+            if page is not None and page.outlinks:
                 yield page
 
-    def _inlinks_of(self, page: Page) -> list[Place]:
-        source = self._key.encode(page.url)
-        return [Place(self._table, row, cell, source) for row, cell in self._inlinks.cells(page)]
+    def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
+        """Yield the rows that are linked to, each with its inlinks or with some of them."""
+        found = self._store.scan(self._table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
+        while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
+            yield from inlinks_of(self._store, self._table, self._family, rows)
 
-    def _inlinks_absent(self, places: Sequence[Place]) -> list[Place]:
-        """Return those of *places* that have no cell."""
+    def _missing_inlinks(self) -> Iterator[list[Place]]:
+        for some in _some_at_once(chain.from_iterable(map(self._odd_inlinks, self._linking_pages()))):
+            yield self._without_cell(some)
+
+    def _odd_inlinks(self, page: Page) -> Iterator[Place]:
+        """Yield the inlinks that *page* makes and that may be missing."""
+        timestamp, column = milliseconds(page.fetched_at), self._inlinks.column(page.url)
+        if timestamp >= self._until:
+            return
+        source = self._key.encode(page.url)
+        for row, link in self._inlinks.rows(page.outlinks or ()).items():
+            if self._sums.is_odd(row, column):
+                yield Place(self._table, row, NewCell(column, timestamp, inlink_value(link)), source)
+
+    def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
+        made = [place for some, page in self._by_page(suspects) for place in self._made_by(page, some)]
+        return self._without_cell(made)
+
+    def _made_by(self, page: Page | DamagedRow | None, places: Sequence[Place]) -> Iterator[Place]:
+        """Yield those of *places* that *page* makes, as it makes them now."""
+        if page is None or isinstance(page, DamagedRow):
+            return  # a damaged one is counted where all pages are read
+        targets, timestamp = Targets(page.outlinks or ()), milliseconds(page.fetched_at)
+        for place in places:
+            link = targets.link_to(self._key.url_of(place.row))
+            if link is not None:
+                yield place._replace(cell=NewCell(place.cell.column, timestamp, inlink_value(link)))
+
+    def _stale_inlinks(self) -> Iterator[list[Place]]:
+        odd = (
+            self._named(row, NewCell(column, cell.timestamp, b""))
+            for row, cells in self._stored_inlinks()
+            for column, cell in cells
+            if self._sums.is_odd(row, column)
+        )
+        for some in _some_at_once(odd):
+            stale, pending = self._stale_among(some)
+            self._drift.pending += pending
+            yield stale
+
+    def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
+        stale, _ = self._stale_among(suspects)
+        there = self._there(stale)
+        return [place for place in stale if (place.row, place.cell.column) in there]
+
+    def _stale_among(self, places: Sequence[Place]) -> tuple[list[Place], int]:
+        """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
+        stale = [place for place in places if not place.source]  # nobody will ever write such an inlink
+        pending, pageless = 0, []
+        for some, page in self._by_page([p for p in places if p.source and p.cell.timestamp < self._until]):
+            if isinstance(page, DamagedRow):
+                continue  # it is counted where all pages are read
+            if page is None:
+                pageless += some
+                continue
+            targets, latest = Targets(page.outlinks or ()), milliseconds(page.fetched_at)
+            gone = [place for place in some if targets.link_to(self._key.url_of(place.row)) is None]
+            old = [place for place in gone if latest > place.cell.timestamp]
+            pending += len(gone) - len(old)
+            stale += old
+        left = self._links_left([place.source for place in pageless])
+        old = [place for place in pageless if left.get(place.source, 0) > place.cell.timestamp]
+        return stale + old, pending + len(pageless) - len(old)
+
+    def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
+        """Return the dates of links without a page: that is what a deletion which was cut short has left."""
+        rows, urls = list(dict.fromkeys(sources)), self._codec.columns.urls
+        dates = {}
+        for some in together((row, 0) for row in rows):
+            for found in self._store.read(self._table, some, Wanted([urls])):
+                if found is not None:
+                    dates[found.key] = found.cells[urls][0].timestamp
+        return dates
+
+    def _by_page(self, places: Iterable[Place]) -> Iterator[tuple[list[Place], Page | DamagedRow | None]]:
+        """Yield the pages that *places* name, each once with its places."""
+        by_source: dict[bytes, list[Place]] = defaultdict(list)
+        for place in places:
+            by_source[place.source].append(place)
+        sources = list(by_source)
+        for at in range(0, len(sources), PIECE):
+            some = sources[at : at + PIECE]
+            pages = self._reader.read_each(some, ("outlinks",))
+            yield from zip(map(by_source.__getitem__, some), pages, strict=True)
+
+    def _named(self, row: bytes, cell: NewCell) -> Place:
+        """Return an inlink with the row of the page that it names, which is empty where it names none."""
+        try:
+            self._key.url_of(row)
+            source = self._key.encode(cell.column[len(self._family) + 1 :].decode())
+        except ValueError:
+            source = b""
+        return Place(self._table, row, cell, source)
+
+    def _without_cell(self, places: Sequence[Place]) -> list[Place]:
         there = self._there(places)
         return [place for place in places if (place.row, place.cell.column) not in there]
 
     def _there(self, places: Sequence[Place]) -> set[tuple[bytes, bytes]]:
         """Return the rows and columns of those of *places* that have a cell."""
         there: set[tuple[bytes, bytes]] = set()
-        by_row: dict[bytes, list[bytes]] = {}
-        for place in places:
-            by_row.setdefault(place.row, []).append(place.cell.column)
-        # The rows that the same pages link to are asked for together: most links of a site are on all of its pages.
-        by_columns: dict[tuple[bytes, ...], list[bytes]] = {}
-        for row, columns in by_row.items():
-            by_columns.setdefault(tuple(columns), []).append(row)
-        for wanted, rows in by_columns.items():
-            for found in self._store.read(self._table, rows, Wanted(wanted)):
+        for rows, columns in _asked_together(places):
+            for found in self._store.read(self._table, rows, Wanted(columns)):
                 if found is not None:
                     there.update((found.key, column) for column in found.cells)
         return there
 
-    def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
-        sources = list(dict.fromkeys(place.source for place in suspects))
-        missing = []
-        for at in range(0, len(sources), SOURCES_AT_ONCE):
-            pages = self._readable(self._reader.read_each(sources[at : at + SOURCES_AT_ONCE], ("outlinks",)))
-            missing += self._inlinks_absent([place for page in pages if page for place in self._inlinks_of(page)])
-        return missing
 
-    def _stale_inlinks(self) -> Iterator[list[Place]]:
-        family = self._codec.columns.inlinks.encode()
-        for row in self._store.scan(self._table, [KeyRange()], Wanted([family + b":"], keys_only=True)):
-            rest = CURRENT_SOURCES
-            while True:
-                (cells,) = self._store.read_cells(self._table, [row.key], family, rest, limit=SOURCES_AT_ONCE)
-                stale, pending = self._stale_among(
-                    [(row.key, NewCell(column, cell.timestamp, b"")) for column, cell in cells]
-                )
-                self._drift.entries += len(cells)
-                self._drift.pending += pending
-                yield stale
-                if len(cells) < SOURCES_AT_ONCE:
-                    break
-                rest = rest.after(cells[-1][0][len(family) + 1 :])
+def _some_at_once(places: Iterable[Place]) -> Iterator[list[Place]]:
+    weighed = (
+        (place, PLACE_BYTES + len(place.row) + len(place.cell.column) + len(place.cell.value)) for place in places
+    )
+    return together(weighed, AT_ONCE)
 
-    def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
-        stale = []
-        for at in range(0, len(suspects), SOURCES_AT_ONCE):
-            stale += self._stale_among([(place.row, place.cell) for place in suspects[at : at + SOURCES_AT_ONCE]])[0]
-        return self._inlinks_present(stale)
 
-    def _stale_among(self, cells: Sequence[tuple[bytes, NewCell]]) -> tuple[list[Place], int]:
-        """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
-        stale, pending, named = [], 0, []
-        for row, cell in cells:
-            place = self._named(row, cell)
-            if place.source:
-                named.append(place)
-            else:
-                stale.append(place)  # nobody will ever write such an inlink
-        columns = self._codec.select(("outlinks",))
-        found = self._store.read(self._table, [place.source for place in named], Wanted(columns))
-        for place, stored in zip(named, found, strict=True):
-            if place.cell.timestamp >= self._until:
-                continue
-            page = stored and self._reader.each(stored)
-            if isinstance(page, DamagedRow):
-                continue  # it is counted where the pages are read
-            if page is not None and link_to(self._key.url_of(place.row), page.outlinks or ()):
-                continue
-            # Links without a page are what a deletion that was cut short has left.
-            cells_left = stored.cells.get(self._codec.columns.urls, ()) if stored and page is None else ()
-            latest = milliseconds(page.fetched_at) if page else max((one.timestamp for one in cells_left), default=0)
-            if latest <= place.cell.timestamp:
-                pending += 1
-            else:
-                stale.append(place)
-        return stale, pending
-
-    def _named(self, row: bytes, cell: NewCell) -> Place:
-        """Return an inlink with the row of the page that it names, which is empty where it names none."""
-        try:
-            self._key.url_of(row)
-            source = self._key.encode(cell.column[len(self._codec.columns.inlinks) + 1 :].decode())
-        except ValueError:
-            source = b""
-        return Place(self._table, row, cell, source)
-
-    def _inlinks_present(self, places: Sequence[Place]) -> list[Place]:
-        """Return those of *places* that still have a cell."""
-        there = self._there(places)
-        return [place for place in places if (place.row, place.cell.column) in there]
+def _asked_together(places: Iterable[Place]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Yield rows and columns in which *places* are: those of pages with the same links are asked for together."""
+    by_row: dict[bytes, list[bytes]] = defaultdict(list)
+    for place in places:
+        by_row[place.row].append(place.cell.column)
+    rows: list[bytes] = []
+    columns: set[bytes] = set()
+    for wanted, row in sorted((sorted(found), row) for row, found in by_row.items()):
+        for at in range(0, len(wanted), CELLS_ASKED):
+            both = columns.union(wanted[at : at + CELLS_ASKED])
+            if rows and (len(rows) + 1) * len(both) > CELLS_ASKED:
+                yield rows, sorted(columns)
+                rows, both = [], set(wanted[at : at + CELLS_ASKED])
+            rows.append(row)
+            columns = both
+    if rows:
+        yield rows, sorted(columns)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
@@ -20,11 +22,12 @@ from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.hosts import Changes, HostCounter
-from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import checked_json
 from webtable.rowkey import WebKey, canonical_host, registered_domain
+from webtable.rowkey.urls import MAX_HOST
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put, Store
 from webtable.store.wanted import Wanted
@@ -33,11 +36,6 @@ if TYPE_CHECKING:
     from webtable.repository.links.queue import Waiting
     from webtable.store import Row
 
-ROWS_AT_ONCE = 500
-NARROW = 100
-"""How many inlinks of a row are read together with those of others; the rest is read by itself."""
-PIECE = 10_000
-"""How many inlinks of one row are in memory at once."""
 ROWS_A_ROUND = 200_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
@@ -146,17 +144,11 @@ class LinkCounter:
     def _counts(self, urls: Mapping[bytes, str], counted_at: datetime) -> Iterator[LinkCounts]:
         family = self.codec.columns.inlinks.encode()
         start = len(family) + 1
-        found = self.store.read_cells(self.table, list(urls), family, CURRENT_SOURCES, limit=NARROW, keys_only=True)
-        for (row, url), cells in zip(urls.items(), found, strict=True):
-            tally = _Tally(url)
-            limit = NARROW
-            while True:
-                sources = [column[start:] for column, _ in cells]
-                tally.add(sources)
-                if len(sources) < limit:
-                    break
-                limit, rest = PIECE, CURRENT_SOURCES.after(sources[-1])
-                (cells,) = self.store.read_cells(self.table, [row], family, rest, limit=limit, keys_only=True)
+        pieces = inlinks_of(self.store, self.table, family, list(urls))
+        for row, some in groupby(pieces, key=itemgetter(0)):
+            tally = _Tally(urls[row])
+            for _, cells in some:
+                tally.add(column[start:] for column, _ in cells)
             yield tally.counts(counted_at)
 
     def _write(self, table: str, mutations: Sequence[Put | Delete]) -> None:
@@ -193,16 +185,20 @@ def _entries(counts: LinkCounts | None, key: bytes) -> list[bytes]:
 def _domain(url: bytes) -> str | None:
     """Return the registered domain of *url*, None where it is no URL: readers leave such an inlink out."""
     parts = url.split(b"/", 3)
-    return _domain_of(parts[2]) if len(parts) == 4 and parts[0] in (b"https:", b"http:") else None
+    if len(parts) != 4 or parts[0] not in (b"https:", b"http:"):
+        return None
+    return (_known_domain if len(parts[2]) <= MAX_HOST else _domain_of)(parts[2])
 
 
-@lru_cache(maxsize=65_536)
 def _domain_of(authority: bytes) -> str | None:
     try:
         host, _, port = authority.decode("ascii").rpartition(":")
         return registered_domain(canonical_host(host if host and port.isdigit() else authority.decode("ascii")))
     except ValueError:
         return None
+
+
+_known_domain = lru_cache(maxsize=65_536)(_domain_of)
 
 
 def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:

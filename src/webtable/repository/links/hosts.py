@@ -19,9 +19,9 @@ import hashlib
 import time
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -31,7 +31,9 @@ from webtable.page import Page
 from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
+from webtable.repository.links.spans import RowsOfSpans, Sized
 from webtable.repository.moments import moment_of, now_in_milliseconds
+from webtable.repository.scan import together
 from webtable.repository.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.web import host_and_rest
@@ -40,6 +42,10 @@ from webtable.store import NewCell, Put, Store
 from webtable.store.wanted import Wanted
 
 HOSTS_AT_ONCE = 100
+MOST_PAGES = 100_000
+"""How many pages are in memory at once; where hosts have more, each is read by itself and none is kept."""
+PAGE_BYTES = 200
+"""What the key of a page and its size take there, about."""
 NARROW = 100
 """How many parts of a host are read together with those of others; the rest is read by itself."""
 PIECE = 10_000
@@ -113,12 +119,45 @@ class HostCounter:
             entries = [HOST.entries(Page(url=f"https://{host}/"), b"")[0] for host in some]
             stored = self._stored(entries)
             timestamp = _over(max(found.newest for found in stored))
-            for entry, host, found in zip(entries, some, stored, strict=True):
-                counted = _Host(
-                    self, host, changes.rows.get(host, set()), host in changes.whole or found.is_damaged
-                ).counted(found.parts)
-                self._write(_puts(entry, counted, timestamp))
+            counting = [
+                _Host(self.key, host, found, changes.rows.get(host, set()), host in changes.whole)
+                for host, found in zip(some, stored, strict=True)
+            ]
+            for group in together(((entry, host), host.weight) for entry, host in zip(entries, counting, strict=True)):
+                counted = self._counted([host for _, host in group])
+                puts = (_puts(entry, parts, timestamp) for (entry, _), parts in zip(group, counted, strict=True))
+                self._write(list(chain.from_iterable(puts)))
             self._add_up(entries)
+
+    def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Tally]]:
+        """Return the parts of each of *hosts* that have changed, of pages that are read for all of them at once."""
+        counts = [host.counted() for host in hosts]
+        asked = {place: next(count) for place, count in enumerate(counts)}
+        done: dict[int, dict[bytes, Tally]] = {}
+        while asked:
+            pages = self._pages_of(asked)
+            for place in list(asked):
+                try:
+                    asked[place] = counts[place].send(pages[place])
+                except StopIteration as end:
+                    done[place] = end.value
+                    del asked[place]
+        return [done[place] for place in range(len(hosts))]
+
+    def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
+        """Return the pages in the spans that each has *asked* for, those of several in one scan if they are few."""
+        pages = RowsOfSpans(self.store, self.table, self.codec, self.damage)
+        found: dict[int, list[Sized]] = {place: [] for place in asked}
+        spans = sorted((keys, place) for place, some in asked.items() for keys in some)
+        starts = [keys.start for keys, _ in spans]
+        if len(asked) > 1:
+            for count, page in enumerate(pages.read([keys for keys, _ in spans])):
+                if count == MOST_PAGES:
+                    break
+                found[spans[bisect_right(starts, page[0]) - 1][1]].append(page)
+            else:
+                return found
+        return {place: pages.read(some) for place, some in asked.items()}
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
@@ -173,24 +212,35 @@ class HostCounter:
 
 
 class _Host:
-    """A host of which *rows* have changed, or (*is_whole*) anything may have."""
+    """A host of which *rows* have changed, or (*is_whole*) anything may have; *stored* are its parts."""
 
-    def __init__(self, counter: HostCounter, host: str, rows: Collection[bytes], is_whole: bool) -> None:
-        self._counter = counter
-        self._ranges = sorted(counter.key.host_ranges(host))
+    def __init__(self, key: WebKey, host: str, stored: _Stored, rows: Collection[bytes], is_whole: bool) -> None:
+        self._ranges = sorted(key.host_ranges(host))
         self._starts = [keys.start for keys in self._ranges]
         self._rows = rows
-        self._is_whole = is_whole
+        self._stored = stored.parts
+        self._is_whole = is_whole or stored.is_damaged
 
-    def counted(self, stored: Mapping[bytes, Tally]) -> dict[bytes, Tally]:
-        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are no more."""
+    @property
+    def weight(self) -> int:
+        """Return about how many bytes the pages take that are to be read; nobody knows how many a whole host has."""
+        a_part = 256 // _CUTS if self._stored else 1  # where nothing is stored yet, all that there is has changed
+        return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._rows) * a_part)
+
+    def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Tally]]:
+        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are no more.
+
+        Yields the keys of the pages that it needs for that, and is sent these.
+        """
+        stored = self._stored
         moved = set(stored) if self._is_whole else set(self._rows)
         while True:
             # A part that began at a row which has changed may be none any more: then the one before goes on.
             bounds = sorted({*self._starts, *(stored.keys() - moved)})
             touched = {bisect_right(bounds, row) - 1 for row in (*moved, *self._rows)}
             counting = range(len(bounds)) if self._is_whole else sorted(touched)
-            parts, cuts = self._read(bounds, counting)
+            pages = yield [self._span(bounds, at) for at in counting]
+            parts, cuts = _tallied(pages, bounds, counting)
             ends = {bounds[at + end] for at in counting for end in (0, 1) if at + end < len(bounds)}
             gone = ends.difference(cuts, self._starts)
             if not gone:
@@ -202,43 +252,32 @@ class _Host:
         emptied = past | {bounds[at] for at in touched} | (set(stored) if self._is_whole else set())
         return dict.fromkeys(emptied, NONE) | {start: tally for start, tally in parts.items() if tally != NONE}
 
-    def _read(self, bounds: Sequence[bytes], counting: Sequence[int]) -> tuple[dict[bytes, Tally], set[bytes]]:
-        """Count the parts that begin at the *bounds* with these places, and return them, and all cuts that were seen.
-
-        Where a page is a cut that is not among the bounds a part begins as well.
-        """
-        parts: dict[bytes, Tally] = dict.fromkeys((bounds[at] for at in counting), NONE)
-        cuts: set[bytes] = set()
-        start = b""
-        for key, size in self._pages([self._span(bounds, at) for at in counting]):
-            at = bisect_right(bounds, key) - 1
-            start = max(start, bounds[at])
-            if is_cut(key):
-                cuts.add(key)
-                start = key
-            if bounds[at] in parts:
-                pages, total = parts.get(start, NONE)
-                parts[start] = pages + 1, total + size
-        return parts, cuts
-
     def _span(self, bounds: Sequence[bytes], at: int) -> KeyRange:
         """Return the keys of a part, with the first one of the next, which tells whether that still begins there."""
         stop = self._ranges[bisect_right(self._starts, bounds[at]) - 1].stop
         return KeyRange(bounds[at], min([stop, *(bound + b"\0" for bound in bounds[at + 1 : at + 2])]))
 
-    def _pages(self, spans: Sequence[KeyRange]) -> Iterator[tuple[bytes, int]]:
-        """Yield the keys of the pages in *spans*, and the sizes of their bodies."""
-        counter = self._counter
-        if not spans:
-            return
-        for row in counter.store.scan(counter.table, spans, Wanted([counter.codec.columns.page])):
-            try:
-                page = counter.codec.page(row)
-            except DamagedRow as exc:
-                counter.damage.add(exc)
-                continue
-            if page is not None:
-                yield row.key, page.size or 0
+
+def _tallied(
+    pages: Iterable[Sized], bounds: Sequence[bytes], counting: Sequence[int]
+) -> tuple[dict[bytes, Tally], set[bytes]]:
+    """Count *pages* to the parts that begin at the *bounds* with the places *counting*.
+
+    Where a page is a cut that is not among the bounds a part begins as well. Returns the parts, and all cuts.
+    """
+    parts: dict[bytes, Tally] = dict.fromkeys((bounds[at] for at in counting), NONE)
+    cuts: set[bytes] = set()
+    start = b""
+    for key, size in pages:
+        at = bisect_right(bounds, key) - 1
+        start = max(start, bounds[at])
+        if is_cut(key):
+            cuts.add(key)
+            start = key
+        if bounds[at] in parts:
+            count, total = parts.get(start, NONE)
+            parts[start] = count + 1, total + size
+    return parts, cuts
 
 
 def _over(newest: int) -> int:

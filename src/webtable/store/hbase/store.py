@@ -74,6 +74,7 @@ class HBaseStore(Store):
         self.name = f"hbase://{_address(host, port)}"
         self.calls = calls.counts
         self.timeout = timeout
+        self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
@@ -136,15 +137,22 @@ class HBaseStore(Store):
         *,
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return the cells of each of *rows*: a call for a hundred rows; with Thrift1 three calls for each row."""
+        """Return the cells of each of *rows*, by calls of a hundred of them.
+
+        With Thrift1 that is three calls for each row, or for some that are neighbours.
+        """
         deadline = self._deadline()
         client, most = self._thrift2 or self._thrift1, min(limit, MOST)
 
         def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
             return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
 
-        runs = _runs(rows, _READ_ROWS if self._thrift2 is not None else 1)
-        return list(chain.from_iterable(self._workers.map(some, runs)))
+        if self._thrift2 is not None:
+            return list(chain.from_iterable(self._workers.map(some, _runs(rows, _READ_ROWS))))
+        distinct = sorted(set(rows))  # neighbours together, and all connections in use
+        runs = _runs(distinct, -(-len(distinct) // self._pools[0].size))
+        found = dict(zip(distinct, chain.from_iterable(self._workers.map(some, runs)), strict=True))
+        return [found[row] for row in rows]
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool

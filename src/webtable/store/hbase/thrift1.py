@@ -6,10 +6,10 @@ scans by scanners that live in the gateway.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
@@ -31,8 +31,9 @@ Each = Callable[[Iterable[Callable[[], None]]], None]
 """Runs jobs, some of them at once, and raises the first error of any."""
 
 _Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
-_column_of = itemgetter(0)
 _FOREVER: Final = 2**63 - 1
+_FIRST_NEIGHBOURS: Final = 2
+_MOST_CELLS: Final = 10_000  # of rows that are read together
 
 
 class Scanner:
@@ -149,39 +150,46 @@ class Thrift1:
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
 
-        Each row is a scanner of its own.
+        Rows that are neighbours in the table have a scanner together, more of them each time that it was of use; others
+        have one each.
         """
         parts = [filterstrings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
         if keys_only:
             parts.append(filterstrings.KEYS_ONLY)
-        found = []
-        for row in rows:
-            # A scan has no stop key that is longer than the longest row.
-            stop = row + b"\x00" if len(row) < MAX_ROW_KEY else None
-            scan = thrift1.TScan(
-                startRow=row,
-                stopRow=stop,
-                columns=[family],
-                caching=1,
-                batchSize=limit,
-                filterString=filterstrings.all_of(parts),
-            )
-            results = self._first(table, scan, KeyRange(row, stop or b""), deadline)
-            cells = chain.from_iterable(result.columns.items() for result in results if result.row == row)
-            found.append([(column, newest) for column, (newest,) in sorted(cells, key=_column_of)])
-        return found
+        options = {"columns": [family], "batchSize": limit, "filterString": filterstrings.all_of(parts)}
+        left, found = sorted(set(rows)), dict[bytes, list[tuple[bytes, Cell]]]()
+        most = max(1, _MOST_CELLS // limit)
+        ask = first = min(_FIRST_NEIGHBOURS, most)
+        while left:
+            count = ask if len(left) > 1 else 1
+            results = self._first(table, _from_to(left[0], left[-1]), count, options, deadline)
+            wanted, before = set(left), len(found)
+            for result in results:
+                if result.row in wanted and result.row not in found:  # of a wide row the first piece is all of it
+                    found[result.row] = [(column, one) for column, (one,) in sorted(result.columns.items())]
+            if len(results) < count:
+                break
+            is_of_use = 2 * (len(found) - before) > len(results)
+            ask = min(ask * 4, most) if is_of_use else first
+            left = left[bisect_right(left, results[-1].row) :]
+        return [found.get(row, []) for row in rows]
 
-    def _first(self, table: str, scan: Any, keys: KeyRange, deadline: Deadline) -> list[Any]:
-        """Return the first row of *scan*, which is in *keys*, or none."""
+    def _first(
+        self, table: str, keys: KeyRange, count: int, options: Mapping[str, Any], deadline: Deadline
+    ) -> list[Any]:
+        """Return the first *count* pieces of rows in *keys*, of a scan with these *options*."""
+        scan = thrift1.TScan(startRow=keys.start, stopRow=keys.stop or None, caching=count, **options)
 
         def read(results: list[Any]) -> list[Any]:
-            check_scanned([result.row for result in results], keys, 1, reverse=False)
+            if len(results) > count:
+                raise WrongReply(f"{len(results)} pieces of rows came where {count} were asked for")
+            check_scanned([row for row, _ in groupby(result.row for result in results)], keys, count, reverse=False)
             return _whole(results)
 
         def attempt() -> list[Any]:
             with self._gateway.session(deadline, table) as session:
                 scanner = self._open(session, table, scan)
-                results: list[Any] = session.call("scannerGetList", scanner.number, 1, read=read)
+                results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
 
@@ -237,6 +245,11 @@ class Thrift1:
 
     def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
         return lambda: self._gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+
+
+def _from_to(first: bytes, last: bytes) -> KeyRange:
+    # A scan has no stop key that is longer than the longest row.
+    return KeyRange(first, last + b"\x00" if len(last) < MAX_ROW_KEY else b"")
 
 
 def _whole(results: list[Any]) -> list[Any]:
