@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, TypedDict
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.codec import PageCodec, column_names
 from webtable.repository.damage import Damage
-from webtable.repository.indexes.lookup import EntryReader, Lookup, Position
+from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.states import Indexes
-from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.reader import PageReader
-from webtable.repository.results import Explanation, Pages, Results, check_order, invalid_token, position_of
+from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
 
@@ -159,14 +158,11 @@ class Asked:
 
         # Where the last pages were found: one that changes meanwhile has another place by now.
         places_given: dict[str, bytes] = {}
-        asked_at = [now_in_milliseconds()]
 
         def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
                 return
-            after = None if behind is None else _position(behind)
-            asked_at[0] = now_in_milliseconds()
-            found = self._entries.pages(lookup(), column_names(columns), damage, after, at_most, storage=storage)
+            found = self._entries.pages(lookup(), column_names(columns), damage, behind, at_most, storage=storage)
             chosen = found if only is None else ((place, page) for place, page in found if only(page))
             for place, page in islice(chosen, at_most):
                 places_given[page.url] = place
@@ -181,7 +177,7 @@ class Asked:
                 found = lookup().place(page, key, storage=storage)
             if found is None:
                 raise InvalidArgument(f"{page.url[:200]} is none of the {question}")
-            return asked_at[0].to_bytes(8, "big") + found
+            return found
 
         def explain() -> Explanation:
             asked = lookup()
@@ -209,13 +205,6 @@ class _Counted:
     def __iter__(self) -> Iterator[Row]:
         for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
             yield self.last
-
-
-def _position(behind: bytes) -> Position:
-    try:
-        return Position(moment_of(int.from_bytes(behind[:8], "big")), behind[8:])
-    except OverflowError as exc:
-        raise invalid_token(behind) from exc
 
 
 def check_times(**times: datetime | None) -> None:
