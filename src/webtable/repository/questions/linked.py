@@ -14,7 +14,7 @@ from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descend
 from webtable.repository.links.counting import LinkCounter, Progress, Recount
 from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import moment_of
+from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.repository.results import Explanation, Results, check_order, invalid_token, position_of
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
@@ -233,9 +233,14 @@ class LinkQuestions(Asked):
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
         again then. *on_progress* is told how many pages were counted so far.
         """
-        queue = RecountQueue(self.store, self.table)
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read(), self._damage())
-        return counter.run(on_progress, also_unfinished=also_unfinished)
+        queue, indexes, began = RecountQueue(self.store, self.table), self.indexes.read(), now_in_milliseconds()
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, indexes, self._damage())
+        done = counter.run(on_progress, also_unfinished=also_unfinished)
+        if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
+            # What a writer is still at, or what came in meanwhile, is not counted.
+            _, since = queue.extent()
+            self.refreshed.advance(min(began, since or began))
+        return done
 
     def links_freshness(self) -> Freshness:
         """Return what waits for `refresh_links`: how fresh the counts of links are."""
