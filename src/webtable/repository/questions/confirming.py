@@ -7,13 +7,13 @@ first that are said to link to most of them: one page that does is enough.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.links.inlinks import CURRENT_SOURCES
 from webtable.repository.questions.linked import LinkQuestions
-from webtable.rowkey import canonical_url
+from webtable.rowkey import KeyRange, canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,23 +25,45 @@ URLS_AT_ONCE = 256
 FIRST_SOURCES = 4
 """How many inlinks of a URL are read together with those of others; the rest is read by itself."""
 
-Counts = Callable[[str, bytes], bool]
-"""Takes a URL and the one, as it is stored, of a page that may link to it, and returns whether such a link counts."""
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Which of the pages that link to a URL count: all, or only `others` than itself, or those of its own `host`."""
+
+    others: bool = False
+    host: bool = False
+
+    def have(self, url: str, source: bytes) -> bool:
+        """Whether the page *source*, a URL as an inlink has it, counts for *url*."""
+        if self.others and source == url.encode():
+            return False
+        return not self.host or _host(source) == _host(url.encode())
+
+    def ranges(self, url: str) -> list[KeyRange]:
+        """Return where in its row the inlinks of *url* are that may count."""
+        if not self.host:
+            return [CURRENT_SOURCES]
+        # Behind the host there is a `/` or, in front of a port, a `:`, which is the last before the `;`; and digits.
+        hosts = [scheme + _host(url.encode()) for scheme in (b"http://", b"https://")]
+        return [KeyRange(host + b"/", host + b";") for host in hosts]
+
+
+ANYBODY = Sources()
 
 
 class LinkConfirming(LinkQuestions):
     """What tells whether pages link to URLs."""
 
-    def _linked(self, urls: Mapping[bytes, str], damage: Damage, counts: Counts | None = None) -> set[bytes]:
-        """Return those of *urls*, which are by their rows, to which a page links by a link that *counts* (or any)."""
-        sources, rest = self._first_sources(urls, counts)
+    def _linked(self, urls: Mapping[bytes, str], damage: Damage, wanted: Sources = ANYBODY) -> set[bytes]:
+        """Return those of *urls*, which are by their rows, to which one of the *wanted* pages links."""
+        sources, rest = self._first_sources(urls, wanted)
         linked: set[bytes] = set()
         while waiting := {row: some for row, some in sources.items() if some and row not in linked}:
             linked |= self._confirmed(_most_common(waiting), urls, damage)
-        return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row], damage, counts))
+        return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row], damage, wanted))
 
     def _first_sources(
-        self, urls: Mapping[bytes, str], counts: Counts | None
+        self, urls: Mapping[bytes, str], wanted: Sources
     ) -> tuple[dict[bytes, list[bytes]], list[bytes]]:
         """Return the URLs of the first pages that may link to each of *urls*, and the rows that may have more."""
         family = self._codec.columns.inlinks.encode()
@@ -51,8 +73,8 @@ class LinkConfirming(LinkQuestions):
         )
         sources = {row: [column[start:] for column, _ in cells] for row, cells in zip(urls, found, strict=True)}
         more = [row for row, some in sources.items() if len(some) == FIRST_SOURCES]
-        if counts is not None:
-            sources = {row: [one for one in some if counts(urls[row], one)] for row, some in sources.items()}
+        if wanted is not ANYBODY:
+            sources = {row: [one for one in some if wanted.have(urls[row], one)] for row, some in sources.items()}
         return sources, more
 
     def _confirmed(
@@ -71,9 +93,9 @@ class LinkConfirming(LinkQuestions):
                 linked |= _led_to(page.outlinks, {urls[row]: row for row in rows})
         return linked
 
-    def _is_linked(self, url: str, damage: Damage, counts: Counts | None) -> bool:
-        inlinks = self._inlinks(url, None, damage, past=False, inside=None)
-        return any(counts is None or counts(url, inlink.source.encode()) for inlink in inlinks)
+    def _is_linked(self, url: str, damage: Damage, wanted: Sources) -> bool:
+        inlinks = (self._inlinks(url, None, damage, sources=sources) for sources in wanted.ranges(url))
+        return any(wanted.have(url, inlink.source.encode()) for some in inlinks for inlink in some)
 
 
 def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
@@ -103,3 +125,11 @@ def _canonical(urls: Iterable[str]) -> set[str]:
         except InvalidURL:
             continue
     return made
+
+
+def _host(url: bytes) -> bytes:
+    """Return the host of a canonical URL, without its port; nothing for what is no URL."""
+    parts = url.split(b"/", 3)
+    authority = parts[2] if len(parts) > 2 else b""
+    host, _, port = authority.rpartition(b":")
+    return host if host and port.isdigit() else authority

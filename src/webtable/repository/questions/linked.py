@@ -263,13 +263,15 @@ class LinkQuestions(Asked):
         after: bytes | None,
         damage: Damage,
         *,
-        past: bool,
-        inside: KeyRange | None,
+        past: bool = False,
+        inside: KeyRange | None = None,
+        sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
+        """Yield the inlinks of *target* behind the page *after*; only from pages *inside*, or named in *sources*."""
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
         prefix = PAST if past else b""
-        rest = PAST_SOURCES if past else CURRENT_SOURCES
+        rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         while True:
