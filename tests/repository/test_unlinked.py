@@ -8,7 +8,9 @@ import pytest
 
 import webtable
 from webtable import Link, LinkCounts, Page
+from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
 from webtable.repository.links.queue import RecountQueue
+from webtable.repository.questions.confirming import FIRST_SOURCES
 
 COUNTS = ("link_counts",)
 ASKED = {
@@ -131,3 +133,123 @@ def test_the_index_of_links_has_nothing_to_repair_for_a_page_that_nobody_links_t
     assert own.verify_index("link").is_empty
     assert [one.url for one in own.indexed("link", columns=COUNTS)] == ["https://a.example/"]
     assert list(own.most_linked()) == list(own.most_linked(order="fewest")) == []
+
+
+def urls(found):
+    return [one.url for one in found]
+
+
+def site_of(site):
+    """Store pages of two hosts, and return the URLs of those that no other page links to, and none of their host."""
+    home, other = site.url(), f"https://www.{site.domain}/"
+    site.store(
+        site.page("/", outlinks=(Link(site.url("/a")), Link(site.url("/c")))),
+        site.page("/a", outlinks=(Link(site.url("/a")), Link(other))),
+        site.page("/away"),
+        site.page("/c"),
+        site.page("/self", outlinks=(Link(site.url("/self")),)),
+        site.page("/", host="www", outlinks=(Link(site.url("/away")), Link(site.url("/c")))),
+        site.page("/alone", host="www"),
+    )
+    alone = [other + "alone", home, site.url("/self")]
+    within = [other, other + "alone", home, site.url("/away"), site.url("/self")]
+    return {False: alone, True: within}
+
+
+@pytest.mark.parametrize("within_host", [False, True])
+def test_orphans_are_the_pages_that_no_other_page_links_to(site, within_host):
+    expected = site_of(site)[within_host]
+
+    assert urls(site.table.orphans(site.domain, within_host=within_host)) == expected
+    stored = urls(site.table.orphans(site.domain, within_host=within_host, order="storage"))
+    assert stored == sorted(expected, key=site.table.key.encode)
+
+
+def test_orphans_are_the_other_end_of_the_pages_that_are_linked_most(site):
+    site_of(site)
+    site.table.refresh_links()
+
+    orphans = list(site.table.orphans(site.domain, columns=COUNTS))
+    most, fewest = (urls(site.table.most_linked(domain=site.domain, order=order)) for order in ("most", "fewest"))
+
+    assert [page.link_counts.inlinks for page in orphans] == [0, 0, 0]
+    assert most == fewest[::-1]
+    assert sorted(urls(orphans) + fewest) == sorted(urls(site.table.pages(site.domain)))
+
+
+def test_a_page_is_an_orphan_whenever_links_were_counted_last(site):
+    site.store(site.page("/", age=900, html=b"1", outlinks=(Link(site.url("/b")),)), site.page("/b", age=900))
+    site.table.refresh_links()
+
+    site.store(site.page("/", age=100, html=b"2"), site.page("/new", age=100, outlinks=(Link(site.url()),)))
+
+    assert urls(site.table.orphans(site.domain)) == [site.url("/b"), site.url("/new")]
+
+
+@pytest.mark.parametrize("others", [1, FIRST_SOURCES, 3 * FIRST_SOURCES])
+def test_links_of_a_pages_own_host_are_found_behind_those_of_many_others(site, others):
+    hosts = [f"a{number}" for number in range(others)]
+    target, near = (Link(f"https://www.{site.domain}/{path}") for path in ("target", "near"))
+    site.store(*(site.page("/", host=host, outlinks=(target, near)) for host in hosts))
+    site.store(site.page("/target", host="www"), site.page("/near", host="www"))
+    site.store(Page(url=f"http://www.{site.domain}:8080/z", outlinks=(near, target._replace(url=target.url + "er"))))
+
+    own = urls(site.table.orphans(f"www.{site.domain}", within_host=True))
+
+    assert own == [target.url, f"http://www.{site.domain}:8080/z"]
+    assert urls(site.table.orphans(f"www.{site.domain}")) == own[1:]
+
+
+@pytest.mark.parametrize("order", ["url", "storage"])
+@pytest.mark.parametrize("within_host", [False, True])
+def test_orphans_are_limited_and_go_on_behind_a_token(site, within_host, order):
+    site_of(site)
+
+    def ask(**asking):
+        return site.table.orphans(site.domain, within_host=within_host, order=order, **asking)
+
+    expected, found, token = urls(ask()), [], None
+    while token or not found:
+        batch = ask(after=token).page(1)
+        found += urls(batch)
+        token = batch.next_token
+
+    assert found == expected
+    assert urls(ask(limit=2)) == expected[:2]
+    assert list(ask(limit=0)) == []
+    with pytest.raises(InvalidToken):
+        site.table.orphans(site.domain, within_host=not within_host, after=ask().page(1).next_token)
+
+
+def test_orphans_come_with_the_columns_that_are_asked_for(site):
+    site_of(site)
+    columns = ["html", "outlinks", "link_counts"]
+
+    found = list(site.table.orphans(site.domain, columns=columns))
+
+    assert found == list(site.table.get_many(urls(found), columns=columns))
+    assert {page.outlinks for page in site.table.orphans(site.domain)} == {None}
+
+
+def test_orphans_of_many_pages_take_few_calls(spied):
+    site, calls = spied.site, []
+    links = tuple(Link(site.url(f"/{number:03d}")) for number in range(300))
+    site.store(*(site.page(f"/{number:03d}", outlinks=links) for number in range(20)))
+    site.store(*(site.page(f"/{number:03d}") for number in range(20, 400)))
+    spied.listener = lambda call, *_: calls.append(call)
+
+    assert urls(site.table.orphans(site.domain)) == [site.url(f"/{number:03d}") for number in range(300, 400)]
+    assert len(calls) <= 16
+
+
+def test_orphans_need_a_domain_and_the_index_of_links(tmp_path, own):
+    with pytest.raises(FullScanNeeded):
+        own.orphans()
+    with pytest.raises(UnknownColumn):
+        own.orphans("a.example", columns=["body"])
+    with pytest.raises(InvalidArgument, match="order"):
+        own.orphans("a.example", order="most")
+    assert list(own.orphans(full_scan=True)) == []
+    assert "inlinks" in str(own.orphans("a.example").explain())
+    with webtable.open(tmp_path / "bare.db", create=True, indexes=["time"]) as bare, pytest.raises(IndexNeeded):
+        list(bare.orphans("a.example"))
