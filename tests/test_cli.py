@@ -49,6 +49,7 @@ COMMANDS = [
     "duplicates",
     "indexed",
     "most-linked",
+    "orphans",
     "dead-ends",
     "linking-to",
     "links-of",
