@@ -1,4 +1,4 @@
-"""The commands about links: who links to a page, what is linked most or by nobody, what leads nowhere; `links refresh`."""
+"""The commands about links: who links to a page, what is linked most or never, what leads nowhere; `links refresh`."""
 
 from __future__ import annotations
 
