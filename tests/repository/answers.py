@@ -49,6 +49,9 @@ class Expected:
         others = self.sources(url).keys() - {url}
         return sum(not of_its_host or host_of_url(other) == host_of_url(url) for other in others)
 
+    def leads_nowhere(self, page: Page) -> bool:
+        return page.outlink_count == 0 or (bool(page.outlinks) and not self.links[page.url].keys() - {page.url})
+
     def answers(self) -> dict[str, Any]:
         broken = [
             (self.by_url[target].status_code, self.key(target), source, target)
@@ -80,7 +83,7 @@ class Expected:
                 for target in {page.redirect_to for page in self.pages if page.redirect_to}
             },
             "hosts": sorted({host_of_url(page.url) for page in self.pages}, key=lambda host: reversed_host(host) + "/"),
-            "dead_ends": self.urls(chosen=lambda page: page.outlink_count == 0),
+            "dead_ends": self.urls(chosen=self.leads_nowhere),
             "orphans": self.urls(chosen=lambda page: not self.inlinks(page.url)),
             "orphans within their hosts": self.urls(chosen=lambda page: not self.inlinks(page.url, of_its_host=True)),
             "linking_to": {target: self.sources(target) for target in self.targets()},

@@ -1,4 +1,4 @@
-"""Pages that nobody links to: counted as such by a refresh, and found by `orphans`."""
+"""Pages that nobody links to: counted as such by a refresh, and found by `orphans`; and those that link to nobody."""
 
 from __future__ import annotations
 
@@ -51,6 +51,12 @@ def counts_of(table, path="/"):
     return table.get(f"https://a.example{path}", columns=COUNTS).link_counts
 
 
+def sizes_of(table):
+    """Return how many rows each table of the web table has."""
+    names = [name for name in table.store.tables() if name.startswith(table.table)]
+    return {name: sum(1 for _ in table.store.scan(name, [webtable.KeyRange()])) for name in names}
+
+
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 def test_a_page_that_nobody_links_to_has_no_inlinks_once_links_were_counted(own, ask):
     own.put(page())
@@ -90,12 +96,11 @@ def test_what_a_refresh_writes_does_not_grow_with_the_pages_that_nobody_links_to
     with own.writer() as writer:
         for number in range(300):
             writer.put(page(f"/{number}"))
-    before = {name: sum(1 for _ in own.store.scan(name, [webtable.KeyRange()])) for name in own.store.tables()}
+    before = sizes_of(own)
 
     own.refresh_links()
 
-    after = {name: sum(1 for _ in own.store.scan(name, [webtable.KeyRange()])) for name in own.store.tables()}
-    grown = {name: count - before[name] for name, count in after.items() if count > before[name]}
+    grown = {name: count - before[name] for name, count in sizes_of(own).items() if count > before[name]}
     assert list(grown.values()) == [1], "the mark of the refresh, and nothing else"
 
 
@@ -253,3 +258,35 @@ def test_orphans_need_a_domain_and_the_index_of_links(tmp_path, own):
     assert "inlinks" in str(own.orphans("a.example").explain())
     with webtable.open(tmp_path / "bare.db", create=True, indexes=["time"]) as bare, pytest.raises(IndexNeeded):
         list(bare.orphans("a.example"))
+
+
+def test_a_page_whose_links_all_lead_to_itself_is_a_dead_end(site):
+    home = site.url()
+    spelled = (Link(home), Link(home.replace("https", "HTTPS")), Link(home + "x/.."))
+    site.store(
+        site.page("/", outlinks=spelled),
+        site.page("/away", outlinks=(Link(site.url("/away")), Link(home))),
+        site.page("/none"),
+        site.page("/self", outlinks=(Link(site.url("/self")),)),
+        site.page("/unread", outlinks=None),
+    )
+
+    assert urls(site.table.dead_ends(domain=site.domain)) == [home, site.url("/none"), site.url("/self")]
+    assert site.table.get(home).outlink_count == 3
+
+
+def test_a_dead_end_stays_one_as_long_as_its_content_does(site):
+    def store(days, html, *paths, **fields):
+        links = tuple(Link(site.url(path)) for path in paths)
+        site.store(site.page("/a", age=days * 86_400, html=html, outlinks=links, **fields))
+        return urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
+
+    assert store(9, b"1", "/a")
+    assert store(8, b"1", "/a")
+    site.table.put_not_modified(site.url("/a"), site.now - timedelta(days=7))
+    assert urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]
+    assert not store(6, b"2", "/a", "/b")
+    assert store(5, b"3", "/a")
+    assert store(6.5, b"4", "/b"), "it is late, and the page has other content since"
+    site.store(site.page("/copy", age=86_400, html=None, outlinks=None, same_as=site.url("/a"), status_code=200))
+    assert urls(site.table.dead_ends(domain=site.domain)) == [site.url("/a")]

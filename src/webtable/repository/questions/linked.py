@@ -89,7 +89,10 @@ class LinkQuestions(Asked):
         )
 
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
-        """Return the pages that have no links to others, in the order of their URLs."""
+        """Return the pages that have no links to others, in the order of their URLs.
+
+        One whose links all lead to itself is one of them, but where an earlier version has stored its content.
+        """
         places = LINK.range_of(("outlinks", _NO_LINKS))
         if (domain := asking.get("domain")) is not None:
             (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
