@@ -85,6 +85,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     has_body: bool = False
     """Whether a body is stored with it, to be asked for as `html`."""
     outlink_count: int | None = None
+    only_self_links: bool = False
+    """Whether it has links, and all of them lead to itself."""
     outlinks: tuple[Link, ...] | None = None
     """The links of this capture in document order, one for each URL."""
     links_digest: str | None = None

@@ -47,6 +47,7 @@ COMMANDS = [
     "duplicates",
     "indexed",
     "most-linked",
+    "orphans",
     "dead-ends",
     "linking-to",
     "links-of",

@@ -259,6 +259,7 @@ def test_the_command_that_an_error_names_works_as_it_is_printed(run: Run) -> Non
         (["by-handle", "0" * 16], "url"),
         (["duplicates", "https://example.com/1"], "digest"),
         (["most-linked"], "link"),
+        (["orphans", "--full-scan"], "link"),
         (["dead-ends"], "link"),
         (["linking-to", "https://example.com/1"], "link"),
         (["broken-links"], "link,status"),

@@ -45,8 +45,12 @@ class Expected:
     def targets(self) -> list[str]:
         return sorted({target for links in self.links.values() for target in links})
 
-    def inlinks(self, url: str) -> int:
-        return len(self.sources(url).keys() - {url})
+    def inlinks(self, url: str, *, of_its_host: bool = False) -> int:
+        others = self.sources(url).keys() - {url}
+        return sum(not of_its_host or host_of_url(other) == host_of_url(url) for other in others)
+
+    def leads_nowhere(self, page: Page) -> bool:
+        return page.outlink_count == 0 or (bool(page.outlinks) and not self.links[page.url].keys() - {page.url})
 
     def answers(self) -> dict[str, Any]:
         broken = [
@@ -79,7 +83,9 @@ class Expected:
                 for target in {page.redirect_to for page in self.pages if page.redirect_to}
             },
             "hosts": sorted({host_of_url(page.url) for page in self.pages}, key=lambda host: reversed_host(host) + "/"),
-            "dead_ends": self.urls(chosen=lambda page: page.outlink_count == 0),
+            "dead_ends": self.urls(chosen=self.leads_nowhere),
+            "orphans": self.urls(chosen=lambda page: not self.inlinks(page.url)),
+            "orphans within their hosts": self.urls(chosen=lambda page: not self.inlinks(page.url, of_its_host=True)),
             "linking_to": {target: self.sources(target) for target in self.targets()},
             "broken_links": [(source, target, status) for status, _, source, target in sorted(broken)],
             "discovered": sorted(
@@ -118,6 +124,8 @@ def given(expected: Expected) -> dict[str, Any]:
         },
         "hosts": [host.name for host in table.hosts(domain)],
         "dead_ends": urls(table.dead_ends(domain=domain)),
+        "orphans": urls(table.orphans(domain)),
+        "orphans within their hosts": urls(table.orphans(domain, within_host=True)),
         "linking_to": {
             target: {link.source: (link.anchor, link.rel) for link in table.linking_to(target, domain=domain)}
             for target in expected.targets()

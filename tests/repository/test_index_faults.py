@@ -185,7 +185,7 @@ def test_a_killed_batch_leaves_every_question_right_on_every_store(site):
     raise AssertionError("it never comes to its end")
 
 
-def before_removals(call, table, changes=()):
+def before_removals(call, table, changes=(), *_):
     return call == "write" and table.endswith("_idx") and any(isinstance(change, Delete) for change in changes)
 
 

@@ -1,14 +1,17 @@
-"""Page tokens: what was altered is refused, whatever it has become."""
+"""Page tokens: what was altered is refused, whatever it has become; a walk by them gives each page once."""
 
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 
 import pytest
 from damaging import Web
 
-from webtable import Link
+from webtable import Link, Page
 from webtable.errors import InvalidToken
+from webtable.schema import INDEX_COLUMN
+from webtable.store import NewCell, Put
 
 
 @pytest.fixture
@@ -42,3 +45,41 @@ def test_an_altered_token_is_always_refused(web, ask):
             ask(web, one)
 
     assert len(list(ask(web, token))) == len(list(ask(web, None))) - 1
+
+
+def walked(ask, size):
+    """Return the URLs that a walk by tokens gives, *size* pages at a time."""
+    found, token = [], None
+    while token or not found:
+        batch = ask(token).page(size)
+        found += [page.url for page in batch]
+        token = batch.next_token
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, size):
+    for path, hours, body in [("/a", 1, b"A"), ("/a", 5, b"A"), ("/b", 3, b"x"), ("/c", 2, b"y"), ("/a", 4, b"B")]:
+        # Dated ahead as well: no date of a capture tells whether it is there since the last batch.
+        site.store(site.page(path, age=-timedelta(hours=hours).total_seconds(), html=body))
+
+    found = walked(lambda token: site.table.modified(domain=site.domain, order=order, after=token), size)
+
+    expected = [site.url(path) for path in ("/a", "/b", "/c")]
+    assert found == (expected if order == "newest" else expected[::-1])
+
+
+@pytest.mark.parametrize("behind", [1, 2])
+def test_a_token_right_behind_a_page_does_not_give_it_again(site, behind):
+    site.store(*(site.page(path, html=b"x" * size) for path, size in [("/a", 2), ("/b", 5), ("/c", 9)]))
+    index, key = site.table.indexes.read()["size"], site.table.key.unsalted(site.table.key.encode(site.url("/a")))
+    for size in (1, 3, 7, 11):
+        (entry,) = index.index.entries(Page(url="", size=size), key)
+        site.table.store.write(index.table, [Put(entry, [NewCell(INDEX_COLUMN, 1_000, b"")])])
+
+    for order, expected in [("largest", "/c /b /a"), ("smallest", "/a /b /c")]:
+        first = site.table.largest(domain=site.domain, order=order).page(behind)
+        rest = list(site.table.largest(domain=site.domain, order=order, after=first.next_token))
+
+        assert [page.url for page in (*first, *rest)] == [site.url(path) for path in expected.split()]

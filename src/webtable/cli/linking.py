@@ -1,4 +1,4 @@
-"""The commands about links: who links to a page, what is linked most, what leads nowhere; `links refresh`."""
+"""The commands about links: who links to a page, what is linked most or never, what leads nowhere; `links refresh`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import InDomain, Paging, question
+from webtable.cli.listing import DomainArgument, FullScanOption, InDomain, OfPages, Paging, check_scan, question
 from webtable.cli.output import on_terminal, write_lines
 from webtable.cli.records import BROKEN, COUNTED, INLINKS, LINKS
 from webtable.cli.session import session
@@ -42,6 +42,33 @@ def most_linked(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     """
     asking["columns"] = [*(asking["columns"] or ()), "link_counts"]
     return table.most_linked(**asking)
+
+
+@question(
+    commands,
+    orders=("url", "storage"),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable orphans example.com",
+        "webtable orphans example.com --within-host --columns url,title",
+        "webtable orphans --full-scan --format csv > orphans.csv",
+    ),
+)
+def orphans(
+    table: WebTable,
+    domain: DomainArgument = None,
+    within_host: Annotated[
+        bool, typer.Option("--within-host", help="Those that no other page of their own host links to.")
+    ] = False,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[OfPages],
+) -> Pages:
+    """List the pages of a host, and of all hosts below it, that no other page links to.
+
+    A link of a page to itself is none. Links are looked at as they are now, whenever they were counted last.
+    """
+    check_scan(domain, full_scan)
+    return table.orphans(domain, within_host=within_host, full_scan=full_scan, **asking)
 
 
 @question(

@@ -15,6 +15,7 @@ from webtable.page import Page, PageOutcome, memory_of
 from webtable.repository.captures import Write, decide, hidden, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
+from webtable.repository.links.inlinks import with_self_links
 from webtable.repository.reader import PageReader
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put, Store
@@ -123,7 +124,7 @@ class BatchWriter:
         sources, count = self._sources(batch)
         planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
         batch, rest = batch[:count], batch[count:]
-        pages = self._with_contents(planned)
+        pages = [with_self_links(page) if isinstance(page, Page) else page for page in self._with_contents(planned)]
         bodies = [
             page
             for plan, page in zip(planned, pages, strict=True)

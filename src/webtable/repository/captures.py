@@ -150,7 +150,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
             f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the table "
             "keeps content: create the table with ttl=None (webtable create --ttl none) to store old captures"
         )
-    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None)
+    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, only_self_links=False)
 
 
 def _check_types(page: Page) -> None:
@@ -250,6 +250,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         has_body=before.has_body,
         truncated=before.truncated,
         outlink_count=before.outlink_count,
+        only_self_links=before.only_self_links,
         inlinks_at=before.inlinks_at,
         links_digest=before.links_digest,
     )

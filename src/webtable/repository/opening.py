@@ -252,7 +252,7 @@ def _make_anew(store: Store, table: str, stored: _Stored, missing: list[TableSch
     known = Indexes(store, table)
     for name, state in stored.indexes.items():
         if has_pages and index_table(table, name).name in names:
-            known.set(name, IndexState("building", state.of, added=state.added))
+            known.set(name, msgspec.structs.replace(state, phase="building", position=""))
     create_tables(store, [schema for schema in missing if schema.name != table], _REMEDY)
 
 

@@ -14,6 +14,7 @@ from webtable.repository.indexes.keeping import Keeper
 from webtable.repository.indexes.verifying import IndexVerification
 from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
+from webtable.repository.questions.orphaned import OrphanQuestions
 from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.verifying import VerificationQuestions
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
 
 
 class WebTable(
-    VerificationQuestions, IndexQuestions, DiscoveryQuestions, SearchQuestions, StatsQuestions, IndexVerification
+    VerificationQuestions,
+    IndexQuestions,
+    DiscoveryQuestions,
+    OrphanQuestions,
+    SearchQuestions,
+    StatsQuestions,
+    IndexVerification,
 ):
     """A table of web pages; `webtable.open` makes one.
 

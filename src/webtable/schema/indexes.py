@@ -35,13 +35,15 @@ class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     `of` is the importable name (`package.module:attribute`) of an index of the user's own. `position` is the row, in
     hex, that a rebuild has come to. `added` tells an index from one of the same name that was dropped, in epoch
-    milliseconds; it is 0 for those that the table was created with.
+    milliseconds; it is 0 for those that the table was created with. `is_ordered` tells an index of the user's own whose
+    entries come in the order of its terms; those of earlier versions do not.
     """
 
     phase: Phase = "ready"
     of: str = ""
     position: str = ""
     added: int = 0
+    is_ordered: bool = False
 
     def to_json(self) -> bytes:
         """Return the state as it is stored, with its checksum."""

@@ -8,6 +8,9 @@ The shard is a hexadecimal digit that keeps growing terms (dates, counts) from o
 of their terms, then of their URLs, whatever the salt of the table: it is no part of an entry, and is made anew from the
 URL. A term's parts never hold a `_`, so that the row key begins behind a known number of them.
 
+In an index of the user's own each part ends with a zero byte in place of the `_`: terms may be any text, and "de" comes
+before "de-AT" because nothing sorts before it. Those that were added by earlier versions have the `_`, and keep it.
+
 An entry is a hint. It holds if the page that it names still makes it.
 """
 
@@ -20,11 +23,14 @@ from dataclasses import dataclass
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.page import Page
 from webtable.rowkey import KeyRange, prefix_stop
+from webtable.rowkey.escaping import escaped
 from webtable.schema import check_index_name
 
 Term = str | tuple[str, ...]
 MAX_TERM = 8_192
 """The longest term in bytes."""
+ORDERED = b"\0"
+"""The end of a part of a term by which entries come in the order of the terms."""
 SHARDS = tuple(b"%x:" % digit for digit in range(16))
 
 Sharding = Callable[[bytes, bytes], bytes]
@@ -65,6 +71,8 @@ class Index:
     sharding: Sharding = by_page
     columns: tuple[str, ...] = ()
     names_pages: bool = True
+    end: bytes = b"_"
+    """What ends each part of a term in an entry; the table says which, and not who defines the index."""
 
     def __post_init__(self) -> None:
         check_index_name(self.name)
@@ -82,18 +90,18 @@ class Index:
         parts = (term,) if isinstance(term, str) else term
         if len(parts) != self.parts or not all(isinstance(part, str) for part in parts):
             raise InvalidArgument(f"index {self.name}: the term {term!r} must have {self.parts} texts")
-        raw = b"_".join(map(_escaped, parts)) if self.names_pages else parts[0].encode()
+        raw = self.end.join(map(self._escaped, parts)) if self.names_pages else parts[0].encode()
         if len(raw) > MAX_TERM:
             raise InvalidArgument(f"index {self.name}: a term of {len(raw):,} bytes; the limit is {MAX_TERM:,}")
         return raw
 
     def row_of(self, place: bytes) -> bytes:
         """Return the row key, without its salt, of the page that the entry at *place* (its key without shard) names."""
-        return place.split(b"_", self.parts)[-1]
+        return place.split(self.end, self.parts)[-1]
 
     def range_of(self, term: Term) -> KeyRange:
         """Return the places of the entries of *term*."""
-        start = self.term(term) + (b"_" if self.names_pages else b"")
+        start = self.term(term) + (self.end if self.names_pages else b"")
         return KeyRange(start, prefix_stop(start) if self.names_pages else start + b"\x00")
 
     def ranges(self, places: KeyRange, shard_of: bytes | None = None) -> list[KeyRange]:
@@ -119,7 +127,12 @@ class Index:
         return _hashed(self.sharding(term, key)) + place
 
     def _place(self, term: bytes, key: bytes) -> bytes:
-        return term + b"_" + key if self.names_pages else term
+        return term + self.end + key if self.names_pages else term
+
+    def _escaped(self, part: str) -> bytes:
+        raw = part.encode("utf-8", "replace")
+        # The parts of webtable's own terms are short and plain, and there are many of them.
+        return escaped(raw, self.end) if self.end == ORDERED or b"_" in raw or b"%" in raw else raw
 
 
 def place_of(entry: bytes) -> bytes:
@@ -129,9 +142,3 @@ def place_of(entry: bytes) -> bytes:
 
 def _hashed(value: bytes) -> bytes:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()[:1].encode() + b":"
-
-
-def _escaped(part: str) -> bytes:
-    if "_" in part or "%" in part:
-        part = part.replace("%", "%25").replace("_", "%5F")
-    return part.encode("utf-8", "replace")

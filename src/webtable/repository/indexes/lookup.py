@@ -2,7 +2,8 @@
 
 An entry that its page does not confirm is dropped, and counted. Where pages are written while a question is answered, a
 page may have moved to another place of the answer. If that is still to come, the page will be met there; if it was
-passed already, the page is given where its old entry stands, unless it was given before.
+passed already, the page is given where its old entry stands, unless it was given before. What was given in front of a
+token is not known any more: a page that stands there now is taken for given.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -103,7 +103,7 @@ class EntryReader:
         lookup: Lookup,
         columns: Sequence[str],
         damage: Damage,
-        after: Position | None = None,
+        after: bytes | None = None,
         expected: int | None = None,
         *,
         storage: bool = False,
@@ -117,7 +117,7 @@ class EntryReader:
         most = BODY_ROWS if "html" in columns else BATCH
         size = min(expected or most, most)
         wanted = (*columns, *lookup.index.columns)
-        rows = self.entries(lookup, after and after.place, expected, storage=storage)
+        rows = self.entries(lookup, after, expected, storage=storage)
         named = damage.sift(self._named(row, lookup, storage=storage) for row in rows)
         kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
         while batch := list(islice(kept, size)):
@@ -161,17 +161,10 @@ class _Named(NamedTuple):
     row: bytes
 
 
-class Position(NamedTuple):
-    """The place behind which an answer goes on, and when the part before it was asked for."""
-
-    asked_at: datetime
-    place: bytes
-
-
 class _Answer:
     """Which pages of an answer were given, and which have moved, as far as it must be known."""
 
-    def __init__(self, lookup: Lookup, after: Position | None, storage: bool) -> None:
+    def __init__(self, lookup: Lookup, after: bytes | None, storage: bool) -> None:
         self._lookup = lookup
         self._after = after
         self._storage = storage
@@ -188,7 +181,7 @@ class _Answer:
             # It may be met there; but the entries at hand may have been read before it came there.
             insort(self._moved, (now, row))
             return False
-        if now != here and not self._was_missed(page, now):
+        if now != here and not self._was_missed(now):
             return False
         if len(self._given) < MOST_REMEMBERED:
             self._given.add(given)
@@ -204,15 +197,8 @@ class _Answer:
             return None
         return moved.pop(-1 if reverse else 0)
 
-    def _was_missed(self, page: Page, now: bytes) -> bool:
-        """Whether *page* was not given at the place that it has *now*, which is passed."""
+    def _was_missed(self, now: bytes) -> bool:
+        """Whether the page at the place *now*, which is passed, was not given there."""
         after = self._after
-        if after is None or (now > after.place) != self._lookup.reverse:
-            return len(self._given) < MOST_REMEMBERED
-        # The batch before the token passed it. It was given there, if it was there by then.
-        return _changed_at(page) > after.asked_at
-
-
-def _changed_at(page: Page) -> datetime:
-    counted = page.link_counts and page.link_counts.counted_at
-    return max(page.fetched_at, counted) if counted else page.fetched_at
+        is_given = after is not None and (now >= after if self._lookup.reverse else now <= after)
+        return not is_given and len(self._given) < MOST_REMEMBERED

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.creating import create_tables
 from webtable.repository.indexes.keeping import Keeper
@@ -59,7 +61,7 @@ class IndexManagement(Asked):
             phase = known[name].state.phase
             raise InvalidArgument(f"{self.name} has an index {name!r} already; it is {phase}")
         create_tables(self.store, [index_table(self.table, name), queue_table(self.table)], "")
-        self.indexes.set(name, IndexState("building", state.of, added=now_in_milliseconds()))
+        self.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
         return self.rebuild_index(name, on_progress)
 
     def drop_index(self, index: str) -> None:
@@ -68,7 +70,7 @@ class IndexManagement(Asked):
         Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
         """
         found = self.indexes.named(index)
-        self.indexes.set(index, IndexState("retired", found.state.of, added=found.state.added))
+        self.indexes.set(index, replace(found.state, phase="retired", position=""))
         time.sleep(FRESH_SECONDS * 1.5)
         self.indexes.set(index, IndexState("dropped"))
         try:
@@ -112,7 +114,7 @@ class IndexManagement(Asked):
         if now.added != found.state.added or now.phase == "retired":
             raise UnknownIndex(f"{self.name}: the index {index!r} was dropped while it was built")
         if now.phase == "building":
-            self.indexes.set(index, IndexState(phase, now.of, position, now.added))
+            self.indexes.set(index, replace(now, phase=phase, position=position))
 
     def _pieces(self, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
         columns = self._codec.select(("outlinks",) if found.name == LINK.name else ())

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.importing import VARIABLE, imported, known
-from webtable.repository.indexes.index import Index
+from webtable.repository.indexes.index import ORDERED, Index
 from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.schema import (
     STATES_FAMILY,
@@ -145,7 +145,7 @@ class Indexes:
             )
         if index.name != name:
             raise LayoutMismatch(f"{self._name} has the index {name!r} by {state.of!r}, which is named {index.name!r}")
-        return index
+        return replace(index, end=ORDERED) if state.is_ordered else index
 
 
 def defined(names: Sequence[str]) -> dict[str, IndexState]:
@@ -169,7 +169,7 @@ def _defined(name: str) -> tuple[str, IndexState]:
         index = imported(name)
         if index.name in WEB_INDEXES:
             raise InvalidArgument(f"index {name!r}: the name {index.name!r} is taken by one of webtable's own")
-        return index.name, IndexState(of=name)
+        return index.name, IndexState(of=name, is_ordered=True)
     if name not in WEB_INDEXES:
         raise UnknownIndex(
             f"no index {name!r}: there are {', '.join(WEB_INDEXES)}; one of your own is named package.module:attribute"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from webtable.errors import InvalidURL
 from webtable.page import Link
 from webtable.repository.moments import milliseconds, now_in_milliseconds
@@ -127,6 +129,16 @@ def link_to(target: str, links: Sequence[Link]) -> Link | None:
     """Return the first of *links* that leads to the canonical URL *target*."""
     exact = next((link for link in links if link.url == target), None)
     return exact or next((link for link in links if _canonical(link.url) == target), None)
+
+
+def with_self_links(page: Page) -> Page:
+    """Return *page*, whose content is written with it, as one that has only links to itself where that is so."""
+    if page.content_at != page.fetched_at or page.outlinks is None:
+        return page
+    # Mostly the first link leads elsewhere, and nothing more is looked at.
+    leads_away = any(link.url != page.url and _canonical(link.url) != page.url for link in page.outlinks)
+    is_only = bool(page.outlinks) and not leads_away
+    return page if is_only == page.only_self_links else replace(page, only_self_links=is_only)
 
 
 def _canonical(url: str) -> str | None:

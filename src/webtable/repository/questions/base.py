@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypedDict
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.codec import PageCodec, column_names
 from webtable.repository.damage import Damage
-from webtable.repository.indexes.lookup import EntryReader, Lookup, Position
+from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.states import Indexes
-from webtable.repository.moments import moment_of, now_in_milliseconds
+from webtable.repository.links.refreshed import CountedReader, Refreshed
 from webtable.repository.reader import PageReader
-from webtable.repository.results import Explanation, Pages, Results, check_order, invalid_token, position_of
+from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
 
@@ -68,8 +68,11 @@ class Asked:
         `damaged` counts the rows that answers have left out because they cannot be read.
         """
         self._codec = PageCodec(layout)
-        self._reader = PageReader(store, table, self._codec)
-        self._entries = EntryReader(store, table, self.key, self._reader, self.metrics)
+        self.refreshed = Refreshed(store, table)
+        self._reader = CountedReader(store, table, self._codec, self.refreshed)
+        # What an index has of a page is made of what is stored of it.
+        stored = PageReader(store, table, self._codec)
+        self._entries = EntryReader(store, table, self.key, stored, self.metrics)
 
     @property
     def name(self) -> str:
@@ -81,15 +84,16 @@ class Asked:
 
     def _scan(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
         """Yield the pages of *spec*; where it has a limit, so many of them that can be read."""
+        page_of = self._page_of(spec)
         if spec.limit is None:
-            with closing(read_ahead(self._rows(spec, order, after), self._reader.page, damage)) as pages:
+            with closing(read_ahead(self._rows(spec, order, after), page_of, damage)) as pages:
                 yield from pages
             return
         left = spec.limit
         while left:
             rows = _Counted(self._rows(replace(spec, limit=left), order, after))
             given = 0
-            with closing(read_ahead(iter(rows), self._reader.page, damage)) as pages:
+            with closing(read_ahead(iter(rows), page_of, damage)) as pages:
                 for given, page in enumerate(pages, 1):  # noqa: B007 - it is what is left of the loop
                     yield page
             if rows.count < left:
@@ -97,6 +101,17 @@ class Asked:
             # Rows that cannot be read, and those that are no pages, count for the store.
             left -= given
             after = rows.last.key if order == "storage" else self.key.unsalted(rows.last.key)
+
+    def _page_of(self, spec: ScanSpec) -> Callable[[Row], Page | None]:
+        """Return what makes the page of a row of *spec*, with its counts of links where they are among the columns."""
+        if self._codec.columns.links not in (spec.wanted.columns or ()):
+            return self._reader.page
+
+        def page_of(row: Row) -> Page | None:
+            page = self._reader.page(row)
+            return page and self.refreshed.counted(page, ("link_counts",))
+
+        return page_of
 
     def _rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         if order == "storage":
@@ -159,29 +174,23 @@ class Asked:
 
         # Where the last pages were found: one that changes meanwhile has another place by now.
         places_given: dict[str, bytes] = {}
-        asked_at = [now_in_milliseconds()]
 
         def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
                 return
-            after = None if behind is None else _position(behind)
-            asked_at[0] = now_in_milliseconds()
-            found = self._entries.pages(lookup(), column_names(columns), damage, after, at_most, storage=storage)
+            found = self._entries.pages(lookup(), column_names(columns), damage, behind, at_most, storage=storage)
             chosen = found if only is None else ((place, page) for place, page in found if only(page))
             for place, page in islice(chosen, at_most):
                 places_given[page.url] = place
                 if len(places_given) > PLACES_REMEMBERED:
                     del places_given[next(iter(places_given))]
-                yield page
+                yield self.refreshed.counted(page, column_names(columns))
 
         def place(page: Page) -> bytes:
-            found = places_given.get(page.url)
-            if found is None:
-                key = self.key.unsalted(self.key.encode(page.url))
-                found = lookup().place(page, key, storage=storage)
+            found = places_given.get(page.url) or self._place_in(lookup(), page, storage=storage)
             if found is None:
                 raise InvalidArgument(f"{page.url[:200]} is none of the {question}")
-            return asked_at[0].to_bytes(8, "big") + found
+            return found
 
         def explain() -> Explanation:
             asked = lookup()
@@ -197,6 +206,14 @@ class Asked:
 
         return Results(question, order, limit, behind, run, place, explain, self._damage)
 
+    def _place_in(self, lookup: Lookup, page: Page, *, storage: bool) -> bytes | None:
+        """Return where *page*, which an answer gave, stands in the entries of *lookup*."""
+        row = self.key.encode(page.url)
+        if lookup.index.columns:
+            # It was given with a count that is stored nowhere, if nobody links to it.
+            page = self._entries.reader.read([row], lookup.index.columns)[0] or page
+        return lookup.place(page, self.key.unsalted(row), storage=storage)
+
 
 class _Counted:
     """Rows as they are taken: how many they were, and the last one."""
@@ -209,13 +226,6 @@ class _Counted:
     def __iter__(self) -> Iterator[Row]:
         for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
             yield self.last
-
-
-def _position(behind: bytes) -> Position:
-    try:
-        return Position(moment_of(int.from_bytes(behind[:8], "big")), behind[8:])
-    except OverflowError as exc:
-        raise invalid_token(behind) from exc
 
 
 def check_times(**times: datetime | None) -> None:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.indexes.web import LINK
-from webtable.repository.links.inlinks import CURRENT_SOURCES, link_to
-from webtable.repository.questions.linked import LinkQuestions
+from webtable.repository.questions.confirming import URLS_AT_ONCE, LinkConfirming
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
-from webtable.repository.results import Results, check_order, position_of
-from webtable.repository.scan import ScanSpec, in_key_order
+from webtable.repository.results import Explanation, Results, check_order, position_of
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from webtable.repository.damage import Damage
-    from webtable.store import Row
-
-URLS_AT_ONCE = 64
-FIRST_SOURCES = 3
-"""How many of the pages that link to a URL are looked at together with those of others."""
 
 
-class DiscoveryQuestions(PageQuestions, LinkQuestions):
+class DiscoveryQuestions(PageQuestions, LinkConfirming):
     """What the link graph knows of URLs that are not stored."""
 
     def discovered(
@@ -39,8 +34,8 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
     ) -> Results[str]:
         """Return the URLs of *domain* (and below) that pages link to and that are no pages yet: what to crawl next.
 
-        They are found by their rows, all of which are read, without values; some of the pages that link to each are
-        checked. *full_scan* as in `pages`. Raises as `pages` does.
+        They are found by their rows, all of which are read, without values; of the pages that link to each one is
+        looked for that does so now. *full_scan* as in `pages`. Raises as `pages` does.
         """
         check_order(order, ROW_ORDERS, limit)
         question, ranges = self._rows_of(domain, host_only=False, path=None, full_scan=full_scan)
@@ -50,35 +45,44 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
 
         def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:
             self.indexes.ready(LINK.name, question)
-            if order == "storage":
-                rows = self._rows(spec, order, after_key)
-            else:
-                rows = in_key_order(self.store, spec, self.key.unsalted, None, after_key)
-            return islice(self._not_fetched(rows, damage), at_most)
+            rows = self._bare(replace(spec, expected=at_most), order, after_key)
+            return islice(self._not_fetched(rows, at_most, damage), at_most)
 
-        return Results(
-            question,
-            order,
-            limit,
-            behind,
-            run,
-            lambda url: self._place(url, order),
-            lambda: self._explain_scan(question, order, spec),
-            self._damage,
-        )
+        def explain() -> Explanation:
+            note = "rows that are pages are read as well, keys only, and left out"
+            return self._explain_scan(question, order, spec, (note,))
 
-    def _not_fetched(self, rows: Iterator[Row], damage: Damage) -> Iterator[str]:
-        """Yield the URLs of those of *rows* that are no pages and that a page links to."""
-        while batch := [row.key for row in islice(rows, URLS_AT_ONCE)]:
-            found = self.store.read(self.table, batch, Wanted([self._codec.columns.page]))
-            named = damage.sift(self._named(row) for row, page in zip(batch, found, strict=True) if page is None)
-            bare = dict(named)
-            for url, is_linked in zip(bare.values(), self._are_linked(bare, damage), strict=True):
-                if is_linked is None:
-                    inlinks = self._inlinks(url, None, damage, past=False, inside=None, expected=8)
-                    is_linked = next(inlinks, None) is not None
-                if is_linked:
-                    yield url
+        return Results(question, order, limit, behind, run, lambda url: self._place(url, order), explain, self._damage)
+
+    def _bare(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
+        """Yield the keys of the rows of *spec* that are no pages."""
+
+        def place(row: bytes) -> tuple[bytes, bytes]:
+            return (row if order == "storage" else self.key.unsalted(row)), row
+
+        pages = self._keys(replace(spec, wanted=Wanted([self._codec.columns.page], keys_only=True)), order, after)
+        page = next(pages, None)
+        for row in self._keys(spec, order, after):
+            while page is not None and place(page) < place(row):
+                page = next(pages, None)
+            if page != row:
+                yield row
+
+    def _keys(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
+        if order == "storage":
+            rows = in_storage_order(self.store, spec, after)
+        else:
+            rows = in_key_order(self.store, spec, self.key.unsalted, None, after)
+        return (row.key for row in rows)
+
+    def _not_fetched(self, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
+        """Yield the URLs of those of *rows*, which are no pages, that a page links to."""
+        size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
+        while batch := list(islice(rows, size)):
+            bare = dict(damage.sift(map(self._named, batch)))
+            linked = self._linked(bare, damage) if bare else ()
+            yield from (url for row, url in bare.items() if row in linked)
+            size = URLS_AT_ONCE
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or the error where it is no row key."""
@@ -86,23 +90,3 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
             return row, self.key.decode(row)
         except KeyFormatError as exc:
             return DamagedRow(row, None, str(exc))
-
-    def _are_linked(self, urls: Mapping[bytes, str], damage: Damage) -> Iterator[bool | None]:
-        """Yield for each of *urls*, which are by row, whether one of the first pages that link there does.
-
-        None where the rest of them must be asked.
-        """
-        family = self._codec.columns.inlinks.encode()
-        cells = self.store.read_cells(
-            self.table, list(urls), family, CURRENT_SOURCES, limit=FIRST_SOURCES, keys_only=True
-        )
-        linking = [
-            list(damage.sift(self._source_of(row, column[len(family) + 1 :]) for column, _ in some))
-            for row, some in zip(urls, cells, strict=True)
-        ]
-        rows = list(dict.fromkeys(source for some in linking for source, _ in some))
-        pages = dict(zip(rows, self._reader.read_each(rows, ("outlinks",)), strict=True))
-        for url, some, found in zip(urls.values(), linking, cells, strict=True):
-            read = list(damage.sift(pages[source] for source, _ in some))
-            is_linked = any(page is not None and link_to(url, page.outlinks or ()) for page in read)
-            yield None if not is_linked and len(found) == FIRST_SOURCES else is_linked

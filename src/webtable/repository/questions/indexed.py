@@ -253,8 +253,10 @@ class IndexQuestions(Asked):
     ) -> Pages:
         """Return the pages that the index named *index*, one of the table's own, has for *term*, or for all terms.
 
-        They come in the order of their terms, then of their URLs, or in the order "reverse"; one with several terms
-        comes once, by the first of them. Raises `UnknownIndex`.
+        They come in the order of their terms, by code points and part by part, then of their URLs ("de" before "de-AT"
+        before "deu"), or in the order "reverse"; one with several terms comes once, by the first of them. In an index
+        of one's own that was added by an earlier version "de" comes behind what it is the beginning of, as in "de-AT";
+        dropped and added again, it is in order. Raises `UnknownIndex`.
         """
         chosen = self.indexes.named(index).index
         if not chosen.names_pages:

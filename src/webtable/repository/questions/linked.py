@@ -14,7 +14,7 @@ from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descend
 from webtable.repository.links.counting import LinkCounter, Progress, Recount
 from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import moment_of
+from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.repository.results import Explanation, Results, check_order, invalid_token, position_of
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
@@ -89,7 +89,10 @@ class LinkQuestions(Asked):
         )
 
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
-        """Return the pages that have no links to others, in the order of their URLs."""
+        """Return the pages that have no links to others, in the order of their URLs.
+
+        One whose links all lead to itself is one of them, but where an earlier version has stored its content.
+        """
         places = LINK.range_of(("outlinks", _NO_LINKS))
         if (domain := asking.get("domain")) is not None:
             (inside,) = PLAIN_KEY.subtree_ranges(canonical_host(domain))
@@ -233,9 +236,14 @@ class LinkQuestions(Asked):
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
         again then. *on_progress* is told how many pages were counted so far.
         """
-        queue = RecountQueue(self.store, self.table)
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, self.indexes.read(), self._damage())
-        return counter.run(on_progress, also_unfinished=also_unfinished)
+        queue, indexes, began = RecountQueue(self.store, self.table), self.indexes.read(), now_in_milliseconds()
+        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, indexes, self._damage())
+        done = counter.run(on_progress, also_unfinished=also_unfinished)
+        if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
+            # What a writer is still at, or what came in meanwhile, is not counted.
+            _, since = queue.extent()
+            self.refreshed.advance(min(began, since or began))
+        return done
 
     def links_freshness(self) -> Freshness:
         """Return what waits for `refresh_links`: how fresh the counts of links are."""
@@ -258,13 +266,15 @@ class LinkQuestions(Asked):
         after: bytes | None,
         damage: Damage,
         *,
-        past: bool,
-        inside: KeyRange | None,
+        past: bool = False,
+        inside: KeyRange | None = None,
+        sources: KeyRange | None = None,
         expected: int | None = None,
     ) -> Iterator[Inlink]:
+        """Yield the inlinks of *target* behind the page *after*; only from pages *inside*, or named in *sources*."""
         row, family = self.key.encode(target), self._codec.columns.inlinks.encode()
         prefix = PAST if past else b""
-        rest = PAST_SOURCES if past else CURRENT_SOURCES
+        rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
         while True:

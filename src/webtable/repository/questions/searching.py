@@ -161,7 +161,7 @@ class SearchQuestions(PageQuestions):
                     continue
                 for page in scan.damage.sift([self._reader.each(row) if "html" in names else hit.page]):
                     if page is not None:
-                        yield dataclasses.replace(hit, page=page)
+                        yield dataclasses.replace(hit, page=self.refreshed.counted(page, names))
 
     def _hit(self, row: Row, matcher: Matcher) -> Hit | DamagedRow | None:
         page = self._reader.each(row)

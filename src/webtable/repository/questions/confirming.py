@@ -1,0 +1,135 @@
+"""Whether pages link to URLs, of many URLs at once: an inlink counts where the page that it names has that link now.
+
+Of each URL the first few inlinks are read, by their keys. A linking page is read once for all URLs of a batch, those
+first that are said to link to most of them: one page that does is enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webtable.errors import DamagedRow, InvalidURL
+from webtable.repository.links.inlinks import CURRENT_SOURCES
+from webtable.repository.questions.linked import LinkQuestions
+from webtable.rowkey import KeyRange, canonical_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webtable.page import Link
+    from webtable.repository.damage import Damage
+
+URLS_AT_ONCE = 256
+FIRST_SOURCES = 4
+"""How many inlinks of a URL are read together with those of others; the rest is read by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Which of the pages that link to a URL count: all, or only `others` than itself, or those of its own `host`."""
+
+    others: bool = False
+    host: bool = False
+
+    def have(self, url: str, source: bytes) -> bool:
+        """Whether the page *source*, a URL as an inlink has it, counts for *url*."""
+        if self.others and source == url.encode():
+            return False
+        return not self.host or _host(source) == _host(url.encode())
+
+    def ranges(self, url: str) -> list[KeyRange]:
+        """Return where in its row the inlinks of *url* are that may count."""
+        if not self.host:
+            return [CURRENT_SOURCES]
+        # Behind the host there is a `/` or, in front of a port, a `:`, which is the last before the `;`; and digits.
+        hosts = [scheme + _host(url.encode()) for scheme in (b"http://", b"https://")]
+        return [KeyRange(host + b"/", host + b";") for host in hosts]
+
+
+ANYBODY = Sources()
+
+
+class LinkConfirming(LinkQuestions):
+    """What tells whether pages link to URLs."""
+
+    def _linked(self, urls: Mapping[bytes, str], damage: Damage, wanted: Sources = ANYBODY) -> set[bytes]:
+        """Return those of *urls*, which are by their rows, to which one of the *wanted* pages links."""
+        sources, rest = self._first_sources(urls, wanted)
+        linked: set[bytes] = set()
+        while waiting := {row: some for row, some in sources.items() if some and row not in linked}:
+            linked |= self._confirmed(_most_common(waiting), urls, damage)
+        return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row], damage, wanted))
+
+    def _first_sources(
+        self, urls: Mapping[bytes, str], wanted: Sources
+    ) -> tuple[dict[bytes, list[bytes]], list[bytes]]:
+        """Return the URLs of the first pages that may link to each of *urls*, and the rows that may have more."""
+        family = self._codec.columns.inlinks.encode()
+        start = len(family) + 1
+        found = self.store.read_cells(
+            self.table, list(urls), family, CURRENT_SOURCES, limit=FIRST_SOURCES, keys_only=True
+        )
+        sources = {row: [column[start:] for column, _ in cells] for row, cells in zip(urls, found, strict=True)}
+        more = [row for row, some in sources.items() if len(some) == FIRST_SOURCES]
+        if wanted is not ANYBODY:
+            sources = {row: [one for one in some if wanted.have(urls[row], one)] for row, some in sources.items()}
+        return sources, more
+
+    def _confirmed(
+        self, named: Mapping[bytes, Sequence[bytes]], urls: Mapping[bytes, str], damage: Damage
+    ) -> set[bytes]:
+        """Return the rows to which the pages link that are *named*: pages, by their URLs, with rows of *urls*."""
+        pages: dict[bytes, Sequence[bytes]] = {}
+        for source, rows in named.items():
+            for row, _ in damage.sift([self._source_of(rows[0], source)]):
+                pages[row] = rows
+        linked: set[bytes] = set()
+        for rows, page in zip(pages.values(), self._reader.read_each(list(pages), ("outlinks",)), strict=True):
+            if isinstance(page, DamagedRow):
+                damage.add(page)
+            elif page is not None and page.outlinks:
+                linked |= _led_to(page.outlinks, {urls[row]: row for row in rows})
+        return linked
+
+    def _is_linked(self, url: str, damage: Damage, wanted: Sources) -> bool:
+        inlinks = (self._inlinks(url, None, damage, sources=sources) for sources in wanted.ranges(url))
+        return any(wanted.have(url, inlink.source.encode()) for some in inlinks for inlink in some)
+
+
+def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:
+    """Take of each list the source that is in most of them, and return the rows of the lists by their sources."""
+    in_lists = Counter(source for some in waiting.values() for source in some)
+    named: dict[bytes, list[bytes]] = defaultdict(list)
+    for row, some in waiting.items():
+        chosen = max(some, key=in_lists.__getitem__)
+        some.remove(chosen)
+        named[chosen].append(row)
+    return named
+
+
+def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
+    """Return the rows of the *wanted* canonical URLs to which *links* lead."""
+    urls = {link.url for link in links}
+    left = wanted.keys() - urls
+    # Most links are stored as they are canonical, and to make a URL so takes as long as to read a link.
+    return {wanted[url] for url in wanted.keys() & (urls | _canonical(urls) if left else urls)}
+
+
+def _canonical(urls: Iterable[str]) -> set[str]:
+    made: set[str] = set()
+    for url in urls:
+        try:
+            made.add(canonical_url(url))
+        except InvalidURL:
+            continue
+    return made
+
+
+def _host(url: bytes) -> bytes:
+    """Return the host of a canonical URL, without its port; nothing for what is no URL."""
+    parts = url.split(b"/", 3)
+    authority = parts[2] if len(parts) > 2 else b""
+    host, _, port = authority.rpartition(b":")
+    return host if host and port.isdigit() else authority
