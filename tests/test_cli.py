@@ -342,19 +342,27 @@ def test_a_new_store_has_the_layout_of_the_options(run: Run, warc: Path) -> None
 def test_old_captures_are_refused_before_a_store_is_made(run: Run, tmp_path: Path) -> None:
     old = write_warc(tmp_path / "old.warc", [("https://example.com/", b"<p>")], days=400)
 
-    result = run("ingest", old)
+    result = run("ingest", old, "--ttl", "90")
 
     assert result.code == 1
     assert len(result.errors) == 1
     assert "--ttl none" in result.err
     assert not Path("webtable.db").exists()
-    assert run("ingest", old, "--ttl", "none").code == 0
+
+
+def test_a_new_file_keeps_old_captures(run: Run, tmp_path: Path) -> None:
+    old = write_warc(tmp_path / "old.warc", [("https://example.com/", b"<p>old")], days=4000)
+
+    assert run("ingest", old).code == 0
+
+    assert "layout.ttl\tnone" in run("info").lines
+    assert run("get", "https://example.com/", "--html").raw == b"<p>old"
 
 
 def test_pages_that_cannot_be_stored_are_counted_by_kind(run: Run, tmp_path: Path, warc: Path) -> None:
     old = write_warc(tmp_path / "old.warc", [(f"https://example.com/old/{n}", b"<p>") for n in range(3)], days=400)
 
-    result = run("ingest", warc, old)
+    result = run("ingest", warc, old, "--ttl", "90")
 
     assert result.code == 1
     assert "10 pages stored" in result.out

@@ -45,7 +45,10 @@ SaltOption = Annotated[
 ]
 DigitsOption = Annotated[int | None, typer.Option("--digits", help="Hex digits of the salt, 1 to 4. Default: 2.")]
 TTLOption = Annotated[
-    str | None, typer.Option("--ttl", metavar="DAYS|none", help="How long content is kept. Default: 90 days.")
+    str | None,
+    typer.Option(
+        "--ttl", metavar="DAYS|none", help="How long content is kept. Default: always in a file, 90 days on HBase."
+    ),
 ]
 NamesOption = Annotated[
     Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")

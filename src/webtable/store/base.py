@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from webtable.rowkey import KeyRange
-from webtable.schema import FamilySchema, TableSchema
+from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -163,6 +163,8 @@ class Store(abc.ABC):
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
+    default_ttl: int | None = DEFAULT_TTL
+    """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
