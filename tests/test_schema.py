@@ -112,7 +112,26 @@ def test_a_plan_names_what_differs_and_keeps_what_is_there_besides():
     assert str(steps) == (
         "table 't': change family 'a': versions 1 -> 3, ttl 'FOREVER' -> 60\ntable 't': add family 'b'"
     )
-    assert steps.shell().splitlines() == [alter_statement("t", family) for family in wanted.families]
+    _, added = wanted.families
+    assert steps.shell().splitlines() == [
+        "alter 't', {NAME => 'a', VERSIONS => 3, TTL => 60}",
+        alter_statement("t", added),
+    ]
+
+
+def test_a_plan_says_in_words_what_will_be_kept_no_longer():
+    day = 86_400
+    found = FamilySchema("a", versions=3, min_versions=2, ttl=90 * day)
+
+    def losses(**options):
+        return plan(TableSchema("t", (replace(found, **options),)), TableSchema("t", (found,))).losses
+
+    assert losses(ttl=30 * day) == ("removes from table 't', family 'a': what is older than 30 days",)
+    assert losses(versions=2) == ("removes from table 't', family 'a': of each column all but the newest 2",)
+    assert losses(min_versions=1) == (
+        "removes from table 't', family 'a': what was kept beyond its time as one of the newest 2",
+    )
+    assert losses(ttl=None, versions=5, min_versions=3, block_size=8192) == ()
 
 
 def test_options_that_could_not_be_read_back_are_not_compared():

@@ -10,7 +10,7 @@ from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
 
 @dataclass(frozen=True, slots=True)
 class FamilyChange:
-    """A family to be added (`found` is None) or given other options."""
+    """A family to be added (`found` is None) or given other options; the others stay as they are."""
 
     wanted: FamilySchema
     found: FamilySchema | None
@@ -25,6 +25,26 @@ class FamilyChange:
             for option in self.options
         )
         return f"change family {self.wanted.name!r}: {', '.join(differences)}"
+
+    def shell(self, table: str) -> str:
+        """Return the same as a statement of the HBase shell."""
+        # Options that need no change are not named: of those that could not be read the values are not known.
+        return alter_statement(table, self.wanted, FAMILY_OPTIONS if self.found is None else self.options)
+
+    @property
+    def losses(self) -> list[str]:
+        """What the family will keep no longer, in words."""
+        found, wanted = self.found, self.wanted
+        if found is None:
+            return []
+        lost = []
+        if wanted.ttl is not None and (found.ttl is None or wanted.ttl < found.ttl):
+            lost.append(f"what is older than {days_text(wanted.ttl)}")
+        if wanted.versions < found.versions:
+            lost.append(f"of each column all but the newest {wanted.versions}")
+        if wanted.min_versions < found.min_versions and wanted.ttl is not None:
+            lost.append(f"what was kept beyond its time as one of the newest {found.min_versions}")
+        return lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +72,28 @@ class Plan:
         """Return the same as statements of the HBase shell, one a line."""
         if self.create:
             return create_statement(self.wanted)
-        return "\n".join(alter_statement(self.wanted.name, change.wanted) for change in self.changes)
+        return "\n".join(change.shell(self.wanted.name) for change in self.changes)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the table will keep no longer, a line for each; it cannot be brought back."""
+        return tuple(
+            f"removes from table {self.wanted.name!r}, family {change.wanted.name!r}: {lost}"
+            for change in self.changes
+            for lost in change.losses
+        )
+
+
+def days_text(seconds: int) -> str:
+    """Return a time to live as people read it.
+
+    >>> days_text(90 * 86_400), days_text(43_200), days_text(5)
+    ('90 days', '0.5 days', '5 seconds')
+    """
+    if seconds < 3_600:
+        return f"{seconds:,} second{'s'[: seconds != 1]}"
+    days = seconds / 86_400
+    return f"{days:,.4g} day{'s'[: days != 1]}"
 
 
 def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
