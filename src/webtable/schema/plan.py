@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from webtable.schema.shell import alter_statement, create_statement, option_text
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+
+if TYPE_CHECKING:
+    from webtable.schema.layout import Layout, OptionValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,50 @@ class Plan:
             for change in self.changes
             for lost in change.losses
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPlan:
+    """The way from the layout that a web table has to the one that is wanted, and what its tables need for that."""
+
+    table: str
+    found: Layout
+    wanted: Layout
+    tables: tuple[Plan, ...] = ()
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
+        """The options of the layout that change, with their new values."""
+        one, other = self.found, self.wanted
+        names = ["ttl", "versions", *dict.fromkeys([*one.family_options, *other.family_options])]
+        return {name: other.option(name) for name in names if one.option(name) != other.option(name)}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the layout and all tables are as they are wanted."""
+        return not self.options and not self.tables
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the tables will keep no longer, a line for each; it cannot be brought back."""
+        return tuple(lost for steps in self.tables for lost in steps.losses)
+
+    def __str__(self) -> str:
+        """Return a line for each step, and for what is lost by it; empty where there is none."""
+        changes = (
+            f"{name} {_value_text(self.found.option(name), name)} -> {_value_text(value, name)}"
+            for name, value in self.options.items()
+        )
+        layout = [f"layout of {self.table!r}: {', '.join(changes)}"] if self.options else []
+        return "\n".join([*layout, *map(str, self.tables), *self.losses])
+
+    def shell(self) -> str:
+        """Return what is to be done with the tables as statements of the HBase shell, one a line."""
+        return "\n".join(steps.shell() for steps in self.tables)
+
+
+def _value_text(value: OptionValue, name: str) -> str:
+    return "default" if value is None and name != "ttl" else option_text(value)
 
 
 def days_text(seconds: int) -> str:
