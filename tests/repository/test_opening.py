@@ -16,6 +16,7 @@ from webtable.errors import (
     SchemaDrift,
     StoreUnavailable,
     TableNotFound,
+    WriteFailed,
 )
 from webtable.repository import opening
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
@@ -298,3 +299,16 @@ def test_of_two_layouts_that_are_written_at_once_the_first_stays(tmp_path, monke
         webtable.open(url, create=True)
     with webtable.open(url) as table:
         assert table.layout.salt == "none"
+
+
+def test_a_table_that_was_made_anew_with_another_layout_is_no_longer_the_one_that_was_opened(tmp_path, site):
+    url = tmp_path / "crawl.db"
+    with webtable.open(url, create=True, indexes=[]) as table:
+        for name in table.store.tables():
+            table.store.drop_table(name)
+        webtable.create(url, indexes=[], names="short")
+
+        with pytest.raises(WriteFailed) as raised:
+            table.put(site.page(html=b"x"))
+
+        assert isinstance(raised.value.failures[0].error, LayoutMismatch)

@@ -20,6 +20,7 @@ from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
     INDEX_NAMES,
+    LAYOUT_COLUMN,
     ColumnNames,
     IndexState,
     Layout,
@@ -197,10 +198,10 @@ class _Stored(NamedTuple):
 def _stored_layout(store: Store, table: str) -> _Stored | None:
     name = f"{store.name}/{table}"
     layout, states = stored_layout_and_indexes(store, table)
-    if layout is None:
+    if LAYOUT_COLUMN not in layout:
         return None
     indexes = {index: IndexState.from_json(name, index, state) for index, state in states.items()}
-    return _Stored(Layout.from_json(name, layout), indexes)
+    return _Stored(Layout.from_cells(name, layout), indexes)
 
 
 def _missing(store: Store, table: str, stored: _Stored) -> list[TableSchema]:
@@ -209,8 +210,9 @@ def _missing(store: Store, table: str, stored: _Stored) -> list[TableSchema]:
     def found(stored: _Stored) -> list[TableSchema]:
         # The table of an index that is retired is about to be dropped.
         indexes = [name for name, state in stored.indexes.items() if state.phase in ("ready", "building")]
-        whole = [stored.layout.table_schema(table), *(index_table(table, name) for name in indexes), queue_table(table)]
-        return missing_of(store, whole)
+        layout = stored.layout
+        whole = [layout.table_schema(table), *(layout.index_schema(table, name) for name in indexes)]
+        return missing_of(store, [*whole, layout.queue_schema(table)])
 
     missing = found(stored)
     # An index may have been dropped since its state was read.

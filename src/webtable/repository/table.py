@@ -61,10 +61,9 @@ class WebTable(
         *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
         the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
         """
-        batch_writer = BatchWriter(self.store, self.table, self._codec, self.layout, self.indexes, max_body)
+        batch_writer = BatchWriter(self.store, self.table, self._codec, self._layouts, self.indexes, max_body)
         writer = Writer(
             batch_writer,
-            ttl=self.layout.ttl,
             timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,

@@ -27,7 +27,8 @@ LAYOUT_COLUMN = b"layout:json"
 ALTERED = b"layout:altered."
 """What begins the columns beside that, one for each option that was altered since: `layout:altered.ttl`."""
 
-FAMILIES = ("content", "metadata", "outlinks", "inlinks", "indexes", "queue")
+PAGE_FAMILIES = ("content", "metadata", "outlinks", "inlinks")
+FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
 """The families whose options can be altered: those of pages, that of the entries of all indexes, and the queue's."""
 FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
 """The options of each of them that can be altered; versions and TTL follow from those of the layout."""
@@ -57,7 +58,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL
-    family_options: dict[str, int | bool | str] = {}  # noqa: RUF012 - each layout gets one of its own
+    family_options: dict[str, int | bool | str] = {}
 
     def __post_init__(self) -> None:
         if self.compression not in ("zstd", "none"):
@@ -85,7 +86,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Return the schema of the table *name*."""
         schema = web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
         # They come in this order, whatever their names are.
-        return self._with_options(schema, FAMILIES[: len(schema.families)])
+        return self._with_options(schema, PAGE_FAMILIES)
 
     def index_schema(self, name: str, index: str) -> TableSchema:
         """Return the schema of the table that holds the entries of *index* of the table *name*."""
@@ -299,7 +300,11 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
         if getattr(stored, field) != getattr(wanted, field)
     ]
     if differences:
-        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences))
+        # What begins with one of them can be altered, and all else cannot.
+        remedy = (
+            "; webtable alter changes that" if all(one.startswith(("ttl:", "versions:")) for one in differences) else ""
+        )
+        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + remedy)
 
 
 def check_suffix_list(table: str, stored: Layout) -> None:

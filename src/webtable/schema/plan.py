@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webtable.schema.layout import Layout
 from webtable.schema.shell import alter_statement, create_statement, option_text
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
 
 if TYPE_CHECKING:
-    from webtable.schema.layout import Layout, OptionValue
+    from webtable.schema.layout import OptionValue
 
 
 @dataclass(frozen=True, slots=True)
