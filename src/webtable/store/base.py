@@ -163,6 +163,8 @@ class Store(abc.ABC):
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
+    changes_families: bool = True
+    """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
     default_ttl: int | None = DEFAULT_TTL
     """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
 
