@@ -353,6 +353,38 @@ def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_l
             table.alter(families={"content": {"block_size": 8192}})
 
 
+def test_what_is_kept_no_longer_is_swept_and_does_not_come_back(tmp_path, site):
+    with webtable.open(tmp_path / "crawl.db", create=True, indexes=[]) as table:
+        table.put(site.page(html=b"old", age=400 * DAY))
+        table.alter(ttl=30 * DAY)
+        table.compact()
+
+        table.alter(ttl=None)
+
+        page = table.get(site.url())
+        assert (page.title, page.html) == ("title of /", None)
+
+
+def test_an_alteration_of_a_file_is_done_as_a_whole_or_not_at_all(tmp_path, monkeypatch):
+    with webtable.open(tmp_path / "crawl.db", create=True, indexes=[]) as table:
+        before, changed = families(table), []
+
+        def set_family(name, family):
+            if changed:
+                raise Killed
+            changed.append(family)
+            type(table.store).set_family(table.store, name, family)
+
+        monkeypatch.setattr(table.store, "set_family", set_family)
+        with pytest.raises(Killed):
+            table.alter(ttl=30 * DAY)
+
+        assert changed
+        assert families(table) == before
+    with webtable.open(tmp_path / "crawl.db") as table:
+        assert table.layout.ttl is None
+
+
 def aged(table):
     """Have *table* take what it knows of its layout for older than it is."""
     table._layouts._read_at -= 60
