@@ -31,7 +31,7 @@ from webtable.schema import (
     option_json,
     plan,
 )
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ class Alteration:
             return steps
 
     def _stored(self) -> Layout:
-        (row,) = self._store.read(self._meta, [LAYOUT_ROW], columns=[STATES_FAMILY])
+        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
         if row is None:
             raise TableNotFound(f"{self._name} has no layout any more: it was dropped")
         return Layout.from_cells(self._name, cells_of(row))
@@ -200,7 +200,7 @@ class Alteration:
         if not options:
             return
         columns = {option_column(name): option_json(value) for name, value in options.items()}
-        (row,) = self._store.read(self._meta, [LAYOUT_ROW], columns=list(columns))
+        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted(list(columns)))
         newest = max((versions[0].timestamp for versions in row.cells.values()), default=0) if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
         timestamp = max(time.time_ns() // 1_000_000, newest + 1)

@@ -22,6 +22,7 @@ from webtable.schema import (
     plan,
 )
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,7 +127,7 @@ def described(store: Store, table: str) -> TableDescription | None:
 def stored_layout(store: Store, table: str) -> bytes | None:
     """Return the layout that was stored with *table*, or None where there is none."""
     try:
-        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], columns=[LAYOUT_COLUMN])
+        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
     except TableNotFound:
         return None
     return row and row.value(LAYOUT_COLUMN)
@@ -135,7 +136,7 @@ def stored_layout(store: Store, table: str) -> bytes | None:
 def stored_layout_and_indexes(store: Store, table: str) -> tuple[dict[bytes, bytes], dict[str, bytes]]:
     """Return the cells of the layout that was stored with *table*, and by their names the states of its indexes."""
     try:
-        rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], columns=[STATES_FAMILY])
+        rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
     except TableNotFound:
         return {}, {}
     layout, states = map(cells_of, rows)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table
+from webtable.store import Wanted
 
 if TYPE_CHECKING:
     from webtable.store import Row, Store
@@ -39,7 +40,7 @@ class Layouts:
         """Return the layout as it is now; raises `LayoutMismatch` where this version cannot read it."""
         began = time.monotonic()
         try:
-            (row,) = self._store.read(meta_table(self._table).name, [LAYOUT_ROW], columns=[STATES_FAMILY])
+            (row,) = self._store.read(meta_table(self._table).name, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
         except TableNotFound:
             row = None
         self.learn(row, began)

@@ -17,7 +17,7 @@ from webtable.errors import (
     WriteFailed,
     failed_together,
 )
-from webtable.extract import completed
+from webtable.extract import filled
 from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
@@ -117,7 +117,7 @@ class Writer:
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page = completed(self._batch_writer.checked(page))
+        page, _ = filled(self._batch_writer.checked(page))
         rows = self._batch_writer.rows_of(key, page)
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)

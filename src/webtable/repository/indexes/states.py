@@ -28,6 +28,7 @@ from webtable.schema import (
     state_column,
 )
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,7 +68,7 @@ class Indexes:
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name; the layout of the table is read with them."""
         began = time.monotonic()
-        layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], columns=[STATES_FAMILY])
+        layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
         if self._layouts is not None:
             self._layouts.learn(layout, began)
         found: dict[str, Maintained] = {}
@@ -116,7 +117,7 @@ class Indexes:
     def set(self, name: str, state: IndexState) -> None:
         """Store the state of an index."""
         column = state_column(name)
-        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[column])
+        (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([column]))
         before = row.cells[column][0].timestamp if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
         cell = NewCell(column, max(time.time_ns() // 1_000_000, before + 1), state.to_json())

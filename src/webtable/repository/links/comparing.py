@@ -12,6 +12,7 @@ from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,7 @@ class InlinkComparison(Comparison):
             yield self._inlinks_absent([place for page in some for place in self._inlinks_of(page)])
 
     def _linking_pages(self) -> Iterator[Page]:
-        rows = self._store.scan(self._table, [KeyRange()], columns=self._codec.select(("outlinks",)))
+        rows = self._store.scan(self._table, [KeyRange()], Wanted(self._codec.select(("outlinks",))))
         for page in self._readable(map(self._reader.each, rows)):
             if page is not None and page.outlinks and milliseconds(page.fetched_at) < self._until:
                 yield page
@@ -74,7 +75,7 @@ class InlinkComparison(Comparison):
         for row, columns in by_row.items():
             by_columns.setdefault(tuple(columns), []).append(row)
         for wanted, rows in by_columns.items():
-            for found in self._store.read(self._table, rows, columns=wanted):
+            for found in self._store.read(self._table, rows, Wanted(wanted)):
                 if found is not None:
                     there.update((found.key, column) for column in found.cells)
         return there
@@ -89,7 +90,7 @@ class InlinkComparison(Comparison):
 
     def _stale_inlinks(self) -> Iterator[list[Place]]:
         family = self._codec.columns.inlinks.encode()
-        for row in self._store.scan(self._table, [KeyRange()], columns=[family + b":"], keys_only=True):
+        for row in self._store.scan(self._table, [KeyRange()], Wanted([family + b":"], keys_only=True)):
             rest = CURRENT_SOURCES
             while True:
                 (cells,) = self._store.read_cells(self._table, [row.key], family, rest, limit=SOURCES_AT_ONCE)
@@ -119,7 +120,7 @@ class InlinkComparison(Comparison):
             else:
                 stale.append(place)  # nobody will ever write such an inlink
         columns = self._codec.select(("outlinks",))
-        found = self._store.read(self._table, [place.source for place in named], columns=columns)
+        found = self._store.read(self._table, [place.source for place in named], Wanted(columns))
         for place, stored in zip(named, found, strict=True):
             if place.cell.timestamp >= self._until:
                 continue

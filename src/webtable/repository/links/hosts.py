@@ -37,6 +37,7 @@ from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 HOSTS_AT_ONCE = 100
 NARROW = 100
@@ -121,7 +122,7 @@ class HostCounter:
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
-        found = self.store.read(self._index, entries, columns=[HOST_COUNTS])
+        found = self.store.read(self._index, entries, Wanted([HOST_COUNTS]))
         newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
         timestamp = _over(newest)
         puts = []
@@ -230,7 +231,7 @@ class _Host:
         counter = self._counter
         if not spans:
             return
-        for row in counter.store.scan(counter.table, spans, columns=[counter.codec.columns.page]):
+        for row in counter.store.scan(counter.table, spans, Wanted([counter.codec.columns.page])):
             try:
                 page = counter.codec.page(row)
             except DamagedRow as exc:

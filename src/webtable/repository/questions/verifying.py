@@ -14,6 +14,7 @@ from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import VersionQuestions
 from webtable.rowkey import KeyRange
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,7 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         rows = self.store.scan(
             self.table,
             [KeyRange()] if domain is None else ranges,
-            columns=columns,
-            versions=self._layouts.recent().versions,
+            Wanted(columns, versions=self._layouts.recent().versions),
         )
         for row in rows:
             for one in damage.sift(self._all_of(row)):
