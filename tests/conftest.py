@@ -18,6 +18,9 @@ from webtable.store.sqlite import SQLiteStore
 
 pytest_plugins = ["webtable.testing"]
 
+# They hold no examples, and as modules to be looked at for some they would all have one name.
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
 ADAPTERS = [
     "sqlite",
     pytest.param("hbase-thrift1", marks=pytest.mark.hbase),

@@ -6,16 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt
 from webtable.schema import (
     DEFAULT_TTL,
+    LAYOUT_COLUMN,
     FamilySchema,
     Layout,
     TableSchema,
     alter_statement,
     create_statement,
+    option_column,
+    option_json,
     plan,
+    queue_table,
     web_columns,
     web_table_schema,
 )
@@ -112,7 +116,26 @@ def test_a_plan_names_what_differs_and_keeps_what_is_there_besides():
     assert str(steps) == (
         "table 't': change family 'a': versions 1 -> 3, ttl 'FOREVER' -> 60\ntable 't': add family 'b'"
     )
-    assert steps.shell().splitlines() == [alter_statement("t", family) for family in wanted.families]
+    _, added = wanted.families
+    assert steps.shell().splitlines() == [
+        "alter 't', {NAME => 'a', VERSIONS => 3, TTL => 60}",
+        alter_statement("t", added),
+    ]
+
+
+def test_a_plan_says_in_words_what_will_be_kept_no_longer():
+    day = 86_400
+    found = FamilySchema("a", versions=3, min_versions=2, ttl=90 * day)
+
+    def losses(**options):
+        return plan(TableSchema("t", (replace(found, **options),)), TableSchema("t", (found,))).losses
+
+    assert losses(ttl=30 * day) == ("removes from table 't', family 'a': what is older than 30 days",)
+    assert losses(versions=2) == ("removes from table 't', family 'a': of each column all but the newest 2",)
+    assert losses(min_versions=1) == (
+        "removes from table 't', family 'a': what was kept beyond its time as one of the newest 2",
+    )
+    assert losses(ttl=None, versions=5, min_versions=3, block_size=8192) == ()
 
 
 def test_options_that_could_not_be_read_back_are_not_compared():
@@ -139,3 +162,49 @@ def test_a_layout_comes_back_from_json_as_it_was():
     assert layout.suffix_list
     assert layout.web_key().salt == Salt.domain(digits=3)
     assert Layout().ttl == DEFAULT_TTL
+
+
+def test_a_layout_has_the_options_that_were_altered_since():
+    created = Layout(versions=3, ttl=None)
+    cells = {
+        LAYOUT_COLUMN: created.to_json(),
+        option_column("ttl"): option_json(60),
+        option_column("content.block_size"): option_json(8192),
+        option_column("indexes.compression"): option_json("SNAPPY"),
+    }
+
+    layout = Layout.from_cells("crawl", cells)
+
+    assert (layout.ttl, layout.versions) == (60, 3)
+    content, metadata, outlinks, _ = layout.table_schema("crawl").families
+    assert (content.block_size, content.ttl, outlinks.ttl, metadata.block_size) == (8192, 60, 120, 65536)
+    assert layout.index_schema("crawl", "time").families[0].compression == "SNAPPY"
+    assert layout.queue_schema("crawl") == queue_table("crawl")
+    assert Layout.from_json("crawl", layout.to_json()) == layout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ttl": 0},
+        {"versions": 0},
+        {"versions": "3"},
+        {"body.block_size": 8192},
+        {"content.versions": 2},
+        {"content.colour": "red"},
+        {"content.block_size": 10},
+        {"content.block_size": "8192"},
+        {"content.in_memory": 1},
+        {"content.min_versions": 9},
+        {"queue.bloom": "COLUMN"},
+    ],
+)
+def test_an_option_that_no_layout_can_have_is_refused(options):
+    with pytest.raises(InvalidArgument):
+        Layout().altered(options)
+
+
+@pytest.mark.parametrize("column", [b"layout:altered.salt", b"layout:other", b"layout:altered.ttl"])
+def test_what_a_later_version_has_altered_is_a_mismatch(column):
+    with pytest.raises(LayoutMismatch):
+        Layout.from_cells("crawl", {LAYOUT_COLUMN: Layout().to_json(), column: b'{"value":"x"}'})

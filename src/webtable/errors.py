@@ -10,6 +10,7 @@ WebTableError
 │   ├── UnknownField         a row key that has no such field
 │   ├── FieldError           a value that a field of a row key cannot hold
 │   ├── NoRange              a question that a row key cannot answer by ranges
+│   ├── NotAlterable         an option that a table keeps as it was created; the message says why and what helps
 │   └── InvalidToken         a page token that is damaged or belongs to another query
 ├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
 │   ├── ExpiredCapture       older than its family's time to live
@@ -87,6 +88,10 @@ class NoRange(InvalidArgument):
         super().__init__(f"{reason}; {remedy}")
         self.reason = reason
         self.remedy = remedy
+
+
+class NotAlterable(InvalidArgument):
+    """An option that a table keeps as it was created; the message says why, and what would help."""
 
 
 class InvalidToken(InvalidArgument):

@@ -24,6 +24,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
     "ingest",
     "create",
+    "alter",
     "info",
     "delete",
     "compact",
@@ -294,19 +295,27 @@ def test_a_new_store_has_the_layout_of_the_options(run: Run, warc: Path) -> None
 def test_old_captures_are_refused_before_a_store_is_made(run: Run, tmp_path: Path) -> None:
     old = write_warc(tmp_path / "old.warc", [("https://example.com/", b"<p>")], days=400)
 
-    result = run("ingest", old)
+    result = run("ingest", old, "--ttl", "90")
 
     assert result.code == 1
     assert len(result.errors) == 1
     assert "--ttl none" in result.err
     assert not Path("webtable.db").exists()
-    assert run("ingest", old, "--ttl", "none").code == 0
+
+
+def test_a_new_file_keeps_old_captures(run: Run, tmp_path: Path) -> None:
+    old = write_warc(tmp_path / "old.warc", [("https://example.com/", b"<p>old")], days=4000)
+
+    assert run("ingest", old).code == 0
+
+    assert "layout.ttl\tnone" in run("info").lines
+    assert run("get", "https://example.com/", "--html").raw == b"<p>old"
 
 
 def test_pages_that_cannot_be_stored_are_counted_by_kind(run: Run, tmp_path: Path, warc: Path) -> None:
     old = write_warc(tmp_path / "old.warc", [(f"https://example.com/old/{n}", b"<p>") for n in range(3)], days=400)
 
-    result = run("ingest", warc, old)
+    result = run("ingest", warc, old, "--ttl", "90")
 
     assert result.code == 1
     assert "10 pages stored" in result.out
@@ -651,6 +660,60 @@ def test_a_drift_is_shown_and_applied_when_asked(run: Run, stored: str) -> None:
     assert "alter 'pages'" in drift.out
     assert applied.code == 0
     assert run("create").out == "table 'pages' is there as it is wanted\n"
+
+
+def test_alter_changes_layout_and_families(run: Run, stored: str) -> None:
+    result = run("alter", "--ttl", "4000d", "--versions", "5", "--set", "content.bloom=rowcol", "--yes")
+
+    assert result.code == 0
+    assert "ttl 'FOREVER' -> 345600000, versions 3 -> 5, content.bloom default -> 'ROWCOL'" in result.out
+    lines = run("info").lines
+    assert {"layout.ttl\t345600000 (4000 days)", "layout.versions\t5", "family.content.bloom\tROWCOL"} <= set(lines)
+    assert "family.inlinks.ttl\t691200000 (8000 days)" in lines
+    assert run("alter", "--versions", "5").out == "table 'pages' is there as it is wanted\n"
+
+
+def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(run: Run, stored: str) -> None:
+    before = run("info").out
+
+    result = run("alter", "--ttl", "30d", "--versions", "5", "--dry-run")
+
+    assert result.code == 0
+    assert "layout of 'pages': ttl 'FOREVER' -> 2592000, versions 3 -> 5" in result.out
+    assert "removes from table 'pages', family 'content': what is older than 30 days" in result.out
+    assert "alter 'pages', {NAME => 'content', VERSIONS => 5, TTL => 2592000}" in result.lines
+    assert run("info").out == before
+
+
+def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    unasked = run("alter", "--ttl", "30d")
+    monkeypatch.setattr("webtable.cli.managing._can_ask", lambda: True)
+    refused = run("alter", "--ttl", "30d", stdin=b"n\n")
+    more = run("alter", "--versions", "9")
+    allowed = run("alter", "--ttl", "30d", stdin=b"y\n")
+
+    assert (unasked.code, refused.code, more.code, allowed.code) == (2, 1, 0, 0)
+    assert "--yes" in unasked.err
+    assert "what is older than 30 days" in unasked.err
+    assert "nothing was altered" in refused.err
+    assert "layout.ttl\t2592000 (30 days)" in run("info").lines
+
+
+@pytest.mark.parametrize("option", ["--salt", "--digits", "--names", "--compression", "--plain-columns", "--indexes"])
+def test_alter_says_why_a_table_keeps_the_rest(run: Run, stored: str, option: str) -> None:
+    result = run("alter", option, "x")
+
+    assert result.code == 2
+    assert len(result.errors) == 1
+    assert "cannot be altered, since" in result.err
+
+
+@pytest.mark.parametrize("text", ["bloom", "content.bloom", "body.bloom=ROW", "content.size=1", "content.block_size=x"])
+def test_alter_refuses_what_is_no_option(run: Run, stored: str, text: str) -> None:
+    result = run("alter", "--set", text)
+
+    assert result.code == 2
+    assert len(result.errors) == 1
 
 
 def test_info_tells_layout_families_and_regions(run: Run, stored: str) -> None:

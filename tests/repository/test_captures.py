@@ -12,6 +12,7 @@ import zstandard
 import webtable
 from webtable import Link, Page
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
+from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400
@@ -414,13 +415,14 @@ def test_content_is_written_anew_within_one_batch(short_lived):
     ("age", "error", "text"),
     [(91 * DAY, ExpiredCapture, "90 days.*--ttl none"), (-2 * DAY, FutureCapture, "over a day from now")],
 )
-def test_a_capture_that_the_table_cannot_keep_is_refused_before_anything_is_written(site, age, error, text):
-    with site.table.writer() as writer, pytest.raises(error, match=text) as raised:
-        writer.put(site.page(html=b"x", age=age))
+def test_a_capture_that_the_table_cannot_keep_is_refused_before_anything_is_written(new_url, site, age, error, text):
+    with webtable.open(new_url(), create=True, ttl=90 * DAY, indexes=[]) as table:
+        with table.writer() as writer, pytest.raises(error, match=text) as raised:
+            writer.put(site.page(html=b"x", age=age))
 
-    assert isinstance(raised.value, InvalidCapture)
-    assert isinstance(raised.value, ValueError)
-    assert stored(site) == {}
+        assert isinstance(raised.value, InvalidCapture)
+        assert isinstance(raised.value, ValueError)
+        assert list(table.store.scan(table.table, [KeyRange()])) == []
 
 
 def test_a_date_without_a_timezone_is_refused(site):

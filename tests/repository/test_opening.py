@@ -16,6 +16,7 @@ from webtable.errors import (
     SchemaDrift,
     StoreUnavailable,
     TableNotFound,
+    WriteFailed,
 )
 from webtable.repository import opening
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
@@ -52,7 +53,8 @@ def test_a_table_is_opened_as_it_was_created(new_url, site):
         ({"salt": Salt.url()}, "salt: the table has 'host', asked for is 'url'"),
         ({"salt": Salt.host(digits=3)}, "digits: the table has 2, asked for is 3"),
         ({"names": "short"}, "names: the table has 'readable', asked for is 'short'"),
-        ({"ttl": None}, "ttl: the table has 7776000, asked for is None"),
+        ({"versions": 2}, "versions: the table has 3, asked for is 2"),
+        ({"ttl": 60}, "asked for is 60"),
     ],
 )
 def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, options, shown, adapter):
@@ -67,6 +69,33 @@ def test_another_layout_is_an_error_that_shows_both(shared_table, new_url, optio
         with pytest.raises(LayoutMismatch) as raised:
             attempt()
         assert shown in str(raised.value)
+
+
+def test_a_file_keeps_everything_and_hbase_what_is_not_older_than_90_days(new_url, adapter):
+    url = new_url()
+
+    webtable.create(url, indexes=[])
+
+    with webtable.open(url) as table:
+        kept = {family.name: family.ttl for family in table.store.describe(table.table).schema.families}
+        days = (None, None) if adapter == "sqlite" else (90 * 86_400, 180 * 86_400)
+        assert (table.layout.ttl, kept["content"], kept["outlinks"], kept["inlinks"]) == (days[0], *days, days[1])
+        assert kept["metadata"] is None
+
+
+def test_a_file_that_was_created_with_a_time_to_live_keeps_it(tmp_path):
+    webtable.create(tmp_path / "old.db", indexes=[], ttl=90 * 86_400)
+
+    webtable.create(tmp_path / "old.db", indexes=[])
+
+    with webtable.open(tmp_path / "old.db", create=True) as table:
+        assert table.layout.ttl == 90 * 86_400
+
+
+def test_the_plan_for_a_file_that_is_not_there_keeps_everything(tmp_path):
+    steps = webtable.create(tmp_path / "new.db", dry_run=True)
+
+    assert {family.ttl for family in steps.wanted.families} == {None}
 
 
 def test_opening_with_the_options_of_the_table_is_no_error(new_url):
@@ -132,7 +161,7 @@ def test_a_creation_that_was_cut_short_is_completed(new_url):
     url = new_url()
     store, table = open_store(url, create=True)
     with store:
-        store.create_table(Layout().table_schema(table))
+        store.create_table(Layout(ttl=store.default_ttl).table_schema(table))
 
     with pytest.raises(TableNotFound):
         webtable.open(url)
@@ -252,7 +281,7 @@ def test_several_may_create_the_same_table_at_once(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         layouts = list(threads.map(open_and_close, range(40)))
 
-    assert layouts == [Layout()] * 40
+    assert layouts == [Layout(ttl=None)] * 40
 
 
 def test_of_two_layouts_that_are_written_at_once_the_first_stays(tmp_path, monkeypatch):
@@ -270,3 +299,16 @@ def test_of_two_layouts_that_are_written_at_once_the_first_stays(tmp_path, monke
         webtable.open(url, create=True)
     with webtable.open(url) as table:
         assert table.layout.salt == "none"
+
+
+def test_a_table_that_was_made_anew_with_another_layout_is_no_longer_the_one_that_was_opened(tmp_path, site):
+    url = tmp_path / "crawl.db"
+    with webtable.open(url, create=True, indexes=[]) as table:
+        for name in table.store.tables():
+            table.store.drop_table(name)
+        webtable.create(url, indexes=[], names="short")
+
+        with pytest.raises(WriteFailed) as raised:
+            table.put(site.page(html=b"x"))
+
+        assert isinstance(raised.value.failures[0].error, LayoutMismatch)

@@ -25,7 +25,7 @@ from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, harmless, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
-from webtable.schema import DEFAULT_TTL
+from webtable.store import adapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -151,7 +151,7 @@ def _open(this: Session, first: Page, regions: int, options: LayoutOptions) -> W
         if this.url.kind != "sqlite":
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
-    ttl = options.get("ttl", DEFAULT_TTL)
+    ttl = options.get("ttl", adapter_of(this.store).default_ttl)
     if ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "

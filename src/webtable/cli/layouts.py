@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from webtable.cli.session import import_indexes
 from webtable.cli.text import parse_days
+from webtable.errors import InvalidArgument
 from webtable.rowkey import Salt
 from webtable.schema import INDEX_NAMES
 
 if TYPE_CHECKING:
-    from webtable.repository import LayoutOptions
+    from collections.abc import Iterable, Mapping
+
+    from webtable.repository import AlterOptions, LayoutOptions
     from webtable.schema import PlainColumn
 
 
@@ -45,7 +48,10 @@ SaltOption = Annotated[
 ]
 DigitsOption = Annotated[int | None, typer.Option("--digits", help="Hex digits of the salt, 1 to 4. Default: 2.")]
 TTLOption = Annotated[
-    str | None, typer.Option("--ttl", metavar="DAYS|none", help="How long content is kept. Default: 90 days.")
+    str | None,
+    typer.Option(
+        "--ttl", metavar="DAYS|none", help="How long content is kept. Default: always in a file, 90 days on HBase."
+    ),
 ]
 NamesOption = Annotated[
     Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")
@@ -92,6 +98,34 @@ def layout_options(
     if indexes is not None:
         options["indexes"] = _names_of_indexes(indexes)
     return options
+
+
+def altered_options(
+    *, ttl: str | None, versions: int | None, families: Iterable[str], fixed: Mapping[str, str | None]
+) -> AlterOptions:
+    """Return those options that were given, also the *fixed* ones, which a table refuses; raises `InvalidArgument`."""
+    options: dict[str, Any] = {name: value for name, value in fixed.items() if value is not None}
+    if ttl is not None:
+        options["ttl"] = parse_days("ttl", ttl)
+    if versions is not None:
+        options["versions"] = versions
+    for text in families:
+        name, equals, value = text.partition("=")
+        family, dot, option = name.strip().partition(".")
+        if not equals or not dot:
+            raise InvalidArgument(f"set={text!r} must be FAMILY.OPTION=VALUE, as in content.block_size=131072")
+        options.setdefault("families", {}).setdefault(family, {})[option] = _option_value(value.strip())
+    return cast("AlterOptions", options)
+
+
+def _option_value(text: str) -> int | bool | str:
+    match text.lower():
+        case "true" | "false" as word:
+            return word == "true"
+        case number if number.isdecimal():
+            return int(number)
+        case _:
+            return text.upper()
 
 
 def _names_of_indexes(text: str) -> tuple[str, ...]:

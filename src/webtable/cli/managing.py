@@ -1,9 +1,9 @@
-"""The commands that change a table or tell of it as a whole: `create`, `info`, `delete`."""
+"""The commands that change a table or tell of it as a whole: `create`, `alter`, `info`, `delete`."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from webtable.cli.layouts import (
     RegionsOption,
     SaltOption,
     TTLOption,
+    altered_options,
     layout_options,
 )
 from webtable.cli.output import console, on_terminal, write_lines
@@ -26,7 +27,7 @@ from webtable.cli.text import examples, harmless, plural
 from webtable.errors import InvalidArgument, SchemaDrift
 from webtable.repository import create as create_table
 from webtable.rowkey.shown import key_text
-from webtable.schema import FAMILY_OPTIONS, Layout, Plan
+from webtable.schema import FAMILY_OPTIONS, Layout, LayoutPlan, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _SHOWN_REGIONS = 20
+
+
+def _kept(option: str) -> Any:
+    """Return an option that is not shown: who gives it is told why a table keeps what it says."""
+    return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
 
 
 @commands.command(
@@ -97,6 +103,81 @@ def create(
         complain("the table differs from what is wanted, as shown: nothing was changed, --apply changes it")
         raise typer.Exit(STORE) from exc
     typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
+
+
+@commands.command(
+    epilog=examples(
+        "webtable alter --ttl none",
+        "webtable alter --ttl 30d --versions 5 --dry-run",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 alter --set content.block_size=131072 --yes",
+    )
+)
+def alter(
+    ctx: typer.Context,
+    ttl: Annotated[
+        str | None, typer.Option(metavar="DAYS|none", help="How long content is kept; links are kept twice as long.")
+    ] = None,
+    versions: Annotated[int | None, typer.Option(metavar="N", help="How many contents of a page are kept.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FAMILY.OPTION=VALUE",
+            help="An option of a family, as in content.block_size=131072; may be repeated.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where something is lost.")] = False,
+    salt: Annotated[str | None, _kept("--salt")] = None,
+    digits: Annotated[str | None, _kept("--digits")] = None,
+    names: Annotated[str | None, _kept("--names")] = None,
+    compression: Annotated[str | None, _kept("--compression")] = None,
+    plain_columns: Annotated[str | None, _kept("--plain-columns")] = None,
+    indexes: Annotated[str | None, _kept("--indexes")] = None,
+    regions: Annotated[str | None, _kept("--regions")] = None,
+) -> None:
+    """Change how long and in how many versions the table keeps content, while it is in use.
+
+    Others that have the table open go by it two seconds later. Where something is lost by it, it asks first.
+
+    FAMILY is content, metadata, outlinks, inlinks, indexes (the entries of all of them) or queue. OPTION is
+    min_versions, compression, bloom, block_encoding, block_size, in_memory, block_cache or replication_scope; a file
+    goes by min_versions and only records the others. All else, as the salt, stays as the table was created.
+
+    Where it was interrupted, the same command completes it.
+    """
+    fixed = {
+        "salt": salt,
+        "digits": digits,
+        "names": names,
+        "compression": compression,
+        "plain_columns": plain_columns,
+        "indexes": indexes,
+        "regions": regions,
+    }
+    given = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
+    with session(ctx).open() as table:
+        steps = table.alter(dry_run=True, **given)
+        if dry_run or steps.is_empty:
+            _show_plan(steps)
+            return
+        if steps.losses and not yes:
+            _ask_to_lose(steps)
+        typer.echo(str(table.alter(**given)))
+
+
+def _ask_to_lose(steps: LayoutPlan) -> None:
+    if not _can_ask():
+        lost = "; ".join(steps.losses)
+        raise InvalidArgument(
+            f"nobody can be asked, standard input is no terminal: give --yes to alter it all the same, which {lost}"
+        )
+    typer.echo(str(steps), err=True)
+    if not typer.confirm("What it removes cannot be brought back. Alter the table?", err=True):
+        complain("nothing was altered")
+        raise typer.Exit(NOT_DONE)
 
 
 @commands.command(
@@ -168,15 +249,17 @@ def _can_ask() -> bool:
     return sys.stdin.isatty()
 
 
-def _show_plan(steps: Plan) -> None:
+def _show_plan(steps: Plan | LayoutPlan) -> None:
     if steps.is_empty:
         typer.echo(_as_wanted(steps))
         return
-    typer.echo(f"{steps}\n\nIn the HBase shell:\n{steps.shell()}")
+    shell = steps.shell()
+    typer.echo(f"{steps}\n\nIn the HBase shell:\n{shell}" if shell else str(steps))
 
 
-def _as_wanted(steps: Plan) -> str:
-    return f"table {steps.wanted.name!r} is there as it is wanted"
+def _as_wanted(steps: Plan | LayoutPlan) -> str:
+    name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
+    return f"table {name!r} is there as it is wanted"
 
 
 def _layout_lines(table: WebTable) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The repository: pages in, pages out, over the store port."""
 
+from webtable.repository.altering import AlterOptions
 from webtable.repository.difference import Difference
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.comparing import Drift
@@ -19,6 +20,7 @@ from webtable.repository.table import WebTable
 from webtable.repository.writer import Writer
 
 __all__ = [
+    "AlterOptions",
     "Batch",
     "BrokenLink",
     "Difference",

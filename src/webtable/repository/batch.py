@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow, InvalidArgument, InvalidURL, WebTableError
+from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome, memory_of
-from webtable.repository.captures import Write, decide, hidden, measured
+from webtable.repository.captures import Write, checked, decide, expired, hidden, measured
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
 from webtable.repository.links.inlinks import with_self_links
@@ -24,7 +25,7 @@ from webtable.threads import Threads
 if TYPE_CHECKING:
     from webtable.repository.codec import PageCodec
     from webtable.repository.indexes.states import Indexes
-    from webtable.schema import Layout
+    from webtable.repository.layouts import Layouts
 
 SLICE = 16
 """How many pages a thread takes at once."""
@@ -74,7 +75,7 @@ class BatchWriter:
         store: Store,
         table: str,
         codec: PageCodec,
-        layout: Layout,
+        layouts: Layouts,
         indexes: Indexes,
         max_body: int | None,
     ) -> None:
@@ -82,10 +83,9 @@ class BatchWriter:
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self._store = store
         self._table = table
-        self._key = layout.web_key()
+        self._key = layouts.known.web_key()
         self._codec = codec
-        self._ttl = layout.ttl
-        self._versions = layout.versions
+        self._layouts = layouts
         self._max_body = max_body
         self._reader = PageReader(store, table, codec)
         self._keeper = Keeper(store, table, self._key, codec, self._reader, indexes)
@@ -111,6 +111,17 @@ class BatchWriter:
         url = canonical_url(page.url)
         return self._key.encode(url), page if url == page.url else replace(page, url=url)
 
+    def checked(self, page: Page) -> Page:
+        """Return *page* as it can be stored; raises as `captures.checked` does.
+
+        The time to live may have been raised since the layout was read last.
+        """
+        now = datetime.now(UTC)
+        try:
+            return checked(page, ttl=self._layouts.known.ttl, now=now)
+        except ExpiredCapture:
+            return checked(page, ttl=self._layouts.recent().ttl, now=now)
+
     def rows_of(self, row: bytes, page: Page) -> tuple[bytes, ...]:
         """Return the rows whose stored state decides what becomes of *page*: its own, and that of `same_as`."""
         repeated = self._repeated_row(page) if page.same_as else None
@@ -121,6 +132,8 @@ class BatchWriter:
 
         Of captures that repeat stored bodies so many are prepared as take `CONTENT_BYTES`; the others are the rest.
         """
+        # First, for the layout comes with them: what is decided below goes by what it says now.
+        indexes = self._keeper.indexes.read()
         sources, count = self._sources(batch)
         planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
         batch, rest = batch[:count], batch[count:]
@@ -142,7 +155,7 @@ class BatchWriter:
             for plan, page, made in zip(planned, pages, cells, strict=True)
             if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
         ]
-        upkeep = self._keeper.prepare(changes + repeated)
+        upkeep = self._keeper.prepare(changes + repeated, indexes)
         return Prepared([page for _, page in batch], planned, cells, upkeep, refused, rest)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
@@ -190,13 +203,15 @@ class BatchWriter:
         What is refused would be hidden, or rests on what cannot be read; a capture that is not older replaces that. The
         last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
-        stored = self._reader.stored([row for row, _ in batch], self._versions)
+        layout, now = self._layouts.known, datetime.now(UTC)
+        stored = self._reader.stored([row for row, _ in batch], layout.versions)
         planned: list[_Planned] = []
         repeated: list[Change] = []
         refused: dict[int, WebTableError] = {}
         left = CONTENT_BYTES
         for index, ((row, page), found) in enumerate(zip(batch, stored, strict=True)):
-            if (refusal := hidden(page, found)) is not None:
+            refusal = hidden(page, found) or expired(page, layout.ttl, now)
+            if refusal is not None:
                 refused[index] = refusal
                 continue
             if found.unreadable is not None and found.unreadable.hides(page):
@@ -204,7 +219,7 @@ class BatchWriter:
                 continue
             before = found.page
             try:
-                writes = decide(self._with_repeated(row, page, sources), found, self._ttl)
+                writes = decide(self._with_repeated(row, page, sources), found, layout.ttl)
             except DamagedRow as exc:
                 refused[index] = exc
                 continue

@@ -145,12 +145,20 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    if ttl is not None and fetched_at <= now - timedelta(seconds=ttl):
-        raise ExpiredCapture(
-            f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the table "
-            "keeps content: create the table with ttl=None (webtable create --ttl none) to store old captures"
-        )
-    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, only_self_links=False)
+    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, only_self_links=False)
+    if error := expired(page, ttl, now):
+        raise error
+    return page
+
+
+def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
+    """Return why the store would drop *page* as it is written: it is older than content is kept (*ttl* in seconds)."""
+    if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
+        return None
+    return ExpiredCapture(
+        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the "
+        "table keeps content: have it keep everything (webtable alter --ttl none) to store old captures"
+    )
 
 
 def _check_types(page: Page) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
+from webtable.repository.layouts import cells_of
 from webtable.schema import (
     LAYOUT_COLUMN,
     LAYOUT_ROW,
@@ -25,6 +26,8 @@ from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from webtable.store import TableDescription
 
 _LAST_TIMESTAMP = 2**62
 _CREATION_SECONDS = 5.0
@@ -102,19 +105,23 @@ def bring(store: Store, wanted: TableSchema, *, apply: bool, remedy: str) -> Pla
 
 def plan_of(store: Store, wanted: TableSchema) -> Plan:
     """Return what is to be done for the table to be as *wanted*."""
+    found = described(store, wanted.name)
+    return plan(wanted, None) if found is None else plan(wanted, found.schema, found.unread)
+
+
+def described(store: Store, table: str) -> TableDescription | None:
+    """Return the table as it is, or None where there is none."""
     last = time.monotonic() + _CREATION_SECONDS
     while True:
         try:
-            found = store.describe(wanted.name)
+            return store.describe(table)
         except TableNotFound:
-            return plan(wanted, None)
+            return None
         except StoreRefused:
             # HBase describes no table whose regions are not there yet: somebody else is creating it just now.
             if time.monotonic() > last:
                 raise
             time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - it spreads, it keeps no secret
-        else:
-            return plan(wanted, found.schema, found.unread)
 
 
 def stored_layout(store: Store, table: str) -> bytes | None:
@@ -126,17 +133,14 @@ def stored_layout(store: Store, table: str) -> bytes | None:
     return row and row.value(LAYOUT_COLUMN)
 
 
-def stored_layout_and_indexes(store: Store, table: str) -> tuple[bytes | None, dict[str, bytes]]:
-    """Return the layout that was stored with *table*, or None, and by their names the states of its indexes."""
-    columns = [LAYOUT_COLUMN, STATES_FAMILY]
+def stored_layout_and_indexes(store: Store, table: str) -> tuple[dict[bytes, bytes], dict[str, bytes]]:
+    """Return the cells of the layout that was stored with *table*, and by their names the states of its indexes."""
     try:
-        layout, states = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted(columns))
+        rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
     except TableNotFound:
-        return None, {}
-    cells = states.cells if states else {}
-    return layout and layout.value(LAYOUT_COLUMN), {
-        index_of_column(column): versions[0].value for column, versions in cells.items()
-    }
+        return {}, {}
+    layout, states = map(cells_of, rows)
+    return layout, {index_of_column(column): value for column, value in states.items()}
 
 
 def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:

@@ -20,6 +20,7 @@ from webtable.repository.table import WebTable
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (
     INDEX_NAMES,
+    LAYOUT_COLUMN,
     ColumnNames,
     IndexState,
     Layout,
@@ -33,7 +34,7 @@ from webtable.schema import (
     plan,
     queue_table,
 )
-from webtable.store import Store, StoreURL, open_store
+from webtable.store import Store, StoreURL, adapter_of, open_store
 
 if TYPE_CHECKING:
     import os
@@ -47,8 +48,9 @@ class LayoutOptions(TypedDict, total=False):
     """What a new table can be given; a table that is there must have been created with it.
 
     `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies; `plain_columns` stored as plain text
-    too; `versions` of the content that are kept, for `ttl` seconds (None: always). `indexes` are names of webtable's
-    own (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
+    too; `versions` of the content that are kept, for `ttl` seconds (None: always, which is the default of a file; that
+    of HBase is 90 days). `indexes` are names of webtable's own (all seven by default, `[]` for none) and importable
+    ones (`package.module:attribute`).
     """
 
     salt: Salt
@@ -77,7 +79,7 @@ def open(  # as in shelve.open
     Where tables of it are missing, raises `TableNotFound` that names them; with *create* they are made anew.
     Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
     """
-    wanted = _wanted(options, regions)
+    wanted = _wanted(url, options, regions)
     store, table = open_store(url, create=create)
     try:
         stored = _stored_layout(store, table)
@@ -113,7 +115,7 @@ def create(
     Raises `LayoutMismatch` where it was created with another layout, and `CapabilityError`, with the statements for
     the HBase shell, where the gateway cannot do it.
     """
-    wanted = _wanted(options, regions)
+    wanted = _wanted(url, options, regions)
     try:
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
@@ -143,9 +145,9 @@ class _Wanted(NamedTuple):
         return self.layout.table_schema(table, self.splits)
 
 
-def _wanted(options: LayoutOptions, regions: int) -> _Wanted:
+def _wanted(url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> _Wanted:
     """Return the new table that *options* describe; raises `InvalidArgument` before anything is touched."""
-    given = dict(options)
+    given = {"ttl": adapter_of(url).default_ttl, **options}
     salt = given.pop("salt", Salt.host())
     indexes = defined(options.get("indexes", INDEX_NAMES))
     given.pop("indexes", None)
@@ -196,10 +198,10 @@ class _Stored(NamedTuple):
 def _stored_layout(store: Store, table: str) -> _Stored | None:
     name = f"{store.name}/{table}"
     layout, states = stored_layout_and_indexes(store, table)
-    if layout is None:
+    if LAYOUT_COLUMN not in layout:
         return None
     indexes = {index: IndexState.from_json(name, index, state) for index, state in states.items()}
-    return _Stored(Layout.from_json(name, layout), indexes)
+    return _Stored(Layout.from_cells(name, layout), indexes)
 
 
 def _missing(store: Store, table: str, stored: _Stored) -> list[TableSchema]:
@@ -208,8 +210,9 @@ def _missing(store: Store, table: str, stored: _Stored) -> list[TableSchema]:
     def found(stored: _Stored) -> list[TableSchema]:
         # The table of an index that is retired is about to be dropped.
         indexes = [name for name, state in stored.indexes.items() if state.phase in ("ready", "building")]
-        whole = [stored.layout.table_schema(table), *(index_table(table, name) for name in indexes), queue_table(table)]
-        return missing_of(store, whole)
+        layout = stored.layout
+        whole = [layout.table_schema(table), *(layout.index_schema(table, name) for name in indexes)]
+        return missing_of(store, [*whole, layout.queue_schema(table)])
 
     missing = found(stored)
     # An index may have been dropped since its state was read.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import weakref
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
+from webtable.repository.altering import Alteration, AlterOptions, options_of
 from webtable.repository.batch import BatchWriter
 from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.indexes.keeping import Keeper
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from webtable.schema import Layout
+    from webtable.schema import Layout, LayoutPlan
     from webtable.store import Store
 
 
@@ -68,10 +69,9 @@ class WebTable(
         *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
         the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
         """
-        batch_writer = BatchWriter(self.store, self.table, self._codec, self.layout, self.indexes, max_body)
+        batch_writer = BatchWriter(self.store, self.table, self._codec, self._layouts, self.indexes, max_body)
         writer = Writer(
             batch_writer,
-            ttl=self.layout.ttl,
             timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
@@ -114,6 +114,23 @@ class WebTable(
         keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
         with until(Deadline(self.store.timeout)):
             return Deletion(self.store, self.table, self._codec, keeper).of(row)
+
+    def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
+        """Alter what can be altered while the table is in use, and return what was to be done.
+
+        With *dry_run* it is not done.
+        The stored layout and the families of all its tables agree then; other processes go by it two seconds later at
+        the latest. `ttl` and `versions` are those of the content: links are kept twice as long. What is not kept any
+        more is in `losses` of the plan; it goes for good. One that was cut short is completed by the same call.
+        Raises `NotAlterable` for what a table keeps, `InvalidArgument`, and `CapabilityError`, with the statements for
+        the HBase shell, where the gateway cannot do it.
+        """
+        steps = Alteration(self.store, self.table, self.indexes.read(), options_of(options))
+        if dry_run:
+            return steps.planned()
+        done = steps.done()
+        self._layouts.read()
+        return done
 
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.

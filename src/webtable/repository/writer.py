@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from webtable.errors import (
@@ -22,7 +21,6 @@ from webtable.extract import filled
 from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
-from webtable.repository.captures import checked
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
 
@@ -66,7 +64,6 @@ class Writer:
         self,
         batch_writer: BatchWriter,
         *,
-        ttl: int | None,
         timeout: float,
         buffer_bytes: int = 8 * 2**20,
         buffer_pages: int = 500,
@@ -78,7 +75,6 @@ class Writer:
                 raise InvalidArgument(f"{name}={value!r} must be above 0")
         self._batch_writer = batch_writer
         self.name = batch_writer.name
-        self._ttl = ttl
         self._timeout = timeout
         self._limits = (buffer_bytes, buffer_pages)
         self._max_age = max_age
@@ -121,7 +117,7 @@ class Writer:
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page, _ = filled(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
+        page, _ = filled(self._batch_writer.checked(page))
         rows = self._batch_writer.rows_of(key, page)
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)

@@ -16,27 +16,36 @@ from webtable.schema.indexes import (
     state_column,
 )
 from webtable.schema.layout import (
+    FAMILIES,
+    FAMILY_ALTERABLE,
     LAYOUT_COLUMN,
     LAYOUT_ROW,
+    PAGE_FAMILIES,
     KeyLayout,
     Layout,
+    OptionValue,
     check_layout,
     check_suffix_list,
     meta_table,
+    option_column,
+    option_json,
 )
-from webtable.schema.plan import FamilyChange, Plan, plan
+from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
 from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
 from webtable.schema.web import DEFAULT_TTL, ColumnNames, PlainColumn, WebColumns, web_columns, web_table_schema
 
 __all__ = [
     "DEFAULT_TTL",
+    "FAMILIES",
+    "FAMILY_ALTERABLE",
     "FAMILY_OPTIONS",
     "INDEX_COLUMN",
     "INDEX_NAMES",
     "INDEX_SUFFIX",
     "LAYOUT_COLUMN",
     "LAYOUT_ROW",
+    "PAGE_FAMILIES",
     "QUEUE_FAMILY",
     "STATES_FAMILY",
     "STATES_ROW",
@@ -49,6 +58,8 @@ __all__ = [
     "IndexState",
     "KeyLayout",
     "Layout",
+    "LayoutPlan",
+    "OptionValue",
     "Phase",
     "PlainColumn",
     "Plan",
@@ -63,6 +74,8 @@ __all__ = [
     "index_of_column",
     "index_table",
     "meta_table",
+    "option_column",
+    "option_json",
     "plan",
     "queue_table",
     "splits_text",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -11,17 +12,28 @@ from webtable.checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.salt import SaltSource
-from webtable.schema.table import FamilySchema, TableSchema
+from webtable.schema.indexes import index_table, queue_table
+from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.schema.web import DEFAULT_TTL, DEFAULT_VERSIONS, ColumnNames, PlainColumn, web_table_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from webtable.rowkey import RowKey
 
 LAYOUT_FORMAT = 1
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
+ALTERED = b"layout:altered."
+"""What begins the columns beside that, one for each option that was altered since: `layout:altered.ttl`."""
+
+PAGE_FAMILIES = ("content", "metadata", "outlinks", "inlinks")
+FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
+"""The families whose options can be altered: those of pages, that of the entries of all indexes, and the queue's."""
+FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
+"""The options of each of them that can be altered; versions and TTL follow from those of the layout."""
+
+OptionValue = int | bool | str | None
 
 # What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
 # a partial function, an object without a `__repr__`.
@@ -32,7 +44,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How the keys, columns and bodies of a web table are made.
 
     `versions` and `ttl` (seconds) are those of the content family. `suffix_list` is the version of the Public Suffix
-    List where the salt is taken from the registered domain: a newer list would move pages.
+    List where the salt is taken from the registered domain: a newer list would move pages. `family_options` are the
+    options of families that were altered, as in `content.block_size`.
     """
 
     format: int = LAYOUT_FORMAT
@@ -45,12 +58,15 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL
+    family_options: dict[str, int | bool | str] = {}
 
     def __post_init__(self) -> None:
         if self.compression not in ("zstd", "none"):
             raise InvalidArgument(f"compression={self.compression!r} must be zstd or none")
         if not self.ttl and self.ttl is not None:
             raise InvalidArgument(f"ttl={self.ttl!r} must be a number of seconds, or None to keep everything")
+        for name, value in self.family_options.items():
+            _check_family_option(name, value)
 
     @classmethod
     def of(cls, salt: Salt, **options: object) -> Layout:
@@ -68,15 +84,76 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def table_schema(self, name: str, split_keys: Sequence[bytes] = ()) -> TableSchema:
         """Return the schema of the table *name*."""
-        return web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
+        schema = web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
+        # They come in this order, whatever their names are.
+        return self._with_options(schema, PAGE_FAMILIES)
+
+    def index_schema(self, name: str, index: str) -> TableSchema:
+        """Return the schema of the table that holds the entries of *index* of the table *name*."""
+        return self._with_options(index_table(name, index), ["indexes"])
+
+    def queue_schema(self, name: str) -> TableSchema:
+        """Return the schema of the queue of the table *name*."""
+        return self._with_options(queue_table(name), ["queue"])
+
+    def _with_options(self, schema: TableSchema, families: Sequence[str]) -> TableSchema:
+        given = [self.options_of(family) for family in families]
+        changed = (replace(family, **options) for family, options in zip(schema.families, given, strict=True))
+        return replace(schema, families=tuple(changed)) if any(given) else schema
+
+    def options_of(self, family: str) -> dict[str, Any]:
+        """Return the options of one of `FAMILIES` that were altered."""
+        named = ((name.partition("."), value) for name, value in self.family_options.items())
+        return {option: value for (of, _, option), value in named if of == family}
+
+    def altered(self, options: Mapping[str, OptionValue]) -> Layout:
+        """Return the layout with other *options*: `ttl`, `versions`, and options of families by their whole names.
+
+        Raises `InvalidArgument` for a value that HBase would refuse.
+        """
+        families = {name: value for name, value in options.items() if "." in name}
+        fields = {name: value for name, value in options.items() if name not in families}
+        values = {**_values(self), **fields, "family_options": {**self.family_options, **families}}
+        try:
+            layout = msgspec.convert(values, Layout)
+        except msgspec.ValidationError as exc:
+            raise InvalidArgument(f"a web table cannot have this layout: {exc}") from exc
+        # Each family refuses what HBase would.
+        _ = layout.table_schema("any"), layout.index_schema("any", "any"), layout.queue_schema("any")
+        return layout
+
+    def option(self, name: str) -> OptionValue:
+        """Return what the layout has for one of the options that can be altered; None also for a family's default."""
+        return self.family_options.get(name) if "." in name else getattr(self, name)
 
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
-        return with_checksum(msgspec.json.encode(self))
+        values = _values(self)
+        if not self.family_options:
+            del values["family_options"]
+        return with_checksum(msgspec.json.encode(values))
 
     @classmethod
     def from_json(cls, table: str, stored: bytes) -> Layout:
         """Return the layout that was stored with *table*; raises `LayoutMismatch` where this version can't read it."""
+        return cls.from_cells(table, {LAYOUT_COLUMN: stored})
+
+    @classmethod
+    def from_cells(cls, table: str, cells: Mapping[bytes, bytes]) -> Layout:
+        """Return the layout that was stored with *table*, with what was altered since, by their columns.
+
+        Raises `LayoutMismatch` where this version cannot read it.
+        """
+        created = cls._created(table, cells[LAYOUT_COLUMN])
+        altered = {column: value for column, value in cells.items() if column != LAYOUT_COLUMN}
+        try:
+            options = {_option_of(column): _decode_option(unsealed(value)).value for column, value in altered.items()}
+            return created.altered(options) if options else created
+        except UNREADABLE as exc:
+            raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
+
+    @classmethod
+    def _created(cls, table: str, stored: bytes) -> Layout:
         header = _Header.of(table, stored)
         if header.kind != "web":
             raise LayoutMismatch(
@@ -94,6 +171,53 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 f"the table has format {layout.format} with {layout.key} keys"
             )
         return layout
+
+
+class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An option that was altered, as it is stored."""
+
+    value: int | bool | str | None
+
+
+_decode_option = msgspec.json.Decoder(_Option).decode
+
+
+def option_column(name: str) -> bytes:
+    """Return the column beside the layout that holds the option *name* since it was altered."""
+    return ALTERED + name.encode()
+
+
+def option_json(value: OptionValue) -> bytes:
+    """Return the *value* of an option as it is stored, with its checksum."""
+    return with_checksum(msgspec.json.encode(_Option(value)))
+
+
+def _option_of(column: bytes) -> str:
+    name = column.removeprefix(ALTERED).decode()
+    if not column.startswith(ALTERED) or not (name in ("ttl", "versions") or "." in name):
+        raise ValueError(f"there is a column {column!r} beside it")
+    return name
+
+
+def _check_family_option(name: str, value: object) -> None:
+    """Raise `InvalidArgument` for what is no option of a family that can be altered, as in `content.block_size`."""
+    family, dot, option = name.partition(".")
+    if not dot or family not in FAMILIES:
+        raise InvalidArgument(f"families: {family!r} must be one of {', '.join(FAMILIES)}")
+    if option not in FAMILY_ALTERABLE:
+        follows = "; versions and ttl follow from those of the table" if option in FAMILY_OPTIONS else ""
+        raise InvalidArgument(f"families: {name!r} must be one of {', '.join(FAMILY_ALTERABLE)}{follows}")
+    kind = type(getattr(_DEFAULTS, option))
+    # True is an int to Python, and 1 is as good as True; to HBase and to the catalogue of a file they are not.
+    if type(value) is not kind:
+        raise InvalidArgument(f"families: {name}={value!r} must be of type {kind.__name__}")
+
+
+_DEFAULTS = FamilySchema("any")
+
+
+def _values(layout: Layout) -> dict[str, Any]:
+    return {field: getattr(layout, field) for field in layout.__struct_fields__}
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -176,7 +300,11 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
         if getattr(stored, field) != getattr(wanted, field)
     ]
     if differences:
-        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences))
+        # What begins with one of them can be altered, and all else cannot.
+        remedy = (
+            "; webtable alter changes that" if all(one.startswith(("ttl:", "versions:")) for one in differences) else ""
+        )
+        raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + remedy)
 
 
 def check_suffix_list(table: str, stored: Layout) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from webtable.schema.layout import Layout
 from webtable.schema.shell import alter_statement, create_statement, option_text
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+
+if TYPE_CHECKING:
+    from webtable.schema.layout import OptionValue
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyChange:
-    """A family to be added (`found` is None) or given other options."""
+    """A family to be added (`found` is None) or given other options; the others stay as they are."""
 
     wanted: FamilySchema
     found: FamilySchema | None
@@ -25,6 +30,26 @@ class FamilyChange:
             for option in self.options
         )
         return f"change family {self.wanted.name!r}: {', '.join(differences)}"
+
+    def shell(self, table: str) -> str:
+        """Return the same as a statement of the HBase shell."""
+        # Options that need no change are not named: of those that could not be read the values are not known.
+        return alter_statement(table, self.wanted, FAMILY_OPTIONS if self.found is None else self.options)
+
+    @property
+    def losses(self) -> list[str]:
+        """What the family will keep no longer, in words."""
+        found, wanted = self.found, self.wanted
+        if found is None:
+            return []
+        lost = []
+        if wanted.ttl is not None and (found.ttl is None or wanted.ttl < found.ttl):
+            lost.append(f"what is older than {days_text(wanted.ttl)}")
+        if wanted.versions < found.versions:
+            lost.append(f"of each column all but the newest {wanted.versions}")
+        if wanted.min_versions < found.min_versions and wanted.ttl is not None:
+            lost.append(f"what was kept beyond its time as one of the newest {found.min_versions}")
+        return lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +77,72 @@ class Plan:
         """Return the same as statements of the HBase shell, one a line."""
         if self.create:
             return create_statement(self.wanted)
-        return "\n".join(alter_statement(self.wanted.name, change.wanted) for change in self.changes)
+        return "\n".join(change.shell(self.wanted.name) for change in self.changes)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the table will keep no longer, a line for each; it cannot be brought back."""
+        return tuple(
+            f"removes from table {self.wanted.name!r}, family {change.wanted.name!r}: {lost}"
+            for change in self.changes
+            for lost in change.losses
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPlan:
+    """The way from the layout that a web table has to the one that is wanted, and what its tables need for that."""
+
+    table: str
+    found: Layout
+    wanted: Layout
+    tables: tuple[Plan, ...] = ()
+
+    @property
+    def options(self) -> dict[str, OptionValue]:
+        """The options of the layout that change, with their new values."""
+        one, other = self.found, self.wanted
+        names = ["ttl", "versions", *dict.fromkeys([*one.family_options, *other.family_options])]
+        return {name: other.option(name) for name in names if one.option(name) != other.option(name)}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the layout and all tables are as they are wanted."""
+        return not self.options and not self.tables
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What the tables will keep no longer, a line for each; it cannot be brought back."""
+        return tuple(lost for steps in self.tables for lost in steps.losses)
+
+    def __str__(self) -> str:
+        """Return a line for each step, and for what is lost by it; empty where there is none."""
+        changes = (
+            f"{name} {_value_text(self.found.option(name), name)} -> {_value_text(value, name)}"
+            for name, value in self.options.items()
+        )
+        layout = [f"layout of {self.table!r}: {', '.join(changes)}"] if self.options else []
+        return "\n".join([*layout, *map(str, self.tables), *self.losses])
+
+    def shell(self) -> str:
+        """Return what is to be done with the tables as statements of the HBase shell, one a line."""
+        return "\n".join(steps.shell() for steps in self.tables)
+
+
+def _value_text(value: OptionValue, name: str) -> str:
+    return "default" if value is None and name != "ttl" else option_text(value)
+
+
+def days_text(seconds: int) -> str:
+    """Return a time to live as people read it.
+
+    >>> days_text(90 * 86_400), days_text(43_200), days_text(5)
+    ('90 days', '0.5 days', '5 seconds')
+    """
+    if seconds < 3_600:
+        return f"{seconds:,} second{'s'[: seconds != 1]}"
+    days = seconds / 86_400
+    return f"{days:,.4g} day{'s'[: days != 1]}"
 
 
 def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:

@@ -35,9 +35,9 @@ def create_statement(schema: TableSchema) -> str:
     return "create " + ", ".join(parts)
 
 
-def alter_statement(table: str, family: FamilySchema) -> str:
-    """Return the HBase shell's `alter` that adds the family or gives it these options."""
-    return f"alter {_quoted(table.encode())}, {family_text(family)}"
+def alter_statement(table: str, family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
+    """Return the HBase shell's `alter` that adds the family or gives it these *options*; others stay as they are."""
+    return f"alter {_quoted(table.encode())}, {family_text(family, options)}"
 
 
 def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
@@ -72,10 +72,10 @@ def binary_text(key: bytes) -> str:
     return "".join(chr(b) if 0x20 < b < 0x7F and b not in b"'\"\\" else f"\\x{b:02X}" for b in key)
 
 
-def family_text(family: FamilySchema) -> str:
-    """Return the family as the shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
-    options = (f"{_ATTRIBUTES[option]} => {option_text(getattr(family, option))}" for option in FAMILY_OPTIONS)
-    return "{" + ", ".join([f"NAME => {_quoted(family.name.encode())}", *options]) + "}"
+def family_text(family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
+    """Return the family, or *options* of it, as the shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
+    shown = (f"{_ATTRIBUTES[option]} => {option_text(getattr(family, option))}" for option in options)
+    return "{" + ", ".join([f"NAME => {_quoted(family.name.encode())}", *shown]) + "}"
 
 
 def option_text(value: object) -> str:

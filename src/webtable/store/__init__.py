@@ -42,8 +42,21 @@ __all__ = [
     "TableDescription",
     "TimeRange",
     "Wanted",
+    "adapter_of",
     "open_store",
 ]
+
+
+def adapter_of(url: str | os.PathLike[str]) -> type[Store]:
+    """Return the kind of store that *url* leads to, which is not opened; raises `InvalidArgument` for no such URL."""
+    # The adapters are imported where they are asked for, so that the embedded store loads no Thrift.
+    if StoreURL.parse(url).kind == "sqlite":
+        from webtable.store.sqlite import SQLiteStore
+
+        return SQLiteStore
+    from webtable.store.hbase import HBaseStore
+
+    return HBaseStore
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[Store, str]:
@@ -53,7 +66,6 @@ def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[St
     a missing file, `NotAStore` and `StoreUnavailable` for what does not answer as a store.
     """
     target = StoreURL.parse(url)
-    # The adapters are imported where they are opened, so that the embedded store loads no Thrift.
     if target.kind == "sqlite":
         from webtable.store.sqlite import SQLiteStore
 

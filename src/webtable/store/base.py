@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
-from webtable.schema import FamilySchema, TableSchema
+from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
@@ -140,6 +140,10 @@ class Store(abc.ABC):
     """Whether several threads that write at once are faster than one."""
     scans_range_by_range: bool = False
     """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
+    changes_families: bool = True
+    """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
+    default_ttl: int | None = DEFAULT_TTL
+    """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:

@@ -52,9 +52,8 @@ class Keeper:
         """Stop the threads."""
         self.writer.close()
 
-    def prepare(self, changes: Sequence[Change]) -> Upkeep:
-        """Return what is to be done for *changes*."""
-        indexes = self.indexes.read()
+    def prepare(self, changes: Sequence[Change], indexes: dict[str, Maintained]) -> Upkeep:
+        """Return what is to be done for *changes* in *indexes*, which were read before it was known what these are."""
         upkeep = Upkeep(self, changes, indexes)
         upkeep.add(indexes.values(), changes)
         return upkeep

@@ -17,14 +17,15 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.creating import create_tables
 from webtable.repository.indexes.keeping import Keeper
-from webtable.repository.indexes.states import FRESH_SECONDS, defined
+from webtable.repository.indexes.states import defined
 from webtable.repository.indexes.upkeep import Change, Hints, add_entries
 from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.layouts import FRESH_SECONDS
 from webtable.repository.moments import now_in_milliseconds
 from webtable.repository.questions.base import Asked
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
-from webtable.schema import IndexState, Phase, index_table, queue_table
+from webtable.schema import IndexState, Phase
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class IndexManagement(Asked):
         if name in known:
             phase = known[name].state.phase
             raise InvalidArgument(f"{self.name} has an index {name!r} already; it is {phase}")
-        create_tables(self.store, [index_table(self.table, name), queue_table(self.table)], "")
+        layout = self._layouts.read()
+        create_tables(self.store, [layout.index_schema(self.table, name), layout.queue_schema(self.table)], "")
         self.indexes.set(name, replace(state, phase="building", added=now_in_milliseconds()))
         return self.rebuild_index(name, on_progress)
 

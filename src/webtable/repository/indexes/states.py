@@ -16,7 +16,9 @@ from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutM
 from webtable.repository.indexes.importing import VARIABLE, imported, known
 from webtable.repository.indexes.index import ORDERED, Index
 from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.layouts import FRESH_SECONDS
 from webtable.schema import (
+    LAYOUT_ROW,
     STATES_FAMILY,
     STATES_ROW,
     IndexState,
@@ -31,7 +33,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-FRESH_SECONDS = 2.0
+    from webtable.repository.layouts import Layouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,19 @@ class Maintained:
 class Indexes:
     """The indexes of one web table. May be used by many threads."""
 
-    def __init__(self, store: Store, table: str) -> None:
+    def __init__(self, store: Store, table: str, layouts: Layouts | None = None) -> None:
         self._store = store
+        self._layouts = layouts
         self._table = table
         self._meta = meta_table(table).name
         self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
 
     def read(self) -> dict[str, Maintained]:
-        """Return the indexes as they are now, by name."""
+        """Return the indexes as they are now, by name; the layout of the table is read with them."""
         began = time.monotonic()
-        (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([STATES_FAMILY]))
+        layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
+        if self._layouts is not None:
+            self._layouts.learn(layout, began)
         found: dict[str, Maintained] = {}
         for column, (cell, *_) in (row.cells if row else {}).items():
             name = index_of_column(column)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from webtable.checksums import UNREADABLE
 from webtable.page import LinkCounts, Page
-from webtable.repository.indexes.states import FRESH_SECONDS
+from webtable.repository.layouts import FRESH_SECONDS
 from webtable.repository.moments import moment_of
 from webtable.repository.reader import PageReader
 from webtable.repository.values import JSONValue, checked_json

@@ -14,6 +14,7 @@ from webtable.repository.codec import PageCodec, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.states import Indexes
+from webtable.repository.layouts import Layouts
 from webtable.repository.links.refreshed import CountedReader, Refreshed
 from webtable.repository.reader import PageReader
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
@@ -57,11 +58,11 @@ class Asked:
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
         self.store = store
         self.table = table
-        self.layout = layout
         self.key = layout.web_key()
         self.strict = strict
         """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
-        self.indexes = Indexes(store, table)
+        self._layouts = Layouts(store, table, layout)
+        self.indexes = Indexes(store, table, self._layouts)
         self.metrics: Counter[str] = Counter()
         """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`.
 
@@ -78,6 +79,11 @@ class Asked:
     def name(self) -> str:
         """The store's URL and the table's name."""
         return f"{self.store.name}/{self.table}"
+
+    @property
+    def layout(self) -> Layout:
+        """How keys, columns and bodies are made, and what is kept for how long, as it was known last."""
+        return self._layouts.known
 
     def _damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         return Damage(self.metrics, [] if rows is None else rows, strict=self.strict)

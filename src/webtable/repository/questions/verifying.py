@@ -67,7 +67,9 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         names = self._codec.columns
         columns = [names.page, names.links, names.urls, self._codec.family]
         rows = self.store.scan(
-            self.table, [KeyRange()] if domain is None else ranges, Wanted(columns, versions=self.layout.versions)
+            self.table,
+            [KeyRange()] if domain is None else ranges,
+            Wanted(columns, versions=self._layouts.recent().versions),
         )
         for row in rows:
             for one in damage.sift(self._all_of(row)):
@@ -113,6 +115,6 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
     def _is_lost(self, page: Page) -> bool:
         if not page.has_body or page.html is not None or page.content_at is None:
             return False
-        ttl = self.layout.ttl
+        ttl = self._layouts.recent().ttl
         # A cell that is about to expire may have done so since it was read.
         return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl * 0.99)

@@ -134,7 +134,7 @@ class VersionQuestions(Asked):
         return headers if date is None else {**headers, "If-Modified-Since": date}
 
     def _has_body(self, page: Page) -> bool:
-        ttl = self.layout.ttl
+        ttl = self._layouts.recent().ttl
         if not page.has_body or page.content_at is None or page.truncated:
             return False
         return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl)
@@ -149,8 +149,9 @@ class VersionQuestions(Asked):
             *([names.urls] if "outlinks" in columns else []),
         ]
         self._codec.select(columns)
+        versions = self._layouts.recent().versions
         (row,) = self.store.read(
-            self.table, [self.key.encode(url)], Wanted(wanted, versions=self.layout.versions, time_range=times)
+            self.table, [self.key.encode(url)], Wanted(wanted, versions=versions, time_range=times)
         )
         if row is not None:
             yield from self._of(row)

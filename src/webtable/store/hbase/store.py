@@ -91,6 +91,7 @@ class HBaseStore(Store):
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
         self._tables: Tables = Tables1(first)
+        self.changes_families = thrift2 is not None
         if thrift2 is not None:
             second = gateway(2, thrift2, _service2)
             self._thrift2 = Thrift2(second)

@@ -41,6 +41,7 @@ class SQLiteStore(Store):
     """
 
     writes_side_by_side = False
+    default_ttl = None  # nobody expects a file to lose what was put into it
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout)

@@ -1,0 +1,238 @@
+"""Altering a web table that is in use: its layout and its families, in an order that may end anywhere.
+
+What is to be kept for a shorter time, or in fewer versions, is stored in the layout first, so that nobody goes on
+relying on what the families are about to drop; what is to be kept for longer is stored when the families do keep it. An
+alteration that was cut short is completed by the same one again. Of two at once each stores its own options, and both
+look in the end whether the families are as the layout has them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
+from webtable.repository.creating import described
+from webtable.repository.layouts import cells_of
+from webtable.schema import (
+    FAMILIES,
+    LAYOUT_ROW,
+    PAGE_FAMILIES,
+    STATES_FAMILY,
+    FamilySchema,
+    Layout,
+    LayoutPlan,
+    OptionValue,
+    TableSchema,
+    meta_table,
+    option_column,
+    option_json,
+    plan,
+)
+from webtable.store import NewCell, Put, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from webtable.schema import Plan
+    from webtable.store import Store, TableDescription
+
+ROUNDS = 5
+"""How often the families are brought to the layout, where others change them at the same time."""
+
+_FIXED = {
+    **dict.fromkeys(("salt", "digits", "buckets", "key", "suffix_list"), "the row key of every page is made with it"),
+    "names": "the name of every column is made with it",
+    "compression": "it says how every stored body is to be read (that of a family is families={'content': {…}})",
+    "plain_columns": "pages that are stored already would not have them, and a search goes by them",
+    "regions": "the regions of a living table split on their own",
+    "indexes": "indexes have their own commands: webtable index add and webtable index drop",
+}
+_COPY = (
+    "create another table with it and copy the pages: webtable pages --full-scan --format jsonl --html, "
+    "and webtable -s NEW ingest on what that wrote"
+)
+
+
+class AlterOptions(TypedDict, total=False):
+    """What can be altered: `versions` and `ttl` of the content, and further options of families.
+
+    `families` maps `content`, `metadata`, `outlinks`, `inlinks`, `indexes` (the entries of all of them) or `queue` to
+    options of a `FamilySchema`: `min_versions`, `compression`, `bloom`, `block_encoding`, `block_size`, `in_memory`,
+    `block_cache`, `replication_scope`.
+    """
+
+    ttl: int | None
+    versions: int
+    families: Mapping[str, Mapping[str, int | bool | str]]
+
+
+def options_of(given: Mapping[str, Any]) -> dict[str, OptionValue]:
+    """Return the options that are *given* to `alter` by their whole names, as in `content.block_size`.
+
+    Raises `NotAlterable` for what a table keeps as it was created, `InvalidArgument` for what is no option.
+    """
+    options: dict[str, OptionValue] = {}
+    for name, value in given.items():
+        if name in ("ttl", "versions"):
+            options[name] = value
+        elif name == "families":
+            options.update(_flat(value))
+        elif reason := _FIXED.get(name):
+            remedy = "" if name in ("indexes", "regions") else f": {_COPY}"
+            raise NotAlterable(f"{name} cannot be altered, since {reason}{remedy}")
+        else:
+            raise InvalidArgument(f"{name}={value!r}: a table has ttl, versions and families to be altered")
+    return options
+
+
+def _flat(families: Any) -> Iterator[tuple[str, Any]]:
+    try:
+        return iter([(f"{name}.{option}", value) for name, some in families.items() for option, value in some.items()])
+    except AttributeError:
+        raise InvalidArgument(
+            f"families={families!r} must map {', '.join(FAMILIES)} to options, as in {{'content': {{'bloom': 'ROW'}}}}"
+        ) from None
+
+
+class Alteration:
+    """The alteration of one web table, whose indexes are *indexes*, to other *options*."""
+
+    def __init__(self, store: Store, table: str, indexes: Collection[str], options: Mapping[str, OptionValue]) -> None:
+        self._store = store
+        self._table = table
+        self._indexes = indexes
+        self._options = options
+
+    def planned(self) -> LayoutPlan:
+        """Return what is to be done; raises `InvalidArgument` for a value that HBase would refuse."""
+        found = self._stored()
+        wanted = found.altered(self._options)
+        return LayoutPlan(self._table, found, wanted, tuple(self._plans(wanted)))
+
+    def done(self) -> LayoutPlan:
+        """Alter the table, and return what was to be done."""
+        with self._store.together():
+            steps = self.planned()
+            self._check(steps)
+            less = {name: value for name, value in steps.options.items() if _is_less(value, steps.found.option(name))}
+            self._store_options(less)
+            self._bring(lambda: self._plans(steps.wanted, self._options), once=True)
+            self._store_options({name: value for name, value in steps.options.items() if name not in less})
+            self._bring(lambda: self._plans(self._stored()))
+            return steps
+
+    def _stored(self) -> Layout:
+        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
+        if row is None:
+            raise TableNotFound(f"{self._name} has no layout any more: it was dropped")
+        return Layout.from_cells(self._name, cells_of(row))
+
+    @property
+    def _name(self) -> str:
+        return f"{self._store.name}/{self._table}"
+
+    @property
+    def _meta(self) -> str:
+        return meta_table(self._table).name
+
+    def _check(self, steps: LayoutPlan) -> None:
+        """Raise `CapabilityError` where the store cannot change families, or cannot show what was changed."""
+        if steps.tables and not self._store.changes_families:
+            raise CapabilityError(
+                f"{self._name}: this gateway cannot change a family. Give a Thrift2 gateway (?thrift2=9091); or run in "
+                f"the HBase shell what follows, and then alter again, which stores the layout:\n{steps.shell()}"
+            )
+        unread = self._store.describe(self._table).unread
+        hidden = [name for name in steps.options if name.partition(".")[2] in unread]
+        if hidden:
+            raise CapabilityError(
+                f"{self._name}: this gateway does not show {', '.join(hidden)}, so nobody could tell whether it was "
+                "changed: give a Thrift2 gateway (?thrift2=9091)"
+            )
+
+    def _plans(self, layout: Layout, only: Collection[str] | None = None) -> Iterator[Plan]:
+        """Yield what is to be done for the tables to be as *layout* has them, in *only* these of its options."""
+        for schema, families in self._schemas(layout):
+            found = described(self._store, schema.name)
+            # A table that is missing is made anew by the layout when it is opened, or is just being dropped.
+            if found is not None:
+                decided = [_decided(layout, family, only) for family in families]
+                steps = plan(_as_decided(schema, found, decided), found.schema, found.unread)
+                if not steps.is_empty:
+                    yield steps
+
+    def _schemas(self, layout: Layout) -> Iterator[tuple[TableSchema, Sequence[str]]]:
+        yield layout.table_schema(self._table), PAGE_FAMILIES
+        if layout.options_of("indexes"):
+            yield from ((layout.index_schema(self._table, index), ["indexes"]) for index in self._indexes)
+        if layout.options_of("queue"):
+            yield layout.queue_schema(self._table), ["queue"]
+
+    def _bring(self, plans: Callable[[], Iterator[Plan]], *, once: bool = False) -> None:
+        """Have families changed until there are no *plans* for it any more, or they were changed *once*.
+
+        Others may change them meanwhile: to other values of the same options, so the plans must be by what is stored.
+        """
+        for left in reversed(range(ROUNDS)):
+            try:
+                if not self._changed(plans()) or once:
+                    return
+            except StoreRefused:
+                # What is read back is not what was asked for where somebody else has changed it in between.
+                if not left:
+                    raise
+                time.sleep(random.uniform(0, 0.3))  # noqa: S311 - it spreads, it keeps no secret
+        raise StoreRefused(f"{self._name}: its families are changed by others all the time; alter it again")
+
+    def _changed(self, plans: Iterator[Plan]) -> bool:
+        """Have families changed as the *plans* say, and return whether there were any."""
+        found = list(plans)
+        for steps in found:
+            for change in steps.changes:
+                self._store.set_family(steps.wanted.name, change.wanted)
+        return bool(found)
+
+    def _store_options(self, options: Mapping[str, OptionValue]) -> None:
+        """Store *options* beside the layout, each above what is stored of it."""
+        if not options:
+            return
+        columns = {option_column(name): option_json(value) for name, value in options.items()}
+        (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted(list(columns)))
+        newest = max((versions[0].timestamp for versions in row.cells.values()), default=0) if row else 0
+        # Above the last one also where another machine's clock is ahead of this one's.
+        timestamp = max(time.time_ns() // 1_000_000, newest + 1)
+        cells = [NewCell(column, timestamp, value) for column, value in columns.items()]
+        (error,) = self._store.write(self._meta, [Put(LAYOUT_ROW, cells)])
+        if error is not None:
+            raise error
+
+
+def _is_less(value: OptionValue, before: OptionValue) -> bool:
+    """Whether less is kept with this *value* than with the one *before*; None keeps everything."""
+    if isinstance(value, str) or isinstance(before, str) or value is None:
+        return False
+    return before is None or value < before
+
+
+def _decided(layout: Layout, family: str, only: Collection[str] | None) -> list[str]:
+    """Return the options of a *family* that its layout decides, of *only* those that are named; all where None is."""
+    names = {option: f"{family}.{option}" for option in layout.options_of(family)}
+    if family in PAGE_FAMILIES:
+        names.update(versions="versions", ttl="ttl")
+    return [option for option, name in names.items() if only is None or name in only]
+
+
+def _as_decided(wanted: TableSchema, found: TableDescription, decided: Sequence[Sequence[str]]) -> TableSchema:
+    """Return *wanted* with all of each family that is not *decided* as it was *found*: others may have changed that."""
+    there = {family.name: family for family in found.schema.families}
+
+    def combined(family: FamilySchema, options: Sequence[str]) -> FamilySchema:
+        if family.name not in there:
+            return family
+        return replace(there[family.name], **{option: getattr(family, option) for option in options})
+
+    pairs = zip(wanted.families, decided, strict=True)
+    return replace(wanted, families=tuple(combined(family, options) for family, options in pairs))
