@@ -517,6 +517,32 @@ def test_a_redirect_that_leads_elsewhere_is_another_version(site):
     assert (earlier.redirect_to, earlier.html) == (site.url("/a"), b"moved")
 
 
+def test_the_links_of_a_version_live_as_long_as_its_body(site):
+    for number in range(4):
+        links = (Link(site.url(f"/{number}")),)
+        site.store(site.page("/", html=b"%d" % number, outlinks=links, age=1000 - number * 100))
+
+    moments = [site.now - timedelta(seconds=950 - number * 100) for number in range(4)]
+    found = [site.table.get(site.url(), as_of=moment) for moment in moments]
+    listed = site.table.history(site.url(), columns=["html", "outlinks"])
+
+    assert found[0] is None
+    assert [(page.html, page.outlinks) for page in found[1:]] == [
+        (b"%d" % number, (Link(site.url(f"/{number}")),)) for number in (1, 2, 3)
+    ]
+    assert [(page.html, page.outlinks) for page in listed] == [(page.html, page.outlinks) for page in found[:0:-1]]
+
+
+def test_a_redirect_that_has_become_a_page_leads_where_it_led(site):
+    moved = {"html": None, "outlinks": None, "status_code": 301}
+    site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
+    site.store(site.page("/", html=b"here", age=300))
+
+    earlier = site.table.get(site.url(), as_of=site.now - timedelta(seconds=600))
+
+    assert (earlier.status_code, earlier.redirect_to, earlier.html) == (301, site.url("/a"), None)
+
+
 def test_a_late_redirect_to_another_target_takes_its_place_in_the_history(site):
     moved = {"html": b"moved", "status_code": 301}
     site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
