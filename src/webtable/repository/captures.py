@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.page import Link, Page
+from webtable.repository.moments import hints_at
 from webtable.repository.values import json_of
 
 MAX_AHEAD = timedelta(days=1)
@@ -110,6 +111,14 @@ class Write:
         page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
         return Write(page, self.with_content, self.with_metadata, self.content_of)
 
+    def with_hints_after(self, before: Page | None) -> Write:
+        """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
+        after = None if before is None else hints_at(before) + timedelta(milliseconds=1)
+        moved = after if after is not None and after > self.page.fetched_at else None
+        if moved == self.page.hints_at:
+            return self
+        return Write(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
+
 
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("url",), (str,)),
@@ -148,7 +157,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
             f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the table "
             "keeps content: create the table with ttl=None (webtable create --ttl none) to store old captures"
         )
-    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None)
+    return replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None)
 
 
 def _check_types(page: Page) -> None:
@@ -216,7 +225,7 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """
     before = stored.page
     writes = [Write(_changed(page, 0))] if before is None else _decided(page, before, stored.versions, ttl)
-    return [write.with_inlinks_since(before, ttl) for write in writes]
+    return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
@@ -242,6 +251,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         truncated=before.truncated,
         outlink_count=before.outlink_count,
         inlinks_at=before.inlinks_at,
+        hints_at=before.hints_at,
         links_digest=before.links_digest,
     )
     if not is_lost and replace(kept, html=None, outlinks=None) == before:

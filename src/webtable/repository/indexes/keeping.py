@@ -16,7 +16,7 @@ from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_en
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import hints_at, milliseconds
 from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
@@ -69,8 +69,8 @@ class Keeper:
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
-                        written = milliseconds(page.fetched_at)
-                        for delete in removals(entry, INDEX_COLUMN, written, [page.fetched_at], until):
+                        written = hints_at(page)
+                        for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
                             hints.remove(0, one.table, delete)
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
         for target, link in rows.items():

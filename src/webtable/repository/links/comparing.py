@@ -9,7 +9,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.indexes.comparing import Comparison, Drift, Place
 from webtable.repository.links.inlinks import CURRENT_SOURCES, Inlinks, link_to
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 
@@ -130,7 +130,7 @@ class InlinkComparison(Comparison):
                 continue
             # Links without a page are what a deletion that was cut short has left.
             cells_left = stored.cells.get(self._codec.columns.urls, ()) if stored and page is None else ()
-            latest = milliseconds(page.fetched_at) if page else max((one.timestamp for one in cells_left), default=0)
+            latest = milliseconds(hints_at(page)) if page else max((one.timestamp for one in cells_left), default=0)
             if latest <= place.cell.timestamp:
                 pending += 1
             else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
 from webtable.page import Link
-from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
 from webtable.rowkey import KeyRange, WebKey, canonical_url
 from webtable.store import NewCell, Put
@@ -44,7 +44,7 @@ class Inlinks(NamedTuple):
 
     def cells(self, page: Page, links: Iterable[Link] | None = None) -> list[tuple[bytes, NewCell]]:
         """Return the inlinks that *links* (the page's own by default) make, each with its row."""
-        timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
+        timestamp, column = milliseconds(hints_at(page)), self.column(page.url)
         rows = self.rows((page.outlinks or ()) if links is None else links)
         return [(row, NewCell(column, timestamp, inlink_value(link))) for row, link in rows.items()]
 
@@ -64,19 +64,15 @@ class Inlinks(NamedTuple):
         anchor or rel is another one.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
-        timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
+        timestamp, column = milliseconds(hints_at(page)), self.column(page.url)
         for row, link in links.items():
             if page.inlinks_at is None or stored.get(row) != link:
                 hints.put(owner, self.table, row, NewCell(column, timestamp, inlink_value(link)))
-        touched = links.keys() - stored.keys()
-        # Of two captures of one moment neither is the later one: what the first has written stays, and is dropped.
-        if before is None or before.fetched_at < page.fetched_at:
-            gone = stored.keys() - links.keys()
-            touched |= gone
-            now = now_in_milliseconds()
-            for row in gone:
-                self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, before, now, timestamp)
-        return touched
+        gone = stored.keys() - links.keys()
+        now = now_in_milliseconds()
+        for row in gone:
+            self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, before, now, timestamp)
+        return gone | (links.keys() - stored.keys())
 
     def remove(
         self,
@@ -96,7 +92,7 @@ class Inlinks(NamedTuple):
         """
         past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
         hints.remove(owner, self.table, Put(row, [past]))
-        dates = [before.fetched_at, before.content_at, before.inlinks_at] if before is not None else []
+        dates = [hints_at(before), before.content_at, before.inlinks_at] if before is not None else []
         for delete in removals(row, self.column(source), until, dates, now):
             hints.remove(owner, self.table, delete)
 
