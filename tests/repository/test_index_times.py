@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import webtable
-from webtable import Page
+from webtable import KeyRange, Page
 from webtable.errors import WriteFailed
 from webtable.repository.links import counting, hosts, queue
 from webtable.repository.moments import now_in_milliseconds
+from webtable.rowkey.domain import reversed_host
 from webtable.store import Delete
 
 
@@ -259,6 +260,19 @@ def check_the_last_alone_is_there(table, town, last):
     assert (version.html, version.status_code) == (last.html, last.status_code)
     found = drifts(table).values()
     assert [(drift.missing, drift.stale, drift.pending, drift.examples) for drift in found] == [(0, 0, 0, [])] * 7
+
+
+def test_a_late_capture_leaves_no_entry_that_does_not_hold(table):
+    town = Town(table)
+    town.store(town.page("/a", days=9, html=b"a", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=5, html=b"a", outlinks=town.links("/b")))
+
+    town.store(town.page("/a", days=7, html=b"late", outlinks=town.links("/c")))
+
+    check_questions(table, town.domain)
+    entries = table.store.scan("pages_time_idx", [KeyRange()])
+    dates = [entry.key.split(b"_")[0][2:] for entry in entries if reversed_host(town.domain).encode() in entry.key]
+    assert sorted(dates) == [b"fetched", b"modified"]
 
 
 def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_repaired(table):
