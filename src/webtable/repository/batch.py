@@ -212,7 +212,7 @@ class BatchWriter:
                 return planned, repeated, refused, index
             planned += [_Planned(index, row, write, before) for write in writes]
             if not writes and before is not None and before.fetched_at == page.fetched_at:
-                repeated.append(Change(index, row, None, replace(before, inlinks_at=None), is_repeated=True))
+                repeated.append(Change(index, row, None, before, is_repeated=True))
         return planned, repeated, refused, len(batch)
 
     def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:

@@ -133,7 +133,7 @@ class Upkeep:
                 if change.is_repeated:
                     links, older = stored[change.owner]
                     page = replace(change.page, outlinks=tuple(links))
-                    self._touch(change, self.keeper.inlinks.add(self.hints, change.owner, page, None, older))
+                    self._touch(change, self.keeper.inlinks.add_again(self.hints, change.owner, page, older))
                     continue
                 if change.page.content_at == change.page.fetched_at or change.before is None:
                     links = former.get(change.owner, ())
