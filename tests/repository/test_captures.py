@@ -576,6 +576,65 @@ def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
     assert site.table.validators(site.url())["If-None-Match"] == '"1"'
 
 
+def not_modified(site, path="/", *, age):
+    return Page(
+        url=site.url(path), status_code=304, same_as=site.url(path), fetched_at=site.now - timedelta(seconds=age)
+    )
+
+
+def test_a_304_of_a_url_that_is_not_stored_is_a_page_without_content(site):
+    site.store(not_modified(site, age=300))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.has_body) == (304, None, False)
+    assert (page.content_at, page.changed_at) == (None, None)
+    assert [found.url for found in site.table.fetched(domain=site.domain)] == [site.url()]
+    for ask in ("modified", "redirects", "errors", "dead_ends", "largest"):
+        assert list(getattr(site.table, ask)(domain=site.domain)) == [], ask
+    assert site.table.history(site.url()) == []
+    assert site.table.validators(site.url()) == {}
+
+
+def test_another_304_of_a_url_that_is_not_stored_moves_the_date_alone(site):
+    site.store(not_modified(site, age=300), not_modified(site, age=200))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.content_at, page.change_count) == (304, None, 0)
+    assert page.fetched_at == site.now - timedelta(seconds=200)
+    assert site.table.history(site.url()) == []
+
+
+def test_what_follows_a_304_of_a_url_that_was_not_stored_is_its_first_content(site):
+    site.store(not_modified(site, age=300), site.page(html=b"x", age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.change_count, page.changed_at) == (200, b"x", 0, page.fetched_at)
+
+
+def test_a_late_page_is_what_a_304_said_was_not_modified(site):
+    links = (Link(site.url("/b")),)
+    site.store(not_modified(site, age=100), site.page(html=b"x", age=300, etag='"1"', outlinks=links))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.etag, page.outlinks) == (200, b"x", '"1"', links)
+    assert (page.fetched_at, page.changed_at) == (site.now - timedelta(seconds=100), site.now - timedelta(seconds=300))
+    assert [version.html for version in site.table.history(site.url(), columns="html")] == [b"x"]
+    assert [link.source for link in site.table.linking_to(site.url("/b"))] == [site.url()]
+    assert list(site.table.with_status(304, domain=site.domain)) == []
+
+
+def test_a_304_repeats_its_own_url_also_where_that_is_not_said(site):
+    site.store(site.page(html=b"x", age=300), site.page(html=None, outlinks=None, status_code=304, age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.change_count) == (200, b"x", 0)
+
+
 def test_a_304_is_no_redirect(site):
     site.store(
         site.page("/304", status_code=304, html=None),

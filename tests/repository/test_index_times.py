@@ -52,8 +52,7 @@ def test_captures_that_come_in_any_order_leave_the_questions_right(table, order)
     found = captures(town)
 
     for number in order:
-        if number != 4 or table.get(town.url("/a")) is not None:
-            table.put(found[number])
+        table.put(found[number])
 
     expected = check_questions(table, town.domain)
     assert len(expected.pages) == 1
@@ -62,7 +61,7 @@ def test_captures_that_come_in_any_order_leave_the_questions_right(table, order)
 
 def test_the_counts_are_right_whatever_the_order_of_captures(table):
     towns = []
-    for order in permutations(range(4)):
+    for order in permutations(range(5)):
         towns.append(Town(table))
         found = captures(towns[-1])
         for number in order:

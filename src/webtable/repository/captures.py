@@ -218,14 +218,28 @@ def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
+    A 304 without a body repeats its own URL; of one that is not stored, there is nothing but its metadata.
     Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
     and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
     is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
     to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
     before = stored.page
-    writes = [Write(_changed(page, 0))] if before is None else _decided(page, before, stored.versions, ttl)
+    if page.status_code == 304 and page.html is None and page.digest is None and page.same_as is None:
+        page = replace(page, same_as=page.url)
+    writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
     return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
+
+
+def _first(page: Page) -> Write:
+    if page.status_code == 304 and page.same_as is not None:
+        return Write(replace(page, same_as=None, digest=None, size=None), with_content=False)
+    return Write(_changed(page, 0))
+
+
+def _is_unfounded(page: Page) -> bool:
+    """Whether *page* is a 304 that was stored without the content that was not modified."""
+    return page.status_code == 304 and page.digest is None and not page.has_body
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
@@ -240,7 +254,8 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
-        return [Write(_changed(page, before.change_count + (page.fetched_at > before.fetched_at)))]
+        is_change = page.fetched_at > before.fetched_at and before.content_at is not None
+        return [Write(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
         changed_at=before.changed_at,
@@ -292,6 +307,11 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
     if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
         return []
     late = Write(_changed(page, 0), with_metadata=False)
+    if _is_unfounded(before) and page.status_code < 300:
+        # With a body and links of its own, so that its inlinks are written under its date as those of any content.
+        founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
+        again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
+        return [late, Write(replace(again, changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
