@@ -576,6 +576,64 @@ def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
     assert site.table.validators(site.url())["If-None-Match"] == '"1"'
 
 
+@pytest.fixture
+def long_lived(new_url, site):
+    """A site in a table that keeps 40 versions, with a page that has 30 of them."""
+    with webtable.open(new_url(), create=True, versions=40, ttl=None, indexes=[]) as table:
+        site = type(site)(table, site.domain, site.now)
+        with table.writer() as writer:
+            for number in range(30):
+                writer.put(site.page(html=b"%d" % number, age=4000 - number * 100))
+        yield site
+
+
+def versions_read(site, *pages):
+    """Store *pages*, and return how many versions of pages were read for that at once, at most."""
+    read, most = site.table.store.read, []
+
+    def counting(*given, **options):
+        rows = read(*given, **options)
+        most.extend(len(row.cells.get(b"content:capture", ())) for row in rows if row)
+        return rows
+
+    site.table.store.read = counting
+    try:
+        site.store(*pages)
+    finally:
+        del site.table.store.read
+    return max(most)
+
+
+def test_a_capture_of_a_page_with_many_versions_reads_a_few_of_them(long_lived):
+    site = long_lived
+
+    assert versions_read(site, site.page(html=b"new", age=500), site.page(html=b"new", age=400)) < 10
+    assert versions_read(site, site.page(html=b"late", age=450)) < 10
+    assert versions_read(site, site.page(html=b"3", age=3650), site.page(html=b"4", age=3550)) < 10
+
+    assert len(site.table.history(site.url())) == 33
+
+
+def test_a_late_capture_of_a_page_with_many_versions_is_compared_with_the_one_before_it(long_lived):
+    site = long_lived
+    site.store(site.page(html=b"3", age=3650), site.page(html=b"other", age=3550))
+
+    history = site.table.history(site.url(), columns="html")
+
+    assert len(history) == 31
+    assert [page.html for page in history[24:28]] == [b"5", b"other", b"4", b"3"]
+
+
+def test_a_304_after_many_error_pages_brings_the_content_back(long_lived):
+    site = long_lived
+    errors = [site.page(html=b"e%d" % number, status_code=500, age=900 - number * 10) for number in range(20)]
+    site.store(*errors, not_modified(site, age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html) == (200, b"29")
+
+
 def not_modified(site, path="/", *, age):
     return Page(
         url=site.url(path), status_code=304, same_as=site.url(path), fetched_at=site.now - timedelta(seconds=age)

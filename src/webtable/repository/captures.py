@@ -215,6 +215,18 @@ def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
     )
 
 
+def rests_on_older(page: Page, stored: Stored) -> bool:
+    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    before, versions = stored.page, stored.versions
+    if before is None or not versions:
+        return False
+    if page.fetched_at < before.fetched_at:
+        return versions[-1].at > page.fetched_at
+    if page.status_code == 304 and before.status_code >= 400:
+        return all(version.capture.status_code >= 300 for version in versions)
+    return before.has_body and all(version.at != before.content_at for version in versions)
+
+
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.captures import Stored
+from webtable.repository.captures import Stored, Version
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
 from webtable.repository.scan import together
@@ -17,6 +17,7 @@ from webtable.store import Row, Store, TimeRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from webtable.page import Link
     from webtable.repository.codec import PageCodec
@@ -89,6 +90,12 @@ class PageReader:
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, columns=columns, versions=versions)
         return [Stored() if row is None else self._codec.stored(row) for row in found]
+
+    def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
+        """Return the newest version of the page of *row* that is not later than *moment*, none where there is none."""
+        times = TimeRange(0, milliseconds(moment) + 1)
+        (found,) = self._store.read(self._table, [row], columns=[self._codec.columns.capture], time_range=times)
+        return [] if found is None else self._codec.versions(found)
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
