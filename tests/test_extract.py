@@ -117,6 +117,20 @@ def test_base_href_is_respected_where_it_is_a_page(base, target):
     assert urls(f"<base target=_top><base href='{base}'><base href=/ignored/><a href=x>x</a>") == [target]
 
 
+@pytest.mark.parametrize("jump", ["<a href='#top'>x</a>", "<a href=' #top'>x</a>", "<map><area href='#top'></map>"])
+def test_a_jump_leads_to_the_base_where_that_is_another_page(jump):
+    assert urls(f"<base href='/other/'>{jump}") == ["https://example.com/other/"]
+    assert urls(f"<base href='?page=2#x'>{jump}") == ["https://example.com/docs/intro?page=2"]
+    for base in (URL, "", "?page=1", "intro?page=1#x", "https://EXAMPLE.com:443/docs/../docs/intro?page=1"):
+        assert urls(f"<base href='{base}'>{jump}") == [], base
+
+
+def test_a_jump_into_another_query_of_the_page_is_a_link():
+    html = '<area href="#a"><a href="">self</a><a href="?page=2#a">2</a><a href="?page=2">2</a>'
+
+    assert urls(html) == [URL, "https://example.com/docs/intro?page=2"]
+
+
 def test_pages_of_one_directory_keep_their_own_queries():
     html = '<a href="?n=1">1</a><a href="x">x</a>'
 

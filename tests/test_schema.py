@@ -74,7 +74,7 @@ def test_the_web_table_has_the_families_of_the_design():
     assert [(family.name, family.versions, family.ttl) for family in schema.families] == [
         ("content", 3, 90 * 86_400),
         ("metadata", 1, None),
-        ("outlinks", 2, 180 * 86_400),
+        ("outlinks", 3, 180 * 86_400),
         ("inlinks", 2, 180 * 86_400),
     ]
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 MAX_ANCHOR = 500
 """Characters of an anchor text that are kept."""
 
+_LINKS = "a[href], area[href]"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
-_LINKS = 'a[href]:not([href^="#"]), area[href]'
+_LINKS_BUT_JUMPS = 'a[href]:not([href^="#"]), area[href]'
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
 _SHORT = 500
@@ -43,14 +44,17 @@ class Outlinks:
         element = document.query_selector("base[href]")
         base = (_target(self._url, element.get_attribute("href") or "") if element is not None else "") or self._url
         directory = base.partition("?")[0].rpartition("/")[0] + "/"
+        is_own = base in (self._url, _target(self._url, ""))
         targets, found = self._targets, self.found
         # `values()`, because iterating over the collection looks each element up again from its beginning: a page of
         # 4,000 links took 49 seconds.
-        for element in document.query_selector_all(_LINKS).values():
+        for element in document.query_selector_all(_LINKS_BUT_JUMPS if is_own else _LINKS).values():
             reference, jump, _ = (element.get_attribute("href") or "").partition("#")
+            if jump and is_own and not reference.strip(_STRIPPED):
+                continue
             target = targets.get(reference)
             if target is None:
-                target = targets[reference] = self._led_to(reference, base, directory, is_jump=bool(jump))
+                target = targets[reference] = self._led_to(reference, base, directory)
             if not target:
                 continue
             link = found.get(target)
@@ -62,14 +66,14 @@ class Outlinks:
             if self.over:
                 return
 
-    def _led_to(self, reference: str, base: str, directory: str, *, is_jump: bool) -> str:
+    def _led_to(self, reference: str, base: str, directory: str) -> str:
         relative = reference.strip(_STRIPPED)
         if relative and relative[0] != "?":
             # The pages of a directory have most of their links in common.
             is_short = len(relative) < _SHORT and len(directory) < _SHORT
             target = (_cached_target if is_short else _target)(directory, relative)
         else:
-            target = "" if is_jump else _target(base, relative)
+            target = _target(base, relative)
         self._room -= len(target)
         if self._room < 0:
             self.over = "link_text"

@@ -93,6 +93,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     """Of a page with links and without a body: the SHA-256 of its links, in hex."""
     inlinks_at: datetime | None = None
     """The capture under which all its links were last written to the pages that they lead to."""
+    hints_at: datetime | None = None
+    """The date of its index entries and inlinks, where that is not `fetched_at`: another capture had the same date."""
     link_counts: LinkCounts | None = None
     """How many pages link to it, where that was asked for and has been counted."""
     same_as: str | None = None

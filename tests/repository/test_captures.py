@@ -519,6 +519,32 @@ def test_a_redirect_that_leads_elsewhere_is_another_version(site):
     assert (earlier.redirect_to, earlier.html) == (site.url("/a"), b"moved")
 
 
+def test_the_links_of_a_version_live_as_long_as_its_body(site):
+    for number in range(4):
+        links = (Link(site.url(f"/{number}")),)
+        site.store(site.page("/", html=b"%d" % number, outlinks=links, age=1000 - number * 100))
+
+    moments = [site.now - timedelta(seconds=950 - number * 100) for number in range(4)]
+    found = [site.table.get(site.url(), as_of=moment) for moment in moments]
+    listed = site.table.history(site.url(), columns=["html", "outlinks"])
+
+    assert found[0] is None
+    assert [(page.html, page.outlinks) for page in found[1:]] == [
+        (b"%d" % number, (Link(site.url(f"/{number}")),)) for number in (1, 2, 3)
+    ]
+    assert [(page.html, page.outlinks) for page in listed] == [(page.html, page.outlinks) for page in found[:0:-1]]
+
+
+def test_a_redirect_that_has_become_a_page_leads_where_it_led(site):
+    moved = {"html": None, "outlinks": None, "status_code": 301}
+    site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
+    site.store(site.page("/", html=b"here", age=300))
+
+    earlier = site.table.get(site.url(), as_of=site.now - timedelta(seconds=600))
+
+    assert (earlier.status_code, earlier.redirect_to, earlier.html) == (301, site.url("/a"), None)
+
+
 def test_a_late_redirect_to_another_target_takes_its_place_in_the_history(site):
     moved = {"html": b"moved", "status_code": 301}
     site.store(site.page("/", redirect_to=site.url("/a"), age=900, **moved))
@@ -550,6 +576,123 @@ def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
 
     assert (page.html, page.etag, page.last_modified, page.headers) == (b"x", '"1"', modified, headers)
     assert site.table.validators(site.url())["If-None-Match"] == '"1"'
+
+
+@pytest.fixture
+def long_lived(new_url, site):
+    """A site in a table that keeps 40 versions, with a page that has 30 of them."""
+    with webtable.open(new_url(), create=True, versions=40, ttl=None, indexes=[]) as table:
+        site = type(site)(table, site.domain, site.now)
+        with table.writer() as writer:
+            for number in range(30):
+                writer.put(site.page(html=b"%d" % number, age=4000 - number * 100))
+        yield site
+
+
+def versions_read(site, *pages):
+    """Store *pages*, and return how many versions of pages were read for that at once, at most."""
+    read, most = site.table.store.read, []
+
+    def counting(*given, **options):
+        rows = read(*given, **options)
+        most.extend(len(row.cells.get(b"content:capture", ())) for row in rows if row)
+        return rows
+
+    site.table.store.read = counting
+    try:
+        site.store(*pages)
+    finally:
+        del site.table.store.read
+    return max(most)
+
+
+def test_a_capture_of_a_page_with_many_versions_reads_a_few_of_them(long_lived):
+    site = long_lived
+
+    assert versions_read(site, site.page(html=b"new", age=500), site.page(html=b"new", age=400)) < 10
+    assert versions_read(site, site.page(html=b"late", age=450)) < 10
+    assert versions_read(site, site.page(html=b"3", age=3650), site.page(html=b"4", age=3550)) < 10
+
+    assert len(site.table.history(site.url())) == 33
+
+
+def test_a_late_capture_of_a_page_with_many_versions_is_compared_with_the_one_before_it(long_lived):
+    site = long_lived
+    site.store(site.page(html=b"3", age=3650), site.page(html=b"other", age=3550))
+
+    history = site.table.history(site.url(), columns="html")
+
+    assert len(history) == 31
+    assert [page.html for page in history[24:28]] == [b"5", b"other", b"4", b"3"]
+
+
+def test_a_304_after_many_error_pages_brings_the_content_back(long_lived):
+    site = long_lived
+    errors = [site.page(html=b"e%d" % number, status_code=500, age=900 - number * 10) for number in range(20)]
+    site.store(*errors, not_modified(site, age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html) == (200, b"29")
+
+
+def not_modified(site, path="/", *, age):
+    return Page(
+        url=site.url(path), status_code=304, same_as=site.url(path), fetched_at=site.now - timedelta(seconds=age)
+    )
+
+
+def test_a_304_of_a_url_that_is_not_stored_is_a_page_without_content(site):
+    site.store(not_modified(site, age=300))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.has_body) == (304, None, False)
+    assert (page.content_at, page.changed_at) == (None, None)
+    assert [found.url for found in site.table.fetched(domain=site.domain)] == [site.url()]
+    for ask in ("modified", "redirects", "errors", "dead_ends", "largest"):
+        assert list(getattr(site.table, ask)(domain=site.domain)) == [], ask
+    assert site.table.history(site.url()) == []
+    assert site.table.validators(site.url()) == {}
+
+
+def test_another_304_of_a_url_that_is_not_stored_moves_the_date_alone(site):
+    site.store(not_modified(site, age=300), not_modified(site, age=200))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.content_at, page.change_count) == (304, None, 0)
+    assert page.fetched_at == site.now - timedelta(seconds=200)
+    assert site.table.history(site.url()) == []
+
+
+def test_what_follows_a_304_of_a_url_that_was_not_stored_is_its_first_content(site):
+    site.store(not_modified(site, age=300), site.page(html=b"x", age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.change_count, page.changed_at) == (200, b"x", 0, page.fetched_at)
+
+
+def test_a_late_page_is_what_a_304_said_was_not_modified(site):
+    links = (Link(site.url("/b")),)
+    site.store(not_modified(site, age=100), site.page(html=b"x", age=300, etag='"1"', outlinks=links))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.etag, page.outlinks) == (200, b"x", '"1"', links)
+    assert (page.fetched_at, page.changed_at) == (site.now - timedelta(seconds=100), site.now - timedelta(seconds=300))
+    assert [version.html for version in site.table.history(site.url(), columns="html")] == [b"x"]
+    assert [link.source for link in site.table.linking_to(site.url("/b"))] == [site.url()]
+    assert list(site.table.with_status(304, domain=site.domain)) == []
+
+
+def test_a_304_repeats_its_own_url_also_where_that_is_not_said(site):
+    site.store(site.page(html=b"x", age=300), site.page(html=None, outlinks=None, status_code=304, age=100))
+
+    page = site.table.get(site.url())
+
+    assert (page.status_code, page.html, page.change_count) == (200, b"x", 0)
 
 
 def test_a_304_is_no_redirect(site):

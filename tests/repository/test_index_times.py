@@ -11,15 +11,17 @@ from uuid import uuid4
 
 import pytest
 from answers import check_counts, check_questions, drifts, missing
-from faults import Town
+from faults import Town, killed_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import webtable
-from webtable import Page
+from webtable import KeyRange, Page
 from webtable.errors import WriteFailed
 from webtable.repository.links import counting, hosts, queue
 from webtable.repository.moments import now_in_milliseconds
+from webtable.rowkey.domain import reversed_host
+from webtable.store import Delete
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,7 @@ def test_captures_that_come_in_any_order_leave_the_questions_right(table, order)
     found = captures(town)
 
     for number in order:
-        if number != 4 or table.get(town.url("/a")) is not None:
-            table.put(found[number])
+        table.put(found[number])
 
     expected = check_questions(table, town.domain)
     assert len(expected.pages) == 1
@@ -60,7 +61,7 @@ def test_captures_that_come_in_any_order_leave_the_questions_right(table, order)
 
 def test_the_counts_are_right_whatever_the_order_of_captures(table):
     towns = []
-    for order in permutations(range(4)):
+    for order in permutations(range(5)):
         towns.append(Town(table))
         found = captures(towns[-1])
         for number in order:
@@ -216,6 +217,77 @@ def test_a_repair_between_captures_of_one_millisecond_hides_no_page(table, town)
     table.put(first)
 
     check_questions(table, town.domain)
+    assert missing(table) == {}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 2), (0, 1, 2), (0, 1, 0), (0, 1, 0, 1, 2)])
+def test_of_captures_of_one_millisecond_the_later_put_wins_everywhere(tmp_path, order):
+    with webtable.open(tmp_path / "own.db", create=True) as table:
+        town = Town(table).build()
+        for number in order:
+            table.put(same_moment(town)[number])
+
+        check_the_last_alone_is_there(table, town, same_moment(town)[order[-1]])
+        town.store(town.page("/a", days=0.5, html=b"later", outlinks=town.links("/never")))
+        check_the_last_alone_is_there(table, town, town.page("/a", days=0.5, html=b"later"))
+
+
+@pytest.fixture
+def fresh(new_url):
+    """A town in a table of its own, on every store."""
+    with webtable.open(new_url(), create=True) as table:
+        yield Town(table).build()
+
+
+def test_of_captures_of_one_millisecond_the_later_put_wins_on_every_store(fresh):
+    for number in (0, 1, 0, 2, 1):
+        fresh.table.put(same_moment(fresh)[number])
+
+    check_the_last_alone_is_there(fresh.table, fresh, same_moment(fresh)[1])
+    drifts(fresh.table, apply=True)
+    fresh.table.put(same_moment(fresh)[0])
+    check_the_last_alone_is_there(fresh.table, fresh, same_moment(fresh)[0])
+
+
+def check_the_last_alone_is_there(table, town, last):
+    """Ask for everything of the town: what *last* brought is there, and nothing of other captures."""
+    check_questions(table, town.domain)
+    check_counts(table, town.domain)
+    page = table.get(last.url)
+    assert (page.html, page.status_code, page.fetched_at) == (last.html, last.status_code, last.fetched_at)
+    version = table.history(last.url, columns=["html"])[0]
+    assert (version.html, version.status_code) == (last.html, last.status_code)
+    found = drifts(table).values()
+    assert [(drift.missing, drift.stale, drift.pending, drift.examples) for drift in found] == [(0, 0, 0, [])] * 7
+
+
+def test_a_late_capture_leaves_no_entry_that_does_not_hold(table):
+    town = Town(table)
+    town.store(town.page("/a", days=9, html=b"a", outlinks=town.links("/b")))
+    town.store(town.page("/a", days=5, html=b"a", outlinks=town.links("/b")))
+
+    town.store(town.page("/a", days=7, html=b"late", outlinks=town.links("/c")))
+
+    check_questions(table, town.domain)
+    entries = table.store.scan("pages_time_idx", [KeyRange()])
+    dates = [entry.key.split(b"_")[0][2:] for entry in entries if reversed_host(town.domain).encode() in entry.key]
+    assert sorted(dates) == [b"fetched", b"modified"]
+
+
+def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_repaired(table):
+    town = Town(table).build()
+    first, second, _ = same_moment(town)
+    table.put(first)
+    with killed_after(table, lambda call, _, *given: call == "write" and isinstance(given[0][0], Delete)) as dying:
+        dying.put(second)
+
+    before, after = drifts(table, apply=True), drifts(table)
+
+    assert sum(drift.stale for drift in before.values()) > 3
+    assert {drift.stale for drift in after.values()} == {0}
+    table.put(first)
+    check_questions(table, town.domain)
+    check_counts(table, town.domain)
     assert missing(table) == {}
 
 

@@ -242,6 +242,23 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
         assert renewed == [(town.now - timedelta(days=4) - EPOCH) // timedelta(milliseconds=1)] * 2
 
 
+def test_a_page_that_is_put_again_leaves_its_inlinks_their_dates(town):
+    captures = [
+        linked(town, "/a", "/gone", days=9),
+        town.page("/", html=b"new", outlinks=town.links("/a", "/b"), days=7),
+        town.page("/", html=b"new", outlinks=town.links("/a", "/b"), days=5),
+    ]
+
+    found = []
+    for capture in (*captures, captures[-1], captures[-1]):
+        town.store(capture)
+        links = [link for path in "ab" for link in town.table.linking_to(town.url(f"/{path}"))]
+        past = town.table.linking_to(town.url("/gone"), past=True)
+        found.append([(town.now - link.at).days for link in (*links, *past)])
+
+    assert found == [[9], [9, 7, 7], [9, 7, 7], [9, 7, 7], [9, 7, 7]]
+
+
 def test_links_that_went_away_are_past_links_with_their_anchors(town):
     town.store(linked(town, "/a", "/b", days=5))
     town.store(town.page("/", html=b"new", outlinks=town.links("/b"), days=4))

@@ -84,6 +84,7 @@ _WIDTHS = {
     "changed_at": 16,
     "content_at": 16,
     "inlinks_at": 16,
+    "hints_at": 16,
     "counted_at": 16,
     "as_of": 16,
     "at": 16,

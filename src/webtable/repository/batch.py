@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument, InvalidURL, WebTableError
 from webtable.page import Page, PageOutcome, memory_of
-from webtable.repository.captures import Write, checked, decide, expired, hidden, measured
+from webtable.repository.captures import Stored, Write, checked, decide, expired, hidden, measured, rests_on_older
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
 from webtable.repository.links.inlinks import with_self_links
@@ -36,6 +36,8 @@ LINK_BYTES = 450
 Measured with tracemalloc, as the mean over the buffer, a batch that is prepared and one that is stored, with the seven
 indexes on SQLite.
 """
+NEWEST = 8
+"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 CONTENT_BYTES = 8 * 2**20
 """How many bytes of stored bodies are read at once where captures repeat them."""
 
@@ -204,7 +206,7 @@ class BatchWriter:
         last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
         layout, now = self._layouts.known, datetime.now(UTC)
-        stored = self._reader.stored([row for row, _ in batch], layout.versions)
+        stored = self._stored_of(batch, layout.versions)
         planned: list[_Planned] = []
         repeated: list[Change] = []
         refused: dict[int, WebTableError] = {}
@@ -228,8 +230,25 @@ class BatchWriter:
                 return planned, repeated, refused, index
             planned += [_Planned(index, row, write, before) for write in writes]
             if not writes and before is not None and before.fetched_at == page.fetched_at:
-                repeated.append(Change(index, row, None, replace(before, inlinks_at=None), is_repeated=True))
+                repeated.append(Change(index, row, None, before, is_repeated=True))
         return planned, repeated, refused, len(batch)
+
+    def _stored_of(self, batch: Sequence[tuple[bytes, Page]], versions: int) -> list[Stored]:
+        """Return what is stored of the pages of *batch*: their newest versions, and older ones where these matter.
+
+        To read a thousand versions of a page takes longer than to store one more.
+        """
+        found = self._reader.stored([row for row, _ in batch], min(versions, NEWEST))
+        if versions <= NEWEST:
+            return found
+        for index, ((row, page), stored) in enumerate(zip(batch, found, strict=True)):
+            if stored.page is None or len(stored.versions) < NEWEST or not rests_on_older(page, stored):
+                continue
+            if page.fetched_at < stored.page.fetched_at:
+                found[index] = stored._replace(versions=self._reader.versions_up_to(row, page.fetched_at))
+            else:
+                (found[index],) = self._reader.stored([row], versions)
+        return found
 
     def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:
         """Return, by their rows, the other pages whose content is repeated, as far as they are stored.

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.headers import Headers
 from webtable.page import Link, Page
+from webtable.repository.moments import hints_at
 from webtable.repository.values import json_of
 
 MAX_AHEAD = timedelta(days=1)
@@ -111,6 +112,14 @@ class Write:
         page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
         return Write(page, self.with_content, self.with_metadata, self.content_of)
 
+    def with_hints_after(self, before: Page | None) -> Write:
+        """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
+        after = None if before is None else hints_at(before) + timedelta(milliseconds=1)
+        moved = after if after is not None and after > self.page.fetched_at else None
+        if moved == self.page.hints_at:
+            return self
+        return Write(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
+
 
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("url",), (str,)),
@@ -145,7 +154,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, only_self_links=False)
+    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None, only_self_links=False)
     if error := expired(page, ttl, now):
         raise error
     return page
@@ -223,17 +232,43 @@ def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
     )
 
 
+def rests_on_older(page: Page, stored: Stored) -> bool:
+    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    before, versions = stored.page, stored.versions
+    if before is None or not versions:
+        return False
+    if page.fetched_at < before.fetched_at:
+        return versions[-1].at > page.fetched_at
+    if page.status_code == 304 and before.status_code >= 400:
+        return all(version.capture.status_code >= 300 for version in versions)
+    return before.has_body and all(version.at != before.content_at for version in versions)
+
+
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
+    A 304 without a body repeats its own URL; of one that is not stored, there is nothing but its metadata.
     Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
     and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
     is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
     to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
     before = stored.page
-    writes = [Write(_changed(page, 0))] if before is None else _decided(page, before, stored.versions, ttl)
-    return [write.with_inlinks_since(before, ttl) for write in writes]
+    if page.status_code == 304 and page.html is None and page.digest is None and page.same_as is None:
+        page = replace(page, same_as=page.url)
+    writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
+    return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
+
+
+def _first(page: Page) -> Write:
+    if page.status_code == 304 and page.same_as is not None:
+        return Write(replace(page, same_as=None, digest=None, size=None), with_content=False)
+    return Write(_changed(page, 0))
+
+
+def _is_unfounded(page: Page) -> bool:
+    """Whether *page* is a 304 that was stored without the content that was not modified."""
+    return page.status_code == 304 and page.digest is None and not page.has_body
 
 
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
@@ -248,7 +283,8 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
-        return [Write(_changed(page, before.change_count + (page.fetched_at > before.fetched_at)))]
+        is_change = page.fetched_at > before.fetched_at and before.content_at is not None
+        return [Write(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
         changed_at=before.changed_at,
@@ -260,6 +296,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         outlink_count=before.outlink_count,
         only_self_links=before.only_self_links,
         inlinks_at=before.inlinks_at,
+        hints_at=before.hints_at,
         links_digest=before.links_digest,
     )
     if not is_lost and replace(kept, html=None, outlinks=None) == before:
@@ -300,6 +337,11 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
     if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
         return []
     late = Write(_changed(page, 0), with_metadata=False)
+    if _is_unfounded(before) and page.status_code < 300:
+        # With a body and links of its own, so that its inlinks are written under its date as those of any content.
+        founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
+        again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
+        return [late, Write(replace(again, changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.captures import Stored
+from webtable.repository.captures import Stored, Version
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
 from webtable.repository.scan import together
@@ -18,6 +18,7 @@ from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from webtable.page import Link
     from webtable.repository.codec import PageCodec
@@ -90,6 +91,12 @@ class PageReader:
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
         return [Stored() if row is None else self._codec.stored(row) for row in found]
+
+    def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
+        """Return the newest version of the page of *row* that is not later than *moment*, none where there is none."""
+        times = TimeRange(0, milliseconds(moment) + 1)
+        (found,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
+        return [] if found is None else self._codec.versions(found)
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
         """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""

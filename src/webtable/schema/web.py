@@ -89,8 +89,8 @@ def web_table_schema(
 ) -> TableSchema:
     """Return the schema of the web table *name*.
 
-    The content of a page is kept in *versions* versions for *ttl* seconds, its links twice as long, its metadata
-    always; None keeps everything. Raises `InvalidArgument` for a value that HBase would refuse.
+    The content of a page is kept in *versions* versions for *ttl* seconds, its links in as many twice as long, its
+    metadata always; None keeps everything. Raises `InvalidArgument` for a value that HBase would refuse.
     """
     columns = web_columns(names)
     twice = FOREVER if ttl is None else min(2 * ttl, 2**31 - 2)
@@ -100,7 +100,8 @@ def web_table_schema(
             # Bodies are compressed by the writer, before the wire; another compression would find nothing to do.
             FamilySchema(columns.content, versions=versions, ttl=ttl),
             FamilySchema(columns.metadata),
-            FamilySchema(columns.outlinks, versions=2, ttl=twice),
+            # Two at least: the links of the content before are what the inlinks of a new one are compared with.
+            FamilySchema(columns.outlinks, versions=max(2, versions), ttl=twice),
             FamilySchema(columns.inlinks, versions=2, ttl=twice),
         ),
         split_keys=tuple(split_keys),

@@ -11,7 +11,7 @@ from webtable.repository.codec import bare
 from webtable.repository.indexes.comparing import PIECE, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import LINK
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
@@ -78,7 +78,7 @@ class EntryComparison(Comparison):
             raise DamagedRow(row.key, None, str(exc)) from exc
         expected = []
         if page is not None:
-            timestamp = milliseconds(page.fetched_at)
+            timestamp = milliseconds(hints_at(page))
             expected += [(entry, timestamp) for entry in self._index.entries(bare(page), key)]
         if self._is_link and counts is not None and counts.counted_at is not None:
             timestamp = milliseconds(counts.counted_at)
@@ -151,4 +151,4 @@ class EntryComparison(Comparison):
             counts = self._codec.counts(row)
             return milliseconds(counts.counted_at) if counts and counts.counted_at else None
         page = self._codec.page(row)
-        return None if page is None else milliseconds(page.fetched_at)
+        return None if page is None else milliseconds(hints_at(page))

@@ -16,7 +16,7 @@ from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_en
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.links.inlinks import Inlinks
 from webtable.repository.links.queue import RecountQueue
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import hints_at, milliseconds
 from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
@@ -68,8 +68,8 @@ class Keeper:
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
                     for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
-                        written = milliseconds(page.fetched_at)
-                        for delete in removals(entry, INDEX_COLUMN, written, [page.fetched_at], until):
+                        written = hints_at(page)
+                        for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
                             hints.remove(0, one.table, delete)
         rows = self.inlinks.rows(links) if LINK.name in indexes else {}
         for target, link in rows.items():
@@ -132,7 +132,7 @@ class Upkeep:
                 if change.is_repeated:
                     links, older = stored[change.owner]
                     page = replace(change.page, outlinks=tuple(links))
-                    self._touch(change, self.keeper.inlinks.add(self.hints, change.owner, page, None, older))
+                    self._touch(change, self.keeper.inlinks.add_again(self.hints, change.owner, page, older))
                     continue
                 if change.page.content_at == change.page.fetched_at or change.before is None:
                     links = former.get(change.owner, ())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import WebTableError
 from webtable.page import Page
 from webtable.repository.codec import as_stored, bare
-from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
@@ -66,17 +66,16 @@ def add_entries(
     indexes = [(one.index, one.table) for one in maintained]
     now = now_in_milliseconds()
     for change in changes:
-        unsalted, timestamp = key.unsalted(change.row), milliseconds(change.page.fetched_at)
+        unsalted, timestamp = key.unsalted(change.row), milliseconds(hints_at(change.page))
         page, before = as_stored(change.page), change.before and bare(change.before)
-        is_later = before is not None and before.fetched_at < page.fetched_at
         try:
             for index, table in indexes:
                 entries = index.entries(page, unsalted)
                 for entry in entries:
                     hints.put(change.owner, table, entry, NewCell(INDEX_COLUMN, timestamp, b""))
-                if before is not None and is_later and index.names_pages:
+                if before is not None and index.names_pages:
                     for entry in set(index.entries(before, unsalted)).difference(entries):
-                        for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [before.fetched_at], now):
+                        for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [hints_at(before)], now):
                             hints.remove(change.owner, table, delete)
         except WebTableError as exc:
             errors[change.owner] = exc

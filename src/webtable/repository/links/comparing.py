@@ -17,7 +17,7 @@ from webtable.repository.links.queue import RecountQueue
 from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
 from webtable.repository.links.sums import LinkSums
 from webtable.repository.links.targets import Targets
-from webtable.repository.moments import milliseconds
+from webtable.repository.moments import hints_at, milliseconds
 from webtable.repository.scan import together
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
@@ -93,7 +93,7 @@ class InlinkComparison(Comparison):
 
     def _odd_inlinks(self, page: Page) -> Iterator[Place]:
         """Yield the inlinks that *page* makes and that may be missing."""
-        timestamp, column = milliseconds(page.fetched_at), self._inlinks.column(page.url)
+        timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         if timestamp >= self._until:
             return
         source = self._key.encode(page.url)
@@ -109,7 +109,7 @@ class InlinkComparison(Comparison):
         """Yield those of *places* that *page* makes, as it makes them now."""
         if page is None or isinstance(page, DamagedRow):
             return  # a damaged one is counted where all pages are read
-        targets, timestamp = Targets(page.outlinks or ()), milliseconds(page.fetched_at)
+        targets, timestamp = Targets(page.outlinks or ()), milliseconds(hints_at(page))
         for place in places:
             link = targets.link_to(self._key.url_of(place.row))
             if link is not None:
@@ -142,7 +142,7 @@ class InlinkComparison(Comparison):
             if page is None:
                 pageless += some
                 continue
-            targets, latest = Targets(page.outlinks or ()), milliseconds(page.fetched_at)
+            targets, latest = Targets(page.outlinks or ()), milliseconds(hints_at(page))
             gone = [place for place in some if targets.link_to(self._key.url_of(place.row)) is None]
             old = [place for place in gone if latest > place.cell.timestamp]
             pending += len(gone) - len(old)

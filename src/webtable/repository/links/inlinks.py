@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from webtable.errors import InvalidURL
 from webtable.page import Link
-from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
 from webtable.rowkey import KeyRange, WebKey, canonical_url
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webtable.page import Page
     from webtable.repository.indexes.upkeep import Hints
@@ -46,7 +46,7 @@ class Inlinks(NamedTuple):
 
     def cells(self, page: Page, links: Iterable[Link] | None = None) -> list[tuple[bytes, NewCell]]:
         """Return the inlinks that *links* (the page's own by default) make, each with its row."""
-        timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
+        timestamp, column = milliseconds(hints_at(page)), self.column(page.url)
         rows = self.rows((page.outlinks or ()) if links is None else links)
         return [(row, NewCell(column, timestamp, inlink_value(link))) for row, link in rows.items()]
 
@@ -61,24 +61,41 @@ class Inlinks(NamedTuple):
     def add(self, hints: Hints, owner: int, page: Page, before: Page | None, old: Iterable[Link]) -> set[bytes]:
         """Add to *hints* what becomes of the inlinks when *page* takes the place of what was stored *before*.
 
-        *old* are the links of *before*, or of a capture that was stored before the very same *page*. Returns the rows
-        that gain or lose one. Those that stay are written anew where the page says so (`inlinks_at`), or where their
-        anchor or rel is another one.
+        *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written anew where
+        the page says so (`inlinks_at`), or where their anchor or rel is another one.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)
-        timestamp, column = milliseconds(page.fetched_at), self.column(page.url)
+        timestamp = milliseconds(hints_at(page))
+        written = links if page.inlinks_at is None else _missing_in(stored, links)
+        self._put(hints, owner, page, timestamp, written)
+        gone = {row: stored[row] for row in stored.keys() - links.keys()}
+        self._remove_all(hints, owner, page, before, gone, timestamp)
+        return gone.keys() | (links.keys() - stored.keys())
+
+    def add_again(self, hints: Hints, owner: int, page: Page, old: Iterable[Link]) -> set[bytes]:
+        """Do what `add` does for a *page* that is put again as it is stored; *old* are the links of the content before.
+
+        All its inlinks are written, so that none is missing, but under the date when they were written last.
+        """
+        links, stored = self.rows(page.outlinks or ()), self.rows(old)
+        is_older = page.content_at is not None and page.content_at < page.fetched_at
+        content_at = page.content_at if is_older and page.content_at else hints_at(page)
+        self._put(hints, owner, page, milliseconds(page.inlinks_at or content_at), links)
+        gone = {row: stored[row] for row in stored.keys() - links.keys()}
+        self._remove_all(hints, owner, page, None, gone, milliseconds(content_at))
+        return gone.keys() | (links.keys() - stored.keys())
+
+    def _put(self, hints: Hints, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
+        column = self.column(page.url)
         for row, link in links.items():
-            if page.inlinks_at is None or stored.get(row) != link:
-                hints.put(owner, self.table, row, NewCell(column, timestamp, inlink_value(link)))
-        touched = links.keys() - stored.keys()
-        # Of two captures of one moment neither is the later one: what the first has written stays, and is dropped.
-        if before is None or before.fetched_at < page.fetched_at:
-            gone = stored.keys() - links.keys()
-            touched |= gone
-            now = now_in_milliseconds()
-            for row in gone:
-                self.remove(hints, owner, row, page.url, stored[row], timestamp - 1, before, now, timestamp)
-        return touched
+            hints.put(owner, self.table, row, NewCell(column, timestamp, inlink_value(link)))
+
+    def _remove_all(
+        self, hints: Hints, owner: int, page: Page, before: Page | None, gone: Mapping[bytes, Link], gone_at: int
+    ) -> None:
+        until, now = milliseconds(hints_at(page)) - 1, now_in_milliseconds()
+        for row, link in gone.items():
+            self.remove(hints, owner, row, page.url, link, until, before, now, gone_at)
 
     def remove(
         self,
@@ -98,7 +115,7 @@ class Inlinks(NamedTuple):
         """
         past = NewCell(self.past_column(source), now if gone_at is None else gone_at, inlink_value(link))
         hints.remove(owner, self.table, Put(row, [past]))
-        dates = [before.fetched_at, before.content_at, before.inlinks_at] if before is not None else []
+        dates = [hints_at(before), before.content_at, before.inlinks_at] if before is not None else []
         for delete in removals(row, self.column(source), until, dates, now):
             hints.remove(owner, self.table, delete)
 
@@ -111,6 +128,10 @@ class Inlinks(NamedTuple):
             except InvalidURL:
                 continue
         return rows
+
+
+def _missing_in(stored: Mapping[bytes, Link], links: Mapping[bytes, Link]) -> dict[bytes, Link]:
+    return {row: link for row, link in links.items() if stored.get(row) != link}
 
 
 def inlink_value(link: Link) -> bytes:

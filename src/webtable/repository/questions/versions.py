@@ -78,8 +78,10 @@ class VersionQuestions(Asked):
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> list[Page]:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
-        Bodies and links are read where *columns* names `html` or `outlinks`. Empty where the URL is not stored. A
-        version that cannot be read is left out, and counted in `metrics`. Raises `InvalidURL` and `UnknownColumn`.
+        Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its
+        body; in a table that keeps links in two versions, as all did once, those before the two newest may have none.
+        Empty where the URL is not stored. A version that cannot be read is left out, and counted in `metrics`. Raises
+        `InvalidURL` and `UnknownColumn`.
         """
         damage = self._damage()
         return list(damage.sift(version for _, version in self._contents(url, columns or ())))
