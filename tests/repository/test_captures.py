@@ -616,6 +616,37 @@ def test_a_capture_of_a_page_with_many_versions_reads_a_few_of_them(long_lived):
     assert len(site.table.history(site.url())) == 33
 
 
+def test_captures_of_one_page_are_stored_together(spied):
+    site, calls = spied.site, []
+    spied.listener = lambda call, *_: calls.append(call)
+
+    with site.table.writer(max_age=3_600) as writer:
+        for number in range(40):
+            links = (Link(site.url(f"/{number}")), Link(site.url("/all")))
+            writer.put(site.page("/", html=b"%d" % number, outlinks=links, age=4000 - number * 10))
+
+    assert len(calls) < 40
+    page = site.table.get(site.url())
+    assert (page.html, page.change_count, len(site.table.history(site.url()))) == (b"39", 39, 3)
+    (link,) = site.table.linking_to(site.url("/all"))
+    assert link.at == site.now - timedelta(seconds=4000)
+    assert list(site.table.linking_to(site.url("/38"))) == []
+    (past,) = site.table.linking_to(site.url("/38"), past=True)
+    assert past.at == page.fetched_at
+
+
+def test_of_captures_of_one_page_those_that_can_be_stored_are(site):
+    bodies = [b"a", os.urandom(11 * 2**20), b"b", b"b"]
+
+    with pytest.raises(WriteFailed) as raised:
+        site.store(*(site.page("/", html=body, age=900 - place * 100) for place, body in enumerate(bodies)))
+
+    assert [type(failure.error) for failure in raised.value.failures] == [CellTooLarge]
+    page = site.table.get(site.url())
+    assert (page.html, page.change_count, page.fetched_at) == (b"b", 1, site.now - timedelta(seconds=600))
+    assert [version.html for version in site.table.history(site.url(), columns="html")] == [b"b", b"a"]
+
+
 def test_a_late_capture_of_a_page_with_many_versions_is_compared_with_the_one_before_it(long_lived):
     site = long_lived
     site.store(site.page(html=b"3", age=3650), site.page(html=b"other", age=3550))

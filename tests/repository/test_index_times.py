@@ -320,6 +320,68 @@ def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path):
         assert missing(table) == {}
 
 
+def everything(table, town):
+    """What is known of the pages that the captures are of, and of the links that they have."""
+    urls = [town.url(path) for path in ("/", "/a", "/b", "/c")]
+    columns = ["html", "outlinks", "link_counts"]
+    table.refresh_links(also_unfinished=True)
+    return [
+        (
+            table.get(url),
+            table.history(url, columns=columns),
+            [(link.source, link.anchor, link.at) for link in table.linking_to(url)],
+            [(link.source, link.anchor, link.at) for link in table.linking_to(url, past=True)],
+            [page.link_counts.inlinks for page in table.get_many([url], columns=columns) if page and page.link_counts],
+        )
+        for url in urls
+    ]
+
+
+@st.composite
+def of_a_few_pages(draw):
+    return [
+        {
+            "path": draw(st.sampled_from(["/a", "/a", "/b"])),
+            "html": draw(st.sampled_from([None, b"x", b"x", b"yy", b"zzz"])),
+            "links": draw(st.lists(st.sampled_from(["/", "/a", "/b", "/c"]), unique=True)),
+            "status_code": draw(st.sampled_from([200, 200, 200, 404])),
+            "last_modified": draw(st.sampled_from([None, None, datetime(2020, 1, 1, tzinfo=UTC)])),
+            "is_late": draw(st.sampled_from([False] * 6 + [True])),
+            "is_304": draw(st.sampled_from([False] * 6 + [True])),
+            "truncated": draw(st.sampled_from([False] * 6 + [True])),
+        }
+        for _ in range(draw(st.integers(2, 9)))
+    ]
+
+
+@given(of_a_few_pages())
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_captures_of_a_page_in_one_batch_leave_what_they_leave_one_by_one(tmp_path_factory, captures):
+    folder, now = tmp_path_factory.mktemp("batches"), datetime.now(UTC).replace(microsecond=0)
+    options = {"create": True, "versions": 20, "ttl": 10 * 86_400}
+    with webtable.open(folder / "1.db", **options) as one, webtable.open(folder / "2.db", **options) as other:
+        together, alone = Town(one, "town.example", now), Town(other, "town.example", now)
+
+        pages = [made(together, number, one) for number, one in enumerate(captures)]
+        together.store(*pages)
+        for page in pages:
+            alone.store(page)
+
+        assert everything(one, together) == everything(other, alone)
+        check_questions(one, together.domain)
+        check_counts(one, together.domain)
+        assert {(drift.missing, drift.stale, drift.pending) for drift in drifts(one).values()} == {(0, 0, 0)}
+
+
+def made(town, number, fields):
+    """Return the capture that comes in as the one of that *number*."""
+    days = 8.5 - number / 2 + fields["is_late"] * 1.3
+    if fields["is_304"]:
+        return Page(url=town.url(fields["path"]), status_code=304, fetched_at=town.now - timedelta(days=days))
+    given = {name: fields[name] for name in ("html", "status_code", "last_modified", "truncated")}
+    return town.page(fields["path"], days=days, outlinks=town.links(*fields["links"]), **given)
+
+
 @given(st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 def test_captures_of_any_kind_in_any_order_leave_the_questions_right(table, data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,8 +13,19 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument, InvalidURL, WebTableError
-from webtable.page import Page, PageOutcome, memory_of
-from webtable.repository.captures import Stored, Write, checked, decide, expired, hidden, measured, rests_on_older
+from webtable.page import Link, Page, PageOutcome, memory_of
+from webtable.repository.captures import (
+    NEWEST,
+    Stored,
+    Write,
+    checked,
+    decide,
+    expired,
+    hidden,
+    measured,
+    rests_on_older,
+    stored_after,
+)
 from webtable.repository.indexes.keeping import Keeper, Upkeep
 from webtable.repository.indexes.upkeep import Change
 from webtable.repository.links.inlinks import with_self_links
@@ -36,8 +48,6 @@ LINK_BYTES = 450
 Measured with tracemalloc, as the mean over the buffer, a batch that is prepared and one that is stored, with the seven
 indexes on SQLite.
 """
-NEWEST = 8
-"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 CONTENT_BYTES = 8 * 2**20
 """How many bytes of stored bodies are read at once where captures repeat them."""
 
@@ -49,6 +59,8 @@ class _Planned:
     row: bytes
     write: Write
     before: Page | None
+    links: Sequence[Link] | None = None
+    """The links of *before*, where they are in the same batch and not yet stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,7 @@ class Prepared:
     """
 
     pages: list[Page]
+    rows: list[bytes]
     planned: list[_Planned]
     cells: list[Put | WebTableError]
     upkeep: Upkeep
@@ -67,7 +80,7 @@ class Prepared:
 
 
 class BatchWriter:
-    """Writes batches of pages, each a different one, to one table.
+    """Writes batches of pages to one table; of one page several captures, each later than the one before it.
 
     `prepare` and `store` are each used by one thread at a time.
     """
@@ -153,17 +166,31 @@ class BatchWriter:
             for plan, page in zip(planned, pages, strict=True)
         ]
         changes = [
-            Change(plan.index, plan.row, plan.before, page)
+            Change(plan.index, plan.row, plan.before, page, plan.links)
             for plan, page, made in zip(planned, pages, cells, strict=True)
             if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
         ]
         upkeep = self._keeper.prepare(changes + repeated, indexes)
-        return Prepared([page for _, page in batch], planned, cells, upkeep, refused, rest)
+        rows, given = [row for row, _ in batch], [page for _, page in batch]
+        return Prepared(given, rows, planned, cells, upkeep, refused, rest)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order."""
         with self._store.together():
-            return self._stored(prepared)
+            outcomes = self._stored(prepared)
+        if all(outcome.error is None for outcome in outcomes):
+            return outcomes
+        # Where one of several captures of a page has failed, they are stored one by one.
+        rows = Counter(prepared.rows)
+        failed = {
+            row
+            for index, row in enumerate(prepared.rows)
+            if rows[row] > 1 and outcomes[index].error is not None and index not in prepared.refused
+        }
+        for index, row in enumerate(prepared.rows):
+            if row in failed:
+                (outcomes[index],) = self.store(self.prepare([(row, prepared.pages[index])]))
+        return outcomes
 
     def _stored(self, prepared: Prepared) -> list[PageOutcome]:
         pages = prepared.pages
@@ -174,7 +201,12 @@ class BatchWriter:
         for plan, made in zip(prepared.planned, prepared.cells, strict=True):
             if not isinstance(made, Put):
                 errors[plan.index] = errors[plan.index] or made
-            elif errors[plan.index] is None:
+        # A capture rests on those of its page before it in the batch: all of them are stored, or none here.
+        failed = {plan.row: error for plan in prepared.planned if (error := errors[plan.index]) is not None}
+        for plan, made in zip(prepared.planned, prepared.cells, strict=True):
+            if not isinstance(made, Put) or plan.row in failed:
+                errors[plan.index] = errors[plan.index] or failed[plan.row]
+            else:
                 puts.append(made)
                 owners.append(plan.index)
         if puts:
@@ -206,12 +238,21 @@ class BatchWriter:
         last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
         layout, now = self._layouts.known, datetime.now(UTC)
-        stored = self._stored_of(batch, layout.versions)
+        firsts: dict[bytes, Page] = {}
+        for row, page in batch:
+            firsts.setdefault(row, page)
+        read = dict(zip(firsts, self._stored_of(list(firsts.items()), layout.versions), strict=True))
+        stored = dict(read)
+        links: dict[tuple[bytes, datetime], Sequence[Link]] = {}
         planned: list[_Planned] = []
         repeated: list[Change] = []
         refused: dict[int, WebTableError] = {}
         left = CONTENT_BYTES
-        for index, ((row, page), found) in enumerate(zip(batch, stored, strict=True)):
+        closed: set[bytes] = set()
+        for index, (row, page) in enumerate(batch):
+            if row in closed:
+                return planned, repeated, refused, index
+            found = stored[row]
             refusal = hidden(page, found) or expired(page, layout.ttl, now)
             if refusal is not None:
                 refused[index] = refusal
@@ -225,12 +266,21 @@ class BatchWriter:
             except DamagedRow as exc:
                 refused[index] = exc
                 continue
-            left -= sum(memory_of(source) + (source.size or 0) for write in writes if (source := write.content_of))
-            if left < 0 and index:
+            repeats = [source for write in writes if (source := write.content_of)]
+            left -= sum(memory_of(source) + (source.size or 0) for source in repeats)
+            if (left < 0 and index) or (repeats and stored[row] is not read[row]):
                 return planned, repeated, refused, index
-            planned += [_Planned(index, row, write, before) for write in writes]
+            known = links.get((row, before.content_at)) if before and before.content_at else None
+            planned += [_Planned(index, row, write, before, known) for write in writes]
             if not writes and before is not None and before.fetched_at == page.fetched_at:
                 repeated.append(Change(index, row, None, before, is_repeated=True))
+            if repeats or len(writes) != 1 or not writes[0].with_metadata:
+                closed.add(row)  # what follows rests on what is not at hand before this is stored
+                continue
+            if len(firsts) < len(batch):
+                stored[row] = stored_after(found, writes[0])
+                if writes[0].with_content:
+                    links[row, page.fetched_at] = writes[0].page.outlinks or ()
         return planned, repeated, refused, len(batch)
 
     def _stored_of(self, batch: Sequence[tuple[bytes, Page]], versions: int) -> list[Stored]:

@@ -23,6 +23,9 @@ MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
 
 
+NEWEST = 8
+"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -230,6 +233,24 @@ def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
         "to store what is older",
         deleted.until,
     )
+
+
+def follows(page: Page, before: datetime) -> bool:
+    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
+
+    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
+    its own, and is the later one.
+    """
+    return page.html is not None and page.same_as is None and page.fetched_at > before
+
+
+def stored_after(stored: Stored, write: Write) -> Stored:
+    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
+    page, versions = write.page, stored.versions
+    if write.with_content:
+        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
+    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
 
 
 def rests_on_older(page: Page, stored: Stored) -> bool:

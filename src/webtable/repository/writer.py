@@ -21,10 +21,12 @@ from webtable.extract import filled
 from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
+from webtable.repository.captures import follows
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from types import TracebackType
 
     from webtable.repository.batch import BatchWriter, Prepared
@@ -82,6 +84,7 @@ class Writer:
         self._lock = threading.RLock()
         self._buffer: list[tuple[bytes, Page]] = []
         self._rows: set[bytes] = set()
+        self._last: dict[bytes, datetime] = {}
         self._bytes = 0
         self._oldest = 0.0
         self._failures: list[PageOutcome] = []
@@ -124,13 +127,16 @@ class Writer:
         with self._locked(deadline):
             if self._closed and self._deliverer != threading.get_ident():
                 raise WriteFailed("the writer is closed")
-            # What becomes of a capture depends on what is stored of its page, so that must be stored first.
-            if not self._rows.isdisjoint(rows):
+            # What becomes of a capture depends on what is stored of its page, so that must be stored first, unless
+            # the batch itself knows it.
+            last = self._last.get(key)
+            if not self._rows.isdisjoint(rows) and (last is None or not follows(page, last)):
                 self._send(deadline)
             if not self._buffer:
                 self._oldest = time.monotonic()
             self._buffer.append((key, page))
             self._rows.update(rows)
+            self._last[key] = page.fetched_at
             self._bytes += weight
             if self._bytes >= self._limits[0] or len(self._buffer) >= self._limits[1]:
                 self._send(deadline)
@@ -238,7 +244,7 @@ class Writer:
             outcomes = self._storing.submit(lambda: self._store(batch, prepared))
         self._under_way.append(_UnderWay(frozenset(self._rows), outcomes, its_own))
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
-        self._buffer, self._rows, self._bytes = [], set(), 0
+        self._buffer, self._rows, self._last, self._bytes = [], set(), {}, 0
 
     def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []

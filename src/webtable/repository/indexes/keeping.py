@@ -89,11 +89,13 @@ class Keeper:
             (change.owner, change.row, change.before)
             for change in changes
             if change.before is not None
+            and change.former is None
             and change.before.outlink_count
             and change.page.content_at == change.page.fetched_at
         ]
         links = self.reader.links_of([(row, before) for _, row, before in former]) if former else []
-        return {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
+        known = {change.owner: change.former for change in changes if change.former is not None}
+        return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
     def stored_links(self, changes: Sequence[Change]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
         """Return, by owner, the links of captures that were there already, and those of the capture before each.
@@ -193,26 +195,29 @@ class Upkeep:
         """
         if LINK.name not in self.indexes:
             return set()
-        known = [
-            change
+        known = {
+            change.row
             for change in changes
             if change.before is not None and (change.before.outlink_count or change.page.outlink_count)
-        ]
+        }
         if not known:
             return set()
-        found = self.keeper.reader.stored([change.row for change in known], 3)
+        own: dict[bytes, list[Change]] = {row: [] for row in known}
+        for change in changes:
+            if change.row in known:
+                own[change.row].append(change)
+        found = self.keeper.reader.stored(list(own), 2 + max(map(len, own.values())))
         overtaken: set[int] = set()
         crossed: list[Change] = []
-        for change, now in zip(known, found, strict=True):
-            before, page = change.before, change.page
+        for captures, now in zip(own.values(), found, strict=True):
+            before, page = captures[0].before or captures[0].page, captures[-1].page
+            dates = {change.page.fetched_at for change in captures}
             if now.page is not None and now.page.fetched_at > page.fetched_at:
-                overtaken.add(change.owner)
-            elif (
-                before
-                and before.content_at
-                and any(before.content_at < version.at < page.fetched_at for version in now.versions)
+                overtaken.update(change.owner for change in captures)
+            elif before.content_at and any(
+                before.content_at < version.at < page.fetched_at and version.at not in dates for version in now.versions
             ):
-                crossed.append(change)
+                crossed.append(captures[-1])
         if crossed:
             links = self.keeper.reader.links_of([(change.row, change.page) for change in crossed])
             for change, some in zip(crossed, links, strict=True):
@@ -224,4 +229,5 @@ class Upkeep:
         known = {(name, one.state.added) for name, one in self.indexes.items()}
         new = [one for name, one in self.keeper.indexes.read().items() if (name, one.state.added) not in known]
         if new:
-            self.add(new, [Change(change.owner, change.row, None, change.page) for change in changes])
+            last = {change.row: change for change in changes}.values()
+            self.add(new, [Change(change.owner, change.row, None, change.page) for change in last])

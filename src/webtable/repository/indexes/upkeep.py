@@ -9,11 +9,12 @@ also those that were there already. A writer that is killed leaves entries that 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webtable.errors import WebTableError
-from webtable.page import Page
+from webtable.page import Link, Page
 from webtable.repository.codec import as_stored, bare
 from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
@@ -22,7 +23,7 @@ from webtable.store import Delete, NewCell, Put, Store
 from webtable.threads import Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from webtable.repository.indexes.states import Indexes, Maintained
     from webtable.rowkey import WebKey
@@ -36,6 +37,8 @@ class Change:
     row: bytes
     before: Page | None
     page: Page
+    former: Sequence[Link] | None = None
+    """The links of *before*, where that is in the same batch and not yet stored."""
     is_repeated: bool = False
     """Whether the very capture was stored already."""
 
