@@ -10,6 +10,7 @@ import webtable
 from benchmarks import bare
 from benchmarks.material import digest_of, prepared_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
+from webtable.store import Wanted
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
@@ -56,7 +57,7 @@ def run(setting: Setting) -> list[Result]:
         def cells() -> Run:
             found: dict[bytes, bytes] = {}
             with stopwatch() as watch:
-                for row in table.store.scan(table.table, ranges, columns=[b"metadata:page", b"content:html"]):
+                for row in table.store.scan(table.table, ranges, Wanted([b"metadata:page", b"content:html"])):
                     found[row.key] = row.value(b"content:html") or b""
             return Run(watch.seconds, len(found), digest_of((table.key.url_of(row), found[row]) for row in found))
 

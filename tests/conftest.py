@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import metadata
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,6 +23,13 @@ ADAPTERS = [
     pytest.param("hbase-thrift1", marks=pytest.mark.hbase),
     pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
 ]
+
+
+def pytest_report_header() -> str:
+    """Say what the tests run with: of most failures elsewhere that is the reason."""
+    drivers = ("happybase", "thriftpy2", "msgspec", "resiliparse", "zstandard")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in drivers)
+    return f"webtable {metadata.version('hbase-webtable')}: SQLite {sqlite3.sqlite_version}, {versions}"
 
 
 @dataclass(frozen=True)

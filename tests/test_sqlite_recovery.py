@@ -17,7 +17,7 @@ import pytest
 from webtable.errors import NotAStore, StoreError, StoreRefused, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Delete, NewCell, Put, TimeRange
+from webtable.store import Delete, NewCell, Put, TimeRange, Wanted
 from webtable.store.sqlite import SQLiteStore, probe
 
 PAGE = 8192
@@ -356,11 +356,11 @@ def use_all(path):
         lambda: store.describe("t"),
         lambda: store.regions("t"),
         lambda: store.read("t", [b"a", b"0003"]),
-        lambda: store.read("t", [b"a"], versions=3, time_range=TimeRange(-(2**70), 2**70)),
+        lambda: store.read("t", [b"a"], Wanted(versions=3, time_range=TimeRange(-(2**70), 2**70))),
         lambda: list(store.scan("t", [KeyRange()])),
         lambda: list(store.scan("t", [KeyRange()], reverse=True)),
-        lambda: list(store.scan("t", [KeyRange()], keys_only=True)),
-        lambda: list(store.scan("t", [KeyRange()], versions=3)),
+        lambda: list(store.scan("t", [KeyRange()], Wanted(keys_only=True))),
+        lambda: list(store.scan("t", [KeyRange()], Wanted(versions=3))),
         lambda: store.first_rows("t", [KeyRange(b"0003"), KeyRange()], 3, reverse=True),
         lambda: store.read_cells("t", [b"a"], b"f", limit=10**30),
         lambda: check(store.write("t", [put(b"0003"), Put(b"z", [NewCell(b"f:q", 2**63 - 2, b"")]), Delete(b"a", 5)])),

@@ -22,8 +22,7 @@ import webtable
 from webtable.errors import InvalidArgument, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store import open_store
-from webtable.store.base import Cell, Containing, Delete, NewCell, Put, TimeRange
+from webtable.store import EVERYTHING, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted, open_store
 from webtable.store.sqlite import SQLiteStore, pieces, reading
 
 HOUR = 3_600_000
@@ -46,8 +45,8 @@ def put(row, value=b"x", column=b"f:a", timestamp=1000):
     return Put(row, [NewCell(column, timestamp, value)])
 
 
-def keys(store, **options):
-    return [row.key for row in store.scan("t", [KeyRange()], **options)]
+def keys(store, wanted=EVERYTHING):
+    return [row.key for row in store.scan("t", [KeyRange()], wanted)]
 
 
 def stored_cells(path, family):
@@ -393,7 +392,7 @@ def test_a_search_for_what_is_not_there_gives_an_answer_again_and_again(store, m
     monkeypatch.setattr(pieces, "PIECE_SECONDS", 0.0)
     before = store.calls["scan"]
 
-    found = keys(store, containing=Containing(b"f:a", ("word",)))
+    found = keys(store, Wanted(containing=Containing(b"f:a", ("word",))))
 
     assert found == [b"%04d" % i for i in range(500)]
     assert store.calls["scan"] - before >= 500
@@ -478,12 +477,12 @@ def test_compact_removes_what_nobody_sees_and_gives_the_space_back(store, path):
     store.write("t", [Delete(b"%04d" % i, now, [b"f:"]) for i in range(400)])
     store.set_family("t", FamilySchema("three"))
     store.set_family("t", FamilySchema("hour", versions=3, min_versions=1, ttl=60))
-    before = list(store.scan("t", [KeyRange()], versions=9))
+    before = list(store.scan("t", [KeyRange()], Wanted(versions=9)))
 
     freed = store.compact(store.tables())
 
     assert (stored_cells(path, "three"), stored_cells(path, "hour"), stored_cells(path, "f")) == (500, 500, 100)
-    assert list(store.scan("t", [KeyRange()], versions=9)) == before
+    assert list(store.scan("t", [KeyRange()], Wanted(versions=9))) == before
     assert freed > 2_000_000
     assert path.stat().st_size < 500 * 2000 * 3
 
@@ -502,7 +501,7 @@ def test_compact_forgets_deletes_as_a_major_compaction_does(store):
 def test_a_column_s_versions_count_before_the_time_range(store):
     store.write("t", [put(b"a", b"old", timestamp=1000), put(b"a", b"new", timestamp=2000)])
 
-    assert store.read("t", [b"a"], time_range=TimeRange(0, 1500)) == [None]
+    assert store.read("t", [b"a"], Wanted(time_range=TimeRange(0, 1500))) == [None]
 
 
 def test_fewer_versions_hold_at_once_and_before_the_time_range(store):
@@ -510,9 +509,9 @@ def test_fewer_versions_hold_at_once_and_before_the_time_range(store):
 
     store.set_family("t", FamilySchema("three", versions=2))
 
-    [row] = store.read("t", [b"a"], versions=9)
+    [row] = store.read("t", [b"a"], Wanted(versions=9))
     assert [cell.timestamp for cell in row.cells[b"three:a"]] == [3000, 2000]
-    assert store.read("t", [b"a"], versions=9, time_range=TimeRange(0, 1500)) == [None]
+    assert store.read("t", [b"a"], Wanted(versions=9, time_range=TimeRange(0, 1500))) == [None]
     store.set_family("t", FamilySchema("three", versions=1))
     assert store.read("t", [b"a"])[0].cells == {b"three:a": ((3000, b"3000"),)}
 
@@ -578,20 +577,18 @@ def test_no_statement_sorts_or_walks_more_than_its_range(store, path):
     for columns in (None, [b"f:"], [b"f:a", b"f:b"], [b"f:a", b"three:"], [b"hour:a"]):
         for reverse in (False, True):
             for versions, times in ((1, None), (3, None), (1, TimeRange(0, 5000))):
-                list(store.scan("t", part, columns=columns, reverse=reverse, versions=versions, time_range=times))
-            list(store.scan("t", part, columns=columns, reverse=reverse, keys_only=True))
+                list(store.scan("t", part, Wanted(columns, versions=versions, time_range=times), reverse=reverse))
+            list(store.scan("t", part, Wanted(columns, keys_only=True), reverse=reverse))
             for times in (None, TimeRange(0, 5000)):
                 list(
                     store.scan(
                         "t",
                         part,
-                        columns=columns,
+                        Wanted(columns, time_range=times, containing=Containing(b"three:a", ("V",))),
                         reverse=reverse,
-                        time_range=times,
-                        containing=Containing(b"three:a", ("V",)),
                     )
                 )
-        store.read("t", [b"001"], columns=columns)
+        store.read("t", [b"001"], Wanted(columns))
     for family, qualifiers in itertools.product((b"f", b"three", b"hour"), (KeyRange(), KeyRange(b"a", b"b"))):
         store.read_cells("t", [b"001"], family, qualifiers, limit=5)
     store.write("t", [put(b"a"), put(b"b", column=b"hour:a"), Delete(b"c", 1, [b"f:a"]), Delete(b"c", 1, [b"f:"])])

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Cell, Containing, Delete, NewCell, Put, TimeRange
+from webtable.store import EVERYTHING, MAX_CELL, MAX_ROW_KEY, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted
 
 HOUR = 3_600_000
 
@@ -93,8 +93,8 @@ def test_keys_qualifiers_and_values_are_any_bytes(store, table, space):
     key, column, value = space(b"\x00\xff\n\x80"), b"one:\xff\x00:\xfe", bytes(range(256))
     store.write(table, [put(key, column, value)])
 
-    [read] = store.read(table, [key], columns=[column])
-    [scanned] = store.scan(table, [KeyRange(key, key + b"\x00")], columns=[column])
+    [read] = store.read(table, [key], Wanted([column]))
+    [scanned] = store.scan(table, [KeyRange(key, key + b"\x00")], Wanted([column]))
 
     assert read == scanned
     assert read.value(column) == value
@@ -127,11 +127,11 @@ def test_the_same_write_twice_leaves_what_one_leaves(store, table, space):
         put(space(b"a"), b"three:b", b"3", 2000),
     ]
     store.write(table, mutations)
-    once = store.read(table, [space(b"a")], versions=3)
+    once = store.read(table, [space(b"a")], Wanted(versions=3))
 
     store.write(table, mutations)
 
-    assert store.read(table, [space(b"a")], versions=3) == once
+    assert store.read(table, [space(b"a")], Wanted(versions=3)) == once
     assert cells_of(once[0]) == {b"three:a": [(2000, b"2"), (1000, b"1")], b"three:b": [(2000, b"3")]}
 
 
@@ -140,7 +140,7 @@ def test_of_two_cells_at_one_place_the_later_one_stays(store, table, space):
     store.write(table, [put(space(b"b"), value=b"first")])
     store.write(table, [put(space(b"b"), value=b"second")])
 
-    rows = store.read(table, [space(b"a"), space(b"b")], versions=3)
+    rows = store.read(table, [space(b"a"), space(b"b")], Wanted(versions=3))
 
     assert [cells_of(row) for row in rows] == [{b"one:a": [(1000, b"second")]}] * 2
 
@@ -189,9 +189,9 @@ def test_columns_choose_a_column_or_a_whole_family(store, table, space):
     store.write(table, [Put(space(b"k"), [NewCell(column, 1000, column) for column in columns])])
 
     def chosen(*wanted):
-        [read] = store.read(table, [space(b"k")], columns=wanted)
-        [scanned] = store.scan(table, [space.range()], columns=wanted)
-        [[first]] = store.first_rows(table, [space.range()], 1, columns=wanted)
+        [read] = store.read(table, [space(b"k")], Wanted(wanted))
+        [scanned] = store.scan(table, [space.range()], Wanted(wanted))
+        [[first]] = store.first_rows(table, [space.range()], 1, Wanted(wanted))
         assert read == scanned == first
         return sorted(read.cells)
 
@@ -208,10 +208,10 @@ def test_a_row_without_a_cell_in_the_wanted_columns_does_not_come(store, table, 
 
     wanted = [b"three:a"]
 
-    assert store.read(table, [space(b"a")], columns=wanted) == [None]
-    assert names_of(space, store.scan(table, [space.range()], columns=wanted)) == [b"b"]
-    assert names_of(space, store.scan(table, [space.range()], columns=wanted, keys_only=True)) == [b"b"]
-    [first] = store.first_rows(table, [space.range()], 5, columns=wanted)
+    assert store.read(table, [space(b"a")], Wanted(wanted)) == [None]
+    assert names_of(space, store.scan(table, [space.range()], Wanted(wanted))) == [b"b"]
+    assert names_of(space, store.scan(table, [space.range()], Wanted(wanted, keys_only=True))) == [b"b"]
+    [first] = store.first_rows(table, [space.range()], 5, Wanted(wanted))
     assert names_of(space, first) == [b"b"]
 
 
@@ -220,9 +220,9 @@ def test_no_columns_are_not_all_columns(store, table, space):
 
     store.write(table, [Delete(space(b"a"), 5000, [])])
 
-    assert store.read(table, [space(b"a")], columns=[]) == [None]
-    assert list(store.scan(table, [space.range()], columns=[])) == []
-    assert store.first_rows(table, [space.range()], 1, columns=[]) == [[]]
+    assert store.read(table, [space(b"a")], Wanted([])) == [None]
+    assert list(store.scan(table, [space.range()], Wanted([]))) == []
+    assert store.first_rows(table, [space.range()], 1, Wanted([])) == [[]]
     assert store.read(table, [space(b"a")]) != [None]
 
 
@@ -296,7 +296,7 @@ def test_a_limit_counts_only_rows_that_come(store, table, space):
     fill(store, table, space, [b"%03d" % i for i in range(200)], b"one:a")
     fill(store, table, space, [b"150", b"180", b"190"], b"three:a")
 
-    rows = store.scan(table, [space.range()], columns=[b"three:"], limit=2)
+    rows = store.scan(table, [space.range()], Wanted([b"three:"]), limit=2)
 
     assert names_of(space, rows) == [b"150", b"180"]
 
@@ -308,7 +308,7 @@ def test_a_long_scan_gives_each_row_once_and_in_order(store, table, space, rever
     for batch in range(0, 5000, 1000):
         fill(store, table, space, names[batch : batch + 1000])
 
-    found = names_of(space, store.scan(table, [space.range()], reverse=reverse, keys_only=keys_only))
+    found = names_of(space, store.scan(table, [space.range()], Wanted(keys_only=keys_only), reverse=reverse))
 
     assert found == (names[::-1] if reverse else names)
 
@@ -318,8 +318,8 @@ def test_only_keys_come_without_cells(store, table, space, reverse):
     fill(store, table, space, [b"a", b"b"])
     fill(store, table, space, [b"b", b"c"], b"three:a")
 
-    rows = list(store.scan(table, [space.range()], keys_only=True, reverse=reverse))
-    [first] = store.first_rows(table, [space.range()], 9, keys_only=True, reverse=reverse)
+    rows = list(store.scan(table, [space.range()], Wanted(keys_only=True), reverse=reverse))
+    [first] = store.first_rows(table, [space.range()], 9, Wanted(keys_only=True), reverse=reverse)
 
     assert names_of(space, rows) == ([b"c", b"b", b"a"] if reverse else [b"a", b"b", b"c"])
     assert names_of(space, first) == names_of(space, rows)
@@ -336,8 +336,8 @@ def test_the_keys_of_some_columns_come_whichever_of_them_has_a_cell(store, table
     store.write(table, [Delete(space(b"c"), 5000, [b"one:"]), Delete(space(b"gone"), 5000, [b"one:b"])])
     fill(store, table, space, [b"other"], b"three:b" if b"three:" not in columns else b"hour:a")
 
-    scanned = names_of(space, store.scan(table, [space.range()], columns=columns, keys_only=True, reverse=reverse))
-    [first] = store.first_rows(table, [space.range()], 9, columns=columns, keys_only=True, reverse=reverse)
+    scanned = names_of(space, store.scan(table, [space.range()], Wanted(columns, keys_only=True), reverse=reverse))
+    [first] = store.first_rows(table, [space.range()], 9, Wanted(columns, keys_only=True), reverse=reverse)
 
     assert scanned == ([b"d", b"c", b"b", b"a"] if reverse else [b"a", b"b", b"c", b"d"])
     assert names_of(space, first) == scanned
@@ -349,7 +349,7 @@ def test_the_keys_of_a_time_range_are_those_with_any_cell_in_it(store, table, sp
         store.write(table, [Put(space(name), cells)])
 
     rows = store.scan(
-        table, [space.range()], time_range=TimeRange(4000, 6000), keys_only=True, columns=[b"one:a", b"three:"]
+        table, [space.range()], Wanted([b"one:a", b"three:"], time_range=TimeRange(4000, 6000), keys_only=True)
     )
 
     assert names_of(space, rows) == [b"a", b"b"]
@@ -360,7 +360,7 @@ def test_a_backward_scan_gives_the_same_rows(store, table, space, reverse):
     cells = [NewCell(column, t, b"%d" % t) for column in (b"three:a", b"three:b", b"one:a") for t in (1000, 2000, 3000)]
     store.write(table, [Put(space(b"%d" % i), cells) for i in range(5)])
 
-    rows = list(store.scan(table, [space.range()], versions=3, reverse=reverse))
+    rows = list(store.scan(table, [space.range()], Wanted(versions=3), reverse=reverse))
 
     three = [(3000, b"3000"), (2000, b"2000"), (1000, b"1000")]
     assert [cells_of(row) for row in rows] == [{b"one:a": three[:1], b"three:a": three, b"three:b": three}] * 5
@@ -637,8 +637,8 @@ def test_a_row_that_contains_the_words_is_never_left_out(store, table, space, va
     for some in [*((word,) for word in words), tuple(words)]:
         asked = Containing(b"one:t", some)
         assert asked.holds(value.encode())
-        assert names_of(space, store.scan(table, [space.range()], containing=asked)) == [b"k"], some
-        [first] = store.first_rows(table, [space.range()], 5, keys_only=True, containing=asked)
+        assert names_of(space, store.scan(table, [space.range()], Wanted(containing=asked))) == [b"k"], some
+        [first] = store.first_rows(table, [space.range()], 5, Wanted(keys_only=True, containing=asked))
         assert names_of(space, first) == [b"k"], some
 
 
@@ -655,7 +655,9 @@ def test_of_any_texts_none_that_contains_the_words_is_left_out(store, table, ada
         at = data.draw(st.integers(0, len(text)))
         for some in ((text[at : at + 3].swapcase(),), (text.lower()[at:],), tuple(words)):
             asked = Containing(b"one:t", some)
-            found = {row.key for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], containing=asked)}
+            found = {
+                row.key for row in store.scan(table, [KeyRange(prefix, prefix + b"\xff")], Wanted(containing=asked))
+            }
             assert {prefix + b"%02d" % i for i, value in enumerate(encoded) if asked.holds(value)} <= found
 
     holds()
@@ -669,12 +671,12 @@ def test_rows_that_do_not_contain_the_words_are_left_out(store, table, space, co
     store.write(table, [put(space(name), b"one:t", value) for name, value in values.items()])
     asked = Containing(b"one:t", ("alpha", "Beta"))
 
-    rows = list(store.scan(table, [space.range()], columns=columns, containing=asked, reverse=reverse))
-    keys = list(store.scan(table, [space.range()], columns=columns, containing=asked, reverse=reverse, keys_only=True))
-    [first] = store.first_rows(table, [space.range()], 9, columns=columns, containing=asked, reverse=reverse)
+    rows = list(store.scan(table, [space.range()], Wanted(columns, containing=asked), reverse=reverse))
+    keys = list(store.scan(table, [space.range()], Wanted(columns, keys_only=True, containing=asked), reverse=reverse))
+    [first] = store.first_rows(table, [space.range()], 9, Wanted(columns, containing=asked), reverse=reverse)
 
     assert names_of(space, rows) == ([b"f", b"c", b"a"] if reverse else [b"a", b"c", b"f"])
-    assert rows == first == store.read(table, [row.key for row in rows], columns=columns)
+    assert rows == first == store.read(table, [row.key for row in rows], Wanted(columns))
     assert keys == [row._replace(cells={}) for row in rows]
 
 
@@ -684,13 +686,12 @@ def test_a_row_with_the_words_but_none_of_the_columns_does_not_come(store, table
     fill(store, table, space, [b"a", b"b", b"c"], b"one:t")
     fill(store, table, space, [b"b", b"c"], b"one:0")
     fill(store, table, space, [b"c"], b"three:a")
-    asked = {"columns": columns, "keys_only": keys_only}
 
-    rows = store.scan(table, [space.range()], containing=Containing(b"one:t", ("a",)), **asked)
-    found = [
-        names_of(space, store.scan(table, [space.range()], containing=Containing(b"one:t", (name,)), **asked))
-        for name in "bc"
-    ]
+    def asked(name: str) -> Wanted:
+        return Wanted(columns, keys_only=keys_only, containing=Containing(b"one:t", (name,)))
+
+    rows = store.scan(table, [space.range()], asked("a"))
+    found = [names_of(space, store.scan(table, [space.range()], asked(name))) for name in "bc"]
 
     assert names_of(space, rows) == []
     assert found == [[], [b"c"]]
@@ -703,8 +704,8 @@ def test_limits_count_the_rows_that_contain_the_words(store, table, space, rever
     ranges = [space.range(b"%03d" % start, b"%03d" % (start + 50)) for start in range(0, 300, 50)]
     asked = Containing(b"one:t", ("EVEN",))
 
-    rows = store.scan(table, ranges, limit=60, containing=asked, reverse=reverse)
-    found = store.first_rows(table, ranges, 20, containing=asked, reverse=reverse)
+    rows = store.scan(table, ranges, Wanted(containing=asked), limit=60, reverse=reverse)
+    found = store.first_rows(table, ranges, 20, Wanted(containing=asked), reverse=reverse)
 
     even = [name for name in names if int(name) % 2]
     assert names_of(space, rows) == (even[::-1] if reverse else even)[:60]
@@ -716,7 +717,7 @@ def test_a_long_scan_for_words_gives_each_row_once_and_in_order(store, table, sp
     names = [b"%05d" % i for i in range(3000)]
     store.write(table, [put(space(name), b"one:t", name) for name in names])
 
-    rows = store.scan(table, [space.range()], containing=Containing(b"one:t", ("7",)))
+    rows = store.scan(table, [space.range()], Wanted(containing=Containing(b"one:t", ("7",))))
 
     assert names_of(space, rows) == [name for name in names if b"7" in name]
 
@@ -727,7 +728,7 @@ def test_the_newest_value_is_what_contains_the_words(store, table, space):
     store.write(table, [Delete(space(b"gone"), 1000, [b"three:t"]), Delete(space(b"gone"), 1001, [b"three:t"])])
     asked = Containing(b"three:t", ("word",))
 
-    rows = list(store.scan(table, [space.range()], versions=3, containing=asked))
+    rows = list(store.scan(table, [space.range()], Wanted(versions=3, containing=asked)))
 
     assert names_of(space, rows) == [b"now"]
     assert cells_of(rows[0]) == {b"three:t": [(1001, b"word"), (1000, b"old")]}
@@ -740,7 +741,9 @@ def test_in_a_time_range_its_newest_value_is_what_contains_the_words(store, tabl
 
     for time_range in (TimeRange(0, 1001), TimeRange(500, 1001)):
         for keys_only in (False, True):
-            rows = store.scan(table, [space.range()], time_range=time_range, containing=asked, keys_only=keys_only)
+            rows = store.scan(
+                table, [space.range()], Wanted(time_range=time_range, keys_only=keys_only, containing=asked)
+            )
             assert names_of(space, rows) == [b"in"]
 
 
@@ -748,7 +751,7 @@ def test_no_words_leave_out_no_row_with_a_value(store, table, space):
     fill(store, table, space, [b"a", b"b"], b"one:t")
 
     for words in ((), ("",)):
-        rows = store.scan(table, [space.range()], containing=Containing(b"one:t", words))
+        rows = store.scan(table, [space.range()], Wanted(containing=Containing(b"one:t", words)))
         assert names_of(space, rows) == [b"a", b"b"]
 
 
@@ -761,7 +764,7 @@ def test_a_column_keeps_its_newest_versions_whatever_order_they_come_in(store, t
         cells = [NewCell(column, timestamp, b"%d" % timestamp) for column in (b"one:a", b"three:a")]
         store.write(table, [Put(space(b"k"), cells)])
 
-    [row] = store.read(table, [space(b"k")], versions=10)
+    [row] = store.read(table, [space(b"k")], Wanted(versions=10))
 
     assert cells_of(row) == {
         b"one:a": [(5000, b"5000")],
@@ -773,8 +776,8 @@ def test_a_column_keeps_its_newest_versions_whatever_order_they_come_in(store, t
 def test_as_many_versions_come_as_are_asked_for_the_newest_first(store, table, space, versions):
     store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
-    [read] = store.read(table, [space(b"k")], versions=versions)
-    [scanned] = store.scan(table, [space.range()], versions=versions)
+    [read] = store.read(table, [space(b"k")], Wanted(versions=versions))
+    [scanned] = store.scan(table, [space.range()], Wanted(versions=versions))
 
     assert read == scanned
     assert [cell.timestamp for cell in read.cells[b"three:a"]] == [3000, 2000, 1000][:versions]
@@ -795,10 +798,10 @@ def test_as_many_versions_come_as_are_asked_for_the_newest_first(store, table, s
 def test_a_time_range_includes_its_since_and_leaves_out_its_until(store, table, space, time_range, expected):
     store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
-    [read] = store.read(table, [space(b"k")], versions=3, time_range=time_range)
-    scanned = list(store.scan(table, [space.range()], versions=3, time_range=time_range))
-    keys = list(store.scan(table, [space.range()], time_range=time_range, keys_only=True))
-    backwards = list(store.scan(table, [space.range()], versions=3, time_range=time_range, reverse=True))
+    [read] = store.read(table, [space(b"k")], Wanted(versions=3, time_range=time_range))
+    scanned = list(store.scan(table, [space.range()], Wanted(versions=3, time_range=time_range)))
+    keys = list(store.scan(table, [space.range()], Wanted(time_range=time_range, keys_only=True)))
+    backwards = list(store.scan(table, [space.range()], Wanted(versions=3, time_range=time_range), reverse=True))
 
     assert [t for t, _ in cells_of(read).get(b"three:a", [])] == expected
     assert scanned == backwards == ([read] if read else [])
@@ -808,7 +811,7 @@ def test_a_time_range_includes_its_since_and_leaves_out_its_until(store, table, 
 def test_a_time_range_finds_the_newest_version_inside_of_it(store, table, space):
     store.write(table, [put(space(b"k"), b"three:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
-    [row] = store.read(table, [space(b"k")], time_range=TimeRange(0, 3000))
+    [row] = store.read(table, [space(b"k")], Wanted(time_range=TimeRange(0, 3000)))
 
     assert cells_of(row) == {b"three:a": [(2000, b"2000")]}
 
@@ -825,12 +828,14 @@ def test_cells_older_than_the_ttl_do_not_come(store, table, space):
         ],
     )
 
-    rows = list(store.scan(table, [space.range()], versions=3))
+    rows = list(store.scan(table, [space.range()], Wanted(versions=3)))
 
     assert [cells_of(row) for row in rows] == [{b"hour:a": [(now - HOUR // 2, b"new")]}]
     assert store.read(table, [space(b"old")]) == [None]
-    assert names_of(space, store.scan(table, [space.range()], keys_only=True)) == [b"new"]
-    assert names_of(space, store.scan(table, [space.range()], keys_only=True, time_range=TimeRange())) == [b"new"]
+    assert names_of(space, store.scan(table, [space.range()], Wanted(keys_only=True))) == [b"new"]
+    assert names_of(space, store.scan(table, [space.range()], Wanted(time_range=TimeRange(), keys_only=True))) == [
+        b"new"
+    ]
     assert [names_of(space, rows) for rows in store.first_rows(table, [space.range()], 5)] == [[b"new"]]
 
 
@@ -852,11 +857,11 @@ def test_the_least_versions_outlive_the_ttl(store, new_table, adapter):
 
     store.write(table, [put(b"k", b"f:a", b"%d" % t, t) for t in (1000, 2000, 3000)])
 
-    assert [cells_of(row) for row in store.scan(table, [KeyRange()], versions=3)] == [
+    assert [cells_of(row) for row in store.scan(table, [KeyRange()], Wanted(versions=3))] == [
         {b"f:a": [(3000, b"3000"), (2000, b"2000")]}
     ]
     assert [cells_of(row) for row in store.read(table, [b"k"])] == [{b"f:a": [(3000, b"3000")]}]
-    assert [row.key for row in store.scan(table, [KeyRange()], keys_only=True)] == [b"k"]
+    assert [row.key for row in store.scan(table, [KeyRange()], Wanted(keys_only=True))] == [b"k"]
 
 
 # ---- deletes -----------------------------------------------------------------------------------------------------
@@ -868,7 +873,7 @@ def test_a_delete_of_a_row_removes_all_cells_at_or_below_its_timestamp(store, ta
 
     store.write(table, [Delete(space(b"k"), 2000)])
 
-    [row] = store.read(table, [space(b"k")], versions=3)
+    [row] = store.read(table, [space(b"k")], Wanted(versions=3))
     assert cells_of(row) == {column: [(3000, b"3000")] for column in columns}
 
 
@@ -896,7 +901,7 @@ def test_a_delete_of_a_column_removes_all_its_versions_up_to_the_timestamp(store
 
     store.write(table, [Delete(space(b"k"), 2000, [b"three:a"])])
 
-    [row] = store.read(table, [space(b"k")], versions=3)
+    [row] = store.read(table, [space(b"k")], Wanted(versions=3))
     assert [cell.timestamp for cell in row.cells[b"three:a"]] == [3000]
     assert [cell.timestamp for cell in row.cells[b"three:ab"]] == [3000, 2000, 1000]
 
@@ -909,9 +914,9 @@ def test_an_older_put_written_after_a_delete_stays_hidden(store, table, space, c
     outcomes = store.write(table, [put(space(b"k"), b"three:a", b"late", t) for t in (500, 1000, 2000)])
 
     assert outcomes == [None] * 3
-    assert store.read(table, [space(b"k")], versions=3) == [None]
+    assert store.read(table, [space(b"k")], Wanted(versions=3)) == [None]
     store.write(table, [put(space(b"k"), b"three:a", b"new", 2001)])
-    assert cells_of(store.read(table, [space(b"k")], versions=3)[0]) == {b"three:a": [(2001, b"new")]}
+    assert cells_of(store.read(table, [space(b"k")], Wanted(versions=3))[0]) == {b"three:a": [(2001, b"new")]}
 
 
 def test_a_delete_and_a_put_in_one_call_leave_the_newer_put(store, table, space):
@@ -925,7 +930,7 @@ def test_a_delete_and_a_put_in_one_call_leave_the_newer_put(store, table, space)
         ],
     )
 
-    [row] = store.read(table, [space(b"k")], versions=3)
+    [row] = store.read(table, [space(b"k")], Wanted(versions=3))
 
     assert cells_of(row) == {b"three:a": [(3000, b"new")]}
 
@@ -1008,11 +1013,11 @@ def test_to_read_an_unknown_family_is_refused(store, table, space, columns):
     fill(store, table, space, [b"a"])
 
     with pytest.raises(StoreRefused, match="nix"):
-        store.read(table, [space(b"a")], columns=columns)
+        store.read(table, [space(b"a")], Wanted(columns))
     with pytest.raises(StoreRefused, match="nix"):
-        list(store.scan(table, [space.range()], columns=columns))
+        list(store.scan(table, [space.range()], Wanted(columns)))
     with pytest.raises(StoreRefused, match="nix"):
-        store.first_rows(table, [space.range()], 1, columns=columns)
+        store.first_rows(table, [space.range()], 1, Wanted(columns))
     with pytest.raises(StoreRefused, match="nix"):
         columns_of(store, table, space(b"a"), b"nix", limit=1)
 
@@ -1023,9 +1028,9 @@ def test_to_look_for_words_in_an_unknown_family_is_refused(store, table, space, 
 
     for keys_only in (False, True):
         with pytest.raises(StoreRefused, match="nix"):
-            list(store.scan(table, [space.range()], columns=columns, containing=asked, keys_only=keys_only))
+            list(store.scan(table, [space.range()], Wanted(columns, keys_only=keys_only, containing=asked)))
         with pytest.raises(StoreRefused, match="nix"):
-            store.first_rows(table, [space.range()], 1, columns=columns, containing=asked, keys_only=keys_only)
+            store.first_rows(table, [space.range()], 1, Wanted(columns, keys_only=keys_only, containing=asked))
 
 
 def test_a_missing_table_is_said_to_be_missing(store, adapter):
@@ -1033,11 +1038,11 @@ def test_a_missing_table_is_said_to_be_missing(store, adapter):
         lambda: store.write("no_such_table", [put(b"a")]),
         lambda: store.read("no_such_table", [b"a"]),
         lambda: list(store.scan("no_such_table", [KeyRange()])),
-        lambda: list(store.scan("no_such_table", [KeyRange()], reverse=True, keys_only=True)),
+        lambda: list(store.scan("no_such_table", [KeyRange()], Wanted(keys_only=True), reverse=True)),
         lambda: store.first_rows("no_such_table", [KeyRange()], 1),
         lambda: store.first_rows("no_such_table", [KeyRange()], 1, reverse=True),
-        lambda: store.first_rows("no_such_table", [KeyRange()], 1, containing=Containing(b"f:t", ("word",))),
-        lambda: list(store.scan("no_such_table", [KeyRange()], containing=Containing(b"f:t", ("word",)))),
+        lambda: store.first_rows("no_such_table", [KeyRange()], 1, Wanted(containing=Containing(b"f:t", ("word",)))),
+        lambda: list(store.scan("no_such_table", [KeyRange()], Wanted(containing=Containing(b"f:t", ("word",))))),
         lambda: columns_of(store, "no_such_table", b"a", b"f", limit=1),
         lambda: store.describe("no_such_table"),
         lambda: store.drop_table("no_such_table"),
@@ -1053,9 +1058,9 @@ def test_a_missing_table_is_said_to_be_missing(store, adapter):
 
 def test_wrong_arguments_are_refused(store, table):
     with pytest.raises(InvalidArgument, match="versions"):
-        store.read(table, [b"a"], versions=0)
+        store.read(table, [b"a"], Wanted(versions=0))
     with pytest.raises(InvalidArgument, match="versions"):
-        list(store.scan(table, [KeyRange()], versions=0))
+        list(store.scan(table, [KeyRange()], Wanted(versions=0)))
     with pytest.raises(InvalidArgument, match="limit"):
         list(store.scan(table, [KeyRange()], limit=-1))
     with pytest.raises(InvalidArgument, match="limit"):
@@ -1064,9 +1069,9 @@ def test_wrong_arguments_are_refused(store, table):
         columns_of(store, table, b"a", b"one", limit=-1)
     for column in (b"one", b"one:"):
         with pytest.raises(InvalidArgument, match="containing"):
-            list(store.scan(table, [KeyRange()], containing=Containing(column, ("word",))))
+            list(store.scan(table, [KeyRange()], Wanted(containing=Containing(column, ("word",)))))
         with pytest.raises(InvalidArgument, match="containing"):
-            store.first_rows(table, [KeyRange()], 1, containing=Containing(column, ("word",)))
+            store.first_rows(table, [KeyRange()], 1, Wanted(containing=Containing(column, ("word",))))
 
 
 def test_a_closed_store_says_so(open_store, table):
@@ -1262,7 +1267,7 @@ def test_a_family_s_options_are_changed_in_place(store, new_table, adapter):
 
     assert store.describe(table).schema.family("one").versions == 2
     assert store.describe(table).schema.family("two").versions == 1
-    [row] = store.read(table, [b"a"], versions=9)
+    [row] = store.read(table, [b"a"], Wanted(versions=9))
     assert [cell.timestamp for cell in row.cells[b"one:a"]] == [3000, 2000]
     store.set_family(table, FamilySchema("one", versions=2, ttl=3600))
     assert store.read(table, [b"a"]) == [None]
@@ -1364,23 +1369,24 @@ def test_a_store_shows_what_the_model_shows(store, table, adapter):
         expected = model(itertools.chain.from_iterable(calls))
         newest = {row: {column: cells[:1] for column, cells in columns.items()} for row, columns in expected.items()}
 
-        def shown(**options):
-            return [(row.key.removeprefix(prefix), cells_of(row)) for row in store.scan(table, [keys], **options)]
+        def shown(wanted=EVERYTHING, **options):
+            rows = store.scan(table, [keys], wanted, **options)
+            return [(row.key.removeprefix(prefix), cells_of(row)) for row in rows]
 
-        assert shown(versions=9) == sorted(expected.items())
+        assert shown(Wanted(versions=9)) == sorted(expected.items())
         assert shown() == sorted(newest.items())
-        assert shown(versions=9, reverse=True) == sorted(expected.items(), reverse=True)
-        assert [key for key, _ in shown(keys_only=True)] == sorted(expected)
+        assert shown(Wanted(versions=9), reverse=True) == sorted(expected.items(), reverse=True)
+        assert [key for key, _ in shown(Wanted(keys_only=True))] == sorted(expected)
         for columns in ([b"three:"], [b"one:", b"three:b"], [b"three:a", b"three:b"]):
             asked = {row for row, cells in expected.items() if any(c in columns or c[:-1] in columns for c in cells)}
-            assert [key for key, _ in shown(keys_only=True, columns=columns)] == sorted(asked)
+            assert [key for key, _ in shown(Wanted(columns, keys_only=True))] == sorted(asked)
         containing = Containing(b"three:a", ("a",))
         found = {row for row, cells in newest.items() if containing.holds(cells.get(b"three:a", [(0, None)])[0][1])}
-        assert found <= {key for key, _ in shown(containing=containing)} <= set(newest)
+        assert found <= {key for key, _ in shown(Wanted(containing=containing))} <= set(newest)
         pieces = [columns_of(store, table, prefix + row, b"three", limit=1) for row in ROWS]
         firsts = [[c for c in sorted(newest.get(row, {}).items()) if c[0].startswith(b"three")][:1] for row in ROWS]
         assert [[(column, [tuple(cell)]) for column, cell in cells] for cells in pieces] == firsts
-        read = store.read(table, [prefix + row for row in ROWS], versions=9)
+        read = store.read(table, [prefix + row for row in ROWS], Wanted(versions=9))
         assert [cells_of(row) for row in read] == [expected.get(row, {}) for row in ROWS]
 
     holds()
@@ -1396,7 +1402,7 @@ WITH_EXACT_DELETES = pytest.mark.parametrize(
 
 
 def versions_of(store, table, row, column=b"three:a"):
-    [found] = store.read(table, [row], columns=[column], versions=9)
+    [found] = store.read(table, [row], Wanted([column], versions=9))
     return [cell.timestamp for cell in found.cells[column]] if found else []
 
 

@@ -1,6 +1,7 @@
 """Crawled web pages in HBase, or in one SQLite file, under row keys that are right."""
 
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
+from webtable.headers import Headers
 from webtable.page import Link, LinkCounts, Page, PageOutcome
 from webtable.repository import (
     Batch,
@@ -36,6 +37,7 @@ __all__ = [
     "Difference",
     "Drift",
     "Freshness",
+    "Headers",
     "Host",
     "Index",
     "Inlink",

@@ -7,19 +7,17 @@ and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
 
 from __future__ import annotations
 
-import codecs
 import re
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import msgspec
 from resiliparse.extract.html2text import extract_plain_text
-from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 from resiliparse.parse.html import HTMLParserException, HTMLTree
 
+from webtable.encodings import decoded, encoding_of
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.outlinks import Outlinks, shortened
-from webtable.page import Link, Page
+from webtable.page import Link, Page, with_facts
 from webtable.parser_process import ParserProcess, TooMuch, Unavailable
 
 MAX_TITLE = 1_000
@@ -38,11 +36,6 @@ _TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmasc
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 # Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
-_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-_DECLARED_CHARSET = re.compile(
-    rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
-)
 
 
 # Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
@@ -51,9 +44,6 @@ _SMALL = 48 * 1024
 # What the parser makes anew in every paragraph behind one in which it was not closed, and how often it may.
 _FORMATTING = re.compile(r"<(?=[bcefinstuBCEFINSTU])(?i:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]")
 _MAX_COPIES = 300_000
-# A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
-_PROBE = 1 << 20
-_MAX_CHARSET = 100
 
 Over = Literal["parsed", "memory", "seconds", "links", "link_text"]
 """The names of the limits that a page can be over."""
@@ -96,7 +86,7 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
             return _extract_decoder.decode(_apart(page, limits))
         except TooMuch as exc:
             over = exc.limit
-    return Extract(None, (), _encoding(body, charset), over)
+    return Extract(None, (), encoding_of(body, charset), over)
 
 
 def plain_text(
@@ -116,7 +106,7 @@ def plain_text(
     if not _is_text(body, charset, content_type):
         return None
     if content_type and not is_html(content_type):
-        return _decoded(body, _encoding(body, charset))
+        return decoded(body, encoding_of(body, charset))
     if len(body) > limits.parsed:
         return None
     page = _Page(body, charset)
@@ -158,8 +148,8 @@ def _apart(page: _Page, limits: ReadLimits) -> bytes:
 def answered(work: bytes) -> bytes:
     """Parse, in the process that is for it, the page that *work* is; raises `MemoryError`."""
     page = _page_decoder.decode(work)
-    encoding = _encoding(page.body, page.charset)
-    text = _decoded(page.body, encoding)
+    encoding = encoding_of(page.body, page.charset)
+    text = decoded(page.body, encoding)
     try:
         return _readable(text).encode() if page.url is None else msgspec.msgpack.encode(_found(page, text, encoding))
     except HTMLParserException as exc:
@@ -170,8 +160,8 @@ def _light(page: _Page) -> tuple[str, str] | None:
     """Return *page* as text, and its encoding, if the worst that can be in it takes a second and 300 MB."""
     if len(page.body) > _SMALL:
         return None
-    encoding = _encoding(page.body, page.charset)
-    text = _decoded(page.body, encoding)
+    encoding = encoding_of(page.body, page.charset)
+    text = decoded(page.body, encoding)
     tags = text.count("<")
     if tags * tags > 4 * _MAX_COPIES and tags * len(_FORMATTING.findall(text)) > _MAX_COPIES:
         return None
@@ -190,17 +180,13 @@ def _readable(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
 
 
-def _decoded(body: bytes, encoding: str) -> str:
-    return body.decode(encoding, "replace").removeprefix("\ufeff")
-
-
 def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
     if is_html(content_type) or (not content_type and looks_like_html(body)):
         return True
     if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
         return False
     start = body[:2_048]
-    return not _BINARY.search(start) or _encoding(start, charset).startswith("utf-16")
+    return not _BINARY.search(start) or encoding_of(start, charset).startswith("utf-16")
 
 
 def is_html(content_type: str | None) -> bool:
@@ -213,49 +199,26 @@ def looks_like_html(body: bytes) -> bool:
     return _HTML_START.match(body[:2_048] + b" ") is not None
 
 
-def codec_name(charset: str | None) -> str | None:
-    """Return Python's name of the codec that a browser takes *charset* for, or None where it knows none.
+def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
+    """Return *page* with what its headers and its HTML say, where it is not given.
 
-    >>> codec_name("ISO-8859-1"), codec_name("klingon")
-    ('cp1252', None)
+    That is all of `with_facts`, the title, the links and the charset. What came without a type is taken for HTML
+    unless it is binary. Beside the page comes what was found in its HTML, None where that was not parsed.
     """
-    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET else None
-
-
-@lru_cache(maxsize=256)
-def _codec(charset: str) -> str | None:
-    found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False)
-    return str(found) if found else None
-
-
-def _encoding(body: bytes, announced: str | None) -> str:
-    """Return the codec of *body* as a browser picks it (HTML standard, "determining the character encoding")."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            return encoding
-    if found := codec_name(announced):
-        return found
-    declared = _DECLARED_CHARSET.search(_COMMENT.sub(b"", body[:4_096]))
-    if declared and (found := codec_name(declared[1].decode("ascii"))):
-        # A declaration that can be read byte by byte is not in UTF-16, whatever it says.
-        return "utf-8" if found.startswith("utf-16") else found
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(body[:_PROBE], final=len(body) <= _PROBE)
-    except UnicodeDecodeError:
-        return codec_name(detect_encoding(body[:_PROBE])) or "utf-8"
-    return "utf-8"
-
-
-def completed(page: Page) -> Page:
-    """Return *page* with the title, the links and the charset that its HTML has, where they are not given."""
+    page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.
     known = page.outlinks is not None and (page.title is not None or page.charset is not None)
-    if page.html is None or known or not (page.content_type is None or is_html(page.content_type)):
-        return page
-    found = extract(page.html, page.url, page.charset)
-    return msgspec.structs.replace(
+    if page.html is None or known or not _may_be_html(page.html, page.charset, page.content_type):
+        return page, None
+    found = extract(page.html, page.url, page.charset, limits)
+    page = msgspec.structs.replace(
         page,
         title=found.title if page.title is None else page.title,
         outlinks=found.outlinks if page.outlinks is None else page.outlinks,
         charset=page.charset or found.charset,
     )
+    return page, found
+
+
+def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    return is_html(content_type) or (content_type is None and _is_text(body, charset, None))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
 
+from webtable.encodings import codec_name, decoded, encoding_of
 from webtable.errors import WebTableError
+from webtable.headers import REDIRECTS, Headers, http_date, media_type, redirect_target
+from webtable.responses import body_of, headers_of, status_of, url_of
 
 
 class Link(NamedTuple):
@@ -40,8 +45,9 @@ def _now() -> datetime:
 class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
     """A capture of a page.
 
-    A caller gives `url`, `html` and `fetched_at`, and what else it knows; a page that was read carries the rest.
-    `html` and `outlinks` are None where they were not asked for (or the page has none).
+    A caller gives `url`, `html` and `fetched_at`, and what else it knows, best of all the headers of the response:
+    what these say is found in them when the page is put (`with_facts`). A page that was read carries the rest. `html`
+    and `outlinks` are None where they were not asked for (or the page has none).
     """
 
     url: str
@@ -51,10 +57,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     title: str | None = None
     status_code: int = 200
     content_type: str | None = None
-    """The media type in lower case without parameters, as in `text/html`."""
+    """The media type, as in `text/html`. Given as in a header, it is stored in lower case without its parameters."""
     charset: str | None = None
-    headers: dict[str, str] = {}
-    """The response's headers: names in lower case, repeated ones joined by ", "."""
+    headers: Mapping[str, str] = {}
+    """The response's headers, as `Headers`: found in any case, repeated ones joined by ", ".
+
+    They can be given as any mapping or list of pairs, of text or bytes.
+    """
     fetched_at: datetime = msgspec.field(default_factory=_now)
     """When it was fetched (timezone-aware, kept to the millisecond): the timestamp of its cells."""
     last_modified: datetime | None = None
@@ -66,7 +75,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     truncated: bool = False
     """Whether the stored body was cut (`max_body`)."""
     redirect_to: str | None = None
-    """Where a redirect leads, as an absolute URL."""
+    """Where a redirect leads. Given as it stands in a Location, it is stored as an absolute URL."""
     changed_at: datetime | None = None
     """When a capture first brought the content that the page has now."""
     change_count: int = 0
@@ -90,9 +99,79 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     A 304 and most WARC revisit records repeat their own URL. It is not stored.
     """
 
+    def __post_init__(self) -> None:
+        headers = self.headers
+        if headers and type(headers) is not Headers:
+            # Of any other class they may be no headers at all: then they stay what they are, and `put` says so.
+            with suppress(TypeError, ValueError):
+                made = Headers.as_stored(headers) if type(headers) is dict else Headers(headers)
+                msgspec.structs.force_setattr(self, "headers", made)
+
+    @classmethod
+    def from_response(cls, response: object, *, body: bytes | None = None, fetched_at: datetime | None = None) -> Page:
+        """Return the page that an HTTP client's *response* is: its URL, status, headers and body, and what they say.
+
+        Takes what has the shape of a response of httpx, requests, Scrapy or aiohttp; that of aiohttp, and any other
+        that reads its body later, is given with its *body* (of aiohttp, `await response.read()`). A client that has
+        followed redirects has the URL of the last; those before it are in its `response.history`, and are pages of
+        their own. `fetched_at` is now, unless it is given. Raises `InvalidArgument` for what is no such response.
+        """
+        status = status_of(response)
+        page = cls(
+            url=url_of(response),
+            html=None if status == 304 else body_of(response, body),
+            status_code=status,
+            headers=headers_of(response),
+            fetched_at=fetched_at or _now(),
+        )
+        return with_facts(page)
+
+    @property
+    def text(self) -> str | None:
+        """The body as text, in the charset that a browser would take; None where there is no body here.
+
+        What that charset cannot read is U+FFFD, the replacement character.
+        """
+        if self.html is None:
+            return None
+        announced = self.charset or media_type(self.headers.get("content-type"))[1]
+        return decoded(self.html, encoding_of(self.html, announced))
+
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status_code}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+def with_facts(page: Page) -> Page:
+    """Return *page* with what its headers say, where it is not given.
+
+    That is its media type and charset (Content-Type), ETag, date of modification (Last-Modified) and, of a redirect,
+    where it leads (Location, which may be relative to the URL). A media type that is given as in a header is taken
+    apart, a relative `redirect_to` resolved. A 304 without a body repeats what is stored of its URL (`same_as`).
+
+    >>> page = Page(url="https://example.com/a", status_code=301, headers={"Location": "../b", "ETag": "1"})
+    >>> with_facts(page).redirect_to, with_facts(page).etag
+    ('https://example.com/b', '1')
+    """
+    headers = page.headers if isinstance(page.headers, Headers) else Headers(page.headers)
+    named = headers.folded()
+    if len(named) < len(headers):
+        headers = Headers(headers.items())
+        named = headers.folded()
+    announced, charset = media_type(named.get("content-type"))
+    media, own_charset = media_type(page.content_type)
+    leads_to = page.redirect_to or (named.get("location") if page.status_code in REDIRECTS else None)
+    repeats = page.status_code == 304 and page.html is None
+    return msgspec.structs.replace(
+        page,
+        headers=headers or {},
+        content_type=media or page.content_type or announced,
+        charset=codec_name(own_charset or charset) if page.charset is None else page.charset,
+        etag=named.get("etag") if page.etag is None else page.etag,
+        last_modified=http_date(named.get("last-modified")) if page.last_modified is None else page.last_modified,
+        redirect_to=redirect_target(page.url, leads_to) or page.redirect_to,
+        same_as=page.url if repeats and page.same_as is None else page.same_as,
+    )
 
 
 @dataclass(frozen=True, slots=True)

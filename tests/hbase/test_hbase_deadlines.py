@@ -16,7 +16,7 @@ from gateways import HOST, RowsThrift1, RowsThrift2, Server, Valve, put, thrift_
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.rowkey import KeyRange, prefix_range
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Containing, Delete, TimeRange
+from webtable.store import Containing, Delete, TimeRange, Wanted
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.gateway import repeated
@@ -41,10 +41,12 @@ CALLS: dict[str, Call] = {
     "put to an unknown family": lambda store: written(store, put(b"a", column=b"g:q")),
     "delete": lambda store: written(store, Delete(b"a", 1), Delete(b"b", 1, [b"f:q"])),
     "read": lambda store: store.read("pages", ROWS[:250]),
-    "read of versions": lambda store: store.read("pages", ROWS[:2], versions=3, time_range=TimeRange(0, 10)),
+    "read of versions": lambda store: store.read("pages", ROWS[:2], Wanted(versions=3, time_range=TimeRange(0, 10))),
     "read_cells": lambda store: store.read_cells("pages", ROWS[:3], b"f", limit=3),
     "scan": lambda store: list(store.scan("pages", [KeyRange()])),
-    "scan of words": lambda store: list(store.scan("pages", [KeyRange()], containing=Containing(b"f:q", ("a",)))),
+    "scan of words": lambda store: list(
+        store.scan("pages", [KeyRange()], Wanted(containing=Containing(b"f:q", ("a",))))
+    ),
     "scan backwards": lambda store: list(store.scan("pages", [KeyRange(b"0", b"1"), KeyRange(b"2")], reverse=True)),
     "first_rows": lambda store: store.first_rows("pages", [prefix_range(b"%02d" % n) for n in range(20)], 3),
     "first_rows of overlapping ranges": lambda store: store.first_rows("pages", [KeyRange(), KeyRange(b"0")], 3),

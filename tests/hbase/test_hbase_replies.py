@@ -14,6 +14,7 @@ from gateways import HOST, Corrupting, RowsThrift1, RowsThrift2, Server, thrift_
 
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
+from webtable.store import Wanted
 from webtable.store.base import Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
@@ -67,7 +68,7 @@ ASKED = {
     "read": lambda store: check_rows(store.read("pages", ROWS), 30),
     "read_cells": lambda store: check_cells(store.read_cells("pages", ROWS[:1], b"f", limit=5)),
     "scan": lambda store: check_rows(list(store.scan("pages", [KeyRange()])), 30),
-    "scan of keys": lambda store: check_rows(list(store.scan("pages", [KeyRange()], keys_only=True)), 30),
+    "scan of keys": lambda store: check_rows(list(store.scan("pages", [KeyRange()], Wanted(keys_only=True))), 30),
     "first_rows": lambda store: check_rows(store.first_rows("pages", [KeyRange()], 9)[0], 9),
     "tables": lambda store: [name.encode() for name in store.tables()],
     "describe": lambda store: store.describe("pages").schema.family("f"),
@@ -204,7 +205,7 @@ def store(request, servers):
 
 
 def test_numbers_beyond_thrift_s_are_as_many_as_there_are(store):
-    rows = store.read("pages", ROWS[:2], versions=2**40)
+    rows = store.read("pages", ROWS[:2], Wanted(versions=2**40))
     [first] = store.first_rows("pages", [KeyRange()], 2**40)
 
     assert [row.key for row in rows] == ROWS[:2]

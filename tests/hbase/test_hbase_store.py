@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_range
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row
+from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scanning
 from webtable.store.hbase.fanout import FirstRows, groups_of
@@ -335,7 +335,7 @@ class BusyClient(ModelClient):
 
 def test_a_search_that_takes_too_long_lets_the_rows_through():
     stored = [b"%03d" % number for number in range(100)]
-    wanted = selection([b"f:q"], containing=Containing(b"f:title", ("word",)))
+    wanted = selection(Wanted([b"f:q"], containing=Containing(b"f:title", ("word",))))
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items], is_worker=lambda: True)
     pieces = StatelessPieces(BusyClient(stored), "t", [KeyRange()], wanted, None)
     first = FirstRows(BusyClient(stored), inline, "t", 3)
@@ -368,7 +368,7 @@ def test_an_expression_has_nothing_to_quote():
 
 def test_a_word_that_is_sure_to_be_nowhere_or_everywhere_is_not_searched_for():
     for words in ((), ("",), ("a\ufffd",), ("", "\ufffd")):
-        assert selection(None, containing=Containing(b"f:title", words)) == selection(None)
+        assert selection(Wanted(containing=Containing(b"f:title", words))) == selection(EVERYTHING)
 
 
 @given(ranges, st.lists(keys, unique=True).map(sorted), st.integers(1, 5))
@@ -434,7 +434,7 @@ def test_a_write_over_a_failing_network_is_stored_once(through_proxies, proxies,
     outcomes = through_proxies.write(pages, mutations)
 
     assert outcomes == [None] * 300
-    rows = through_proxies.read(pages, [mutation.row for mutation in mutations], versions=3)
+    rows = through_proxies.read(pages, [mutation.row for mutation in mutations], Wanted(versions=3))
     assert [row.cells[b"f:q"] for row in rows if row] == [[Cell(n + 10, b"new")] for n in range(300)]
 
 
@@ -488,9 +488,9 @@ def test_all_ranges_of_a_fan_out_are_one_call(gateways, pages):
     salts = [KeyRange(b"%02x:" % salt, b"%02x:00100" % salt) for salt in range(256)]
     expected = [key for key in page_keys() if any(key in keys for keys in salts)]
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
-        found = [row.key for row in store.scan(pages, salts, keys_only=True)]
+        found = [row.key for row in store.scan(pages, salts, Wanted(keys_only=True))]
         calls = store.calls["getScannerResults"]
-        first = store.first_rows(pages, salts, 100, keys_only=True)
+        first = store.first_rows(pages, salts, 100, Wanted(keys_only=True))
 
         assert found == expected
         assert calls == 1
@@ -607,8 +607,8 @@ def test_neighbours_are_read_in_pieces_together_by_thrift1(gateways, pages):
     ],
 )
 def test_a_key_is_one_cell_of_a_row_however_many_it_has(hbase, wide, cells_brought, columns, expected, reverse):
-    scanned = list(hbase.scan(wide, [KeyRange()], columns=columns, keys_only=True, reverse=reverse))
-    [first] = hbase.first_rows(wide, [KeyRange()], 9, columns=columns, keys_only=True, reverse=reverse)
+    scanned = list(hbase.scan(wide, [KeyRange()], Wanted(columns, keys_only=True), reverse=reverse))
+    [first] = hbase.first_rows(wide, [KeyRange()], 9, Wanted(columns, keys_only=True), reverse=reverse)
 
     keys = expected[::-1] if reverse else expected
     assert [row.key.decode() for row in scanned] == [row.key.decode() for row in first] == list(keys)
@@ -628,9 +628,9 @@ def test_a_key_is_one_cell_of_a_row_however_many_it_has(hbase, wide, cells_broug
     ],
 )
 def test_a_key_that_is_searched_for_is_two_cells_of_a_row(hbase, wide, cells_brought, columns, expected, reverse):
-    asked = {"columns": columns, "keys_only": True, "reverse": reverse, "containing": Containing(b"m:title", ("PAGE",))}
-    scanned = list(hbase.scan(wide, [KeyRange()], **asked))
-    [first] = hbase.first_rows(wide, [KeyRange()], 9, **asked)
+    asked = Wanted(columns, keys_only=True, containing=Containing(b"m:title", ("PAGE",)))
+    scanned = list(hbase.scan(wide, [KeyRange()], asked, reverse=reverse))
+    [first] = hbase.first_rows(wide, [KeyRange()], 9, asked, reverse=reverse)
 
     keys = expected[::-1] if reverse else expected
     assert [row.key.decode() for row in scanned] == [row.key.decode() for row in first] == list(keys)
@@ -645,11 +645,11 @@ def test_a_search_over_many_ranges_crosses_regions_and_brings_only_what_is_found
     marked = page_keys()[::7]
     hbase.write(pages, [put(key, timestamp=2, column=b"f:title", value=b"No. %b" % key[-2:]) for key in marked])
     salts = [prefix_range(b"%02x:" % salt) for salt in range(0, 256, 3)]
-    asked = {"columns": [b"f:q"], "reverse": reverse, "containing": Containing(b"f:title", ("1", "NO"))}
+    asked = Wanted([b"f:q"], containing=Containing(b"f:title", ("1", "NO")))
     cells_brought.clear()
 
-    scanned = [row.key for row in hbase.scan(pages, salts, **asked)]
-    first = hbase.first_rows(pages, salts, 1, **asked)
+    scanned = [row.key for row in hbase.scan(pages, salts, asked, reverse=reverse)]
+    first = hbase.first_rows(pages, salts, 1, asked, reverse=reverse)
 
     expected = [key for key in marked if b"1" in key[-2:] and any(key in keys for keys in salts)]
     assert scanned == sorted(expected, reverse=reverse)
@@ -665,9 +665,9 @@ def test_a_search_brings_the_large_cells_of_other_families_whole(hbase, wide):
     prefix = b"x" + uuid.uuid4().hex.encode()
     rows = [Put(prefix + b"%02d" % n, [NewCell(b"m:title", 1, b"large %d" % n), *bodies]) for n in range(12)]
     hbase.write(wide, rows)
-    asked = {"columns": [b"g:"], "containing": Containing(b"m:title", ("LARGE 1",))}
+    asked = Wanted([b"g:"], containing=Containing(b"m:title", ("LARGE 1",)))
 
-    found = list(hbase.scan(wide, [prefix_range(prefix)], **asked))
+    found = list(hbase.scan(wide, [prefix_range(prefix)], asked))
 
     hbase.write(wide, [Delete(row.row, 1) for row in rows])
     assert [row.key for row in found] == [prefix + b"01", prefix + b"10", prefix + b"11"]

@@ -93,21 +93,21 @@ class SpyStore(Store):
         self._listener("write", table, mutations)
         return self._store.write(table, mutations)
 
-    def read(self, table, rows, *, columns=None, versions=1, time_range=None):
-        self._listener("read", table, columns)
-        return self._store.read(table, rows, columns=columns, versions=versions, time_range=time_range)
+    def _read(self, table, rows, wanted):
+        self._listener("read", table, wanted.columns)
+        return self._store.read(table, rows, wanted)
 
-    def read_cells(self, table, rows, family, *qualifiers, **options):
+    def _read_cells(self, table, rows, family, qualifiers, limit, *, keys_only):
         self._listener("read_cells", table, [family + b":"])
-        return self._store.read_cells(table, rows, family, *qualifiers, **options)
+        return self._store.read_cells(table, rows, family, qualifiers, limit=limit, keys_only=keys_only)
 
-    def scan(self, table, ranges, *, columns=None, **options):
-        self._listener("scan", table, columns)
-        return self._store.scan(table, ranges, columns=columns, **options)
+    def _scan(self, table, ranges, wanted, limit, *, reverse):
+        self._listener("scan", table, wanted.columns)
+        return self._store.scan(table, ranges, wanted, limit=limit, reverse=reverse)
 
-    def first_rows(self, table, ranges, limit, *, columns=None, **options):
-        self._listener("first_rows", table, columns)
-        return self._store.first_rows(table, ranges, limit, columns=columns, **options)
+    def _first_rows(self, table, ranges, limit, wanted, *, reverse):
+        self._listener("first_rows", table, wanted.columns)
+        return self._store.first_rows(table, ranges, limit, wanted, reverse=reverse)
 
     def describe_calls(self, table, ranges, **options):
         return self._store.describe_calls(table, ranges, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webtable import Link, Page, WebTable
-from webtable.store import Delete, NewCell, Put
+from webtable.store import Delete, NewCell, Put, Wanted
 
 PAGE, CAPTURE, HTML, URLS, COUNTS = (
     b"metadata:page",
@@ -18,7 +18,7 @@ PAGE, CAPTURE, HTML, URLS, COUNTS = (
 
 def cell_of(table: WebTable, url: str, column: bytes):
     """Return the newest cell of a column of a page."""
-    (row,) = table.store.read(table.table, [table.key.encode(url)], columns=[column])
+    (row,) = table.store.read(table.table, [table.key.encode(url)], Wanted([column]))
     return row.cells[column][0]
 
 

@@ -12,7 +12,7 @@ import zstandard
 import webtable
 from webtable import Link, Page
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400
 
@@ -20,7 +20,7 @@ DAY = 86_400
 def stored(site):
     """Everything that is stored below the site, as the store has it."""
     ranges = site.table.key.subtree_ranges(site.domain)
-    rows = site.table.store.scan(site.table.table, ranges, versions=9)
+    rows = site.table.store.scan(site.table.table, ranges, Wanted(versions=9))
     return {row.key: {column: list(cells) for column, cells in row.cells.items()} for row in rows}
 
 
@@ -296,8 +296,8 @@ def test_captures_without_a_body_that_say_the_same_are_one_version(site):
         {"status_code": "200"},
         {"title": 5},
         {"html": "text"},
-        {"headers": {"a": ["b"]}},
-        {"headers": {b"a": b"b"}},
+        {"headers": {"a": 5}},
+        {"headers": ["ab"]},
         {"outlinks": ("https://example.com/",)},
         {"outlinks": (Link("https://example.com/", 5),)},
         {"fetched_at": "2026-01-01"},

@@ -16,7 +16,7 @@ from webtable.errors import HiddenByDelete, LayoutMismatch
 from webtable.repository.links.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_a_damaged_version_is_never_replaced_by_an_older_one(web):
     url = web.url("/b")
     web.site.store(web.site.page("/b", age=60, html=b"second"), web.site.page("/b", age=30, html=b"third"))
     at = web.site.now - timedelta(seconds=60)
-    (row,) = web.table.store.read(web.table.table, [web.table.key.encode(url)], columns=[CAPTURE], versions=3)
+    (row,) = web.table.store.read(web.table.table, [web.table.key.encode(url)], Wanted([CAPTURE], versions=3))
     write(web.table, web.table.table, row.key, CAPTURE, row.cells[CAPTURE][1].timestamp, b"\xff")
 
     with pytest.raises(DamagedRow):
@@ -380,7 +380,7 @@ def test_hosts_with_unreadable_counts_have_none(web):
         for row in table.store.scan(f"{table.table}_host_idx", [webtable.KeyRange()])
         if row.key[2:] == b"example." + host.split(".")[0].encode() + b"/"
     )
-    at = table.store.read(f"{table.table}_host_idx", [entry], columns=[b"ref:counts"])[0].cells[b"ref:counts"][0]
+    at = table.store.read(f"{table.table}_host_idx", [entry], Wanted([b"ref:counts"]))[0].cells[b"ref:counts"][0]
     write(table, f"{table.table}_host_idx", entry, b"ref:counts", at.timestamp, b"{}")
 
     answer = table.hosts(host)

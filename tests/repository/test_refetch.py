@@ -14,7 +14,7 @@ from faults import Killed, Town, listening
 import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -235,7 +235,7 @@ def test_inlinks_are_renewed_once_in_half_of_the_contents_time(tmp_path):
         assert written == [0, 0, 0, 0, 0, 2, 0, 0, 0, 0]
         renewed = [
             cell.timestamp
-            for row in table.store.scan("pages", [webtable.KeyRange()], columns=[b"inlinks:"])
+            for row in table.store.scan("pages", [webtable.KeyRange()], Wanted([b"inlinks:"]))
             for cells in row.cells.values()
             for cell in cells
         ]

@@ -1,12 +1,10 @@
-"""HTTP responses as crawlers store them: the head, the dates, and the body without its encodings."""
+"""HTTP responses as crawlers store them: the head, and the body without its encodings."""
 
 from __future__ import annotations
 
 import io
 import re
 import zlib
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
@@ -14,6 +12,7 @@ from fastwarc.stream_io import BrotliReader
 
 from webtable.extract import looks_like_html
 from webtable.formats.base import Damaged, OverLimit
+from webtable.headers import Headers
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
@@ -29,11 +28,8 @@ _SLICE = 1 << 14
 _ZSTD_SLICE = 1 << 10
 # The window that RFC 9659 lets a content encoding have.
 _ZSTD_WINDOW = 1 << 23
-_MAX_DATE = 100
 _STATUS_LINE = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
-_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
 
@@ -42,7 +38,7 @@ class Response(NamedTuple):
     """A response taken apart; `body` is still encoded."""
 
     status: int
-    headers: dict[str, str]
+    headers: Headers
     body: bytes
 
 
@@ -67,59 +63,31 @@ def parse_response(block: bytes, limits: ReadLimits = DEFAULT_LIMITS) -> Respons
         at = stop
 
 
-def parse_headers(head: bytes, most: int | None = None) -> dict[str, str]:
-    r"""Return the headers below the first line of *head*: names in lower case, repeated ones joined by ", ".
+def parse_headers(head: bytes, most: int | None = None) -> Headers:
+    r"""Return the headers below the first line of *head*.
 
     Raises `OverLimit` where there are over *most* fields.
 
     >>> parse_headers(b"HTTP/1.1 200 OK\r\nVary: a\r\nVARY:b")
-    {'vary': 'a, b'}
+    Headers({'Vary': 'a, b'})
     """
     try:
         text = head.decode()
     except UnicodeDecodeError:
         text = head.decode("latin-1")
-    headers: dict[str, list[str]] = {}
-    name = ""
-    count = 0
+    fields: list[tuple[str, list[str]]] = []
+    is_field = False
     for line in text.split("\n")[1:]:
-        if line[:1] in {" ", "\t"} and name:
-            headers[name] += [" ", line.strip()]
+        if line[:1] in {" ", "\t"} and is_field:
+            fields[-1][1].append(line.strip())
             continue
-        field, colon, value = line.partition(":")
-        name = field.strip().lower() if colon else ""
-        if name:
-            count += 1
-            if most is not None and count > most:
+        name, colon, value = line.partition(":")
+        is_field = bool(colon and name.strip())
+        if is_field:
+            if len(fields) == most:
                 raise OverLimit("fields", f"its response has over {most:,} header fields")
-            if name in headers:
-                headers[name].append(", ")
-            headers.setdefault(name, []).append(value.strip())
-    return {name: "".join(parts) for name, parts in headers.items()}
-
-
-def media_type(content_type: str | None) -> tuple[str | None, str | None]:
-    """Return the media type in lower case and the charset that a Content-Type names, None for what it does not.
-
-    >>> media_type('Text/HTML; Charset="UTF-8"')
-    ('text/html', 'UTF-8')
-    """
-    found = _MEDIA_TYPE.match(content_type or "")
-    charset = _CHARSET.search(content_type or "")
-    return found[1].lower() if found else None, charset[1] if charset else None
-
-
-def http_date(value: str | None) -> datetime | None:
-    """Return the time that a header names, in UTC; None where it names none.
-
-    >>> http_date("Sun, 06 Nov 1994 08:49:37 GMT")
-    datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
-    """
-    try:
-        parsed = parsedate_to_datetime((value or "")[:_MAX_DATE])
-        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
+            fields.append((name.strip(), [value.strip()]))
+    return Headers((name, " ".join(parts)) for name, parts in fields)
 
 
 def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:

@@ -13,8 +13,8 @@ import msgspec
 
 from webtable.errors import InvalidURL, UnknownColumn
 from webtable.formats.base import Damaged, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
-from webtable.formats.http import media_type
 from webtable.formats.stream import TooLong
+from webtable.headers import media_type
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page import Page
 from webtable.rowkey import canonical_url
@@ -32,11 +32,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = Page.__struct_fields__
 
 
-class _Line(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "text": "html"}):
+class _Line(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "html_text": "html"}):
     """A page as it stands in a line: its body is text, or bytes under another name."""
 
     html: bytes | None = None
-    text: str | None = None
+    html_text: str | None = None
 
 
 class _Raw(msgspec.Struct):
@@ -102,8 +102,9 @@ def read_jsonl(
             if not stream.peek(1):
                 return
             page = _page(_line(stream, limits), report, limits)
-            if page.content_type is not None:
-                check_type(types, media_type(page.content_type)[0] or page.content_type)
+            announced = page.content_type or page.headers.get("content-type")
+            if announced is not None:
+                check_type(types, media_type(announced)[0] or announced)
         except LeftOut as what:
             page = None
             report.add_left_out(str(what))
@@ -151,8 +152,8 @@ def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:
         report.add_unknown_fields(_names_decoder.decode(line).keys() - _KNOWN)
         values = {name: getattr(read, name) for name in _FIELDS}
         del line  # which may be large, and so may what comes now
-        if read.text is not None:
-            values["html"] = read.text.encode()
+        if read.html_text is not None:
+            values["html"] = read.html_text.encode()
         canonical_url(read.url)
     except (msgspec.MsgspecError, InvalidURL, UnicodeError, RecursionError) as exc:
         raise Damaged(str(exc)) from exc

@@ -8,21 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-import msgspec
-
 from webtable.errors import FormatError, InvalidArgument
-from webtable.extract import extract as extracted
-from webtable.extract import is_html
+from webtable.extract import filled
 from webtable.formats.base import DEFAULT_TYPES, DamagedFile, ReadReport
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.stream import BLOCK, ByteStream
 from webtable.formats.warc import read_warc
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
+from webtable.page import Page, with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-
-    from webtable.page import Page
 
 _JSON_LINES = (".jsonl", ".ndjson")
 
@@ -72,7 +68,7 @@ def _pages(
                 pages = read_jsonl(stream, name, report, types, limits)
             else:
                 pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests)
-            yield from (_filled_in(page, report, limits) for page in pages) if with_extract else pages
+            yield from (_filled(page, report, limits) if with_extract else with_facts(page) for page in pages)
         except DamagedFile as exc:
             offset = exc.offset if exc.offset is not None else stream.mark if stream else 0
             count = report.records - report.damaged_count - already
@@ -115,17 +111,9 @@ def _is_json_lines(name: str, start: bytes) -> bool:
     return stem.endswith(_JSON_LINES) or start.lstrip(b"\xef\xbb\xbf\t\r\n ").startswith(b"{")
 
 
-def _filled_in(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
-    """Return *page* with its title and links, if it is an HTML page that came without and can be parsed."""
-    if page.html is None or page.outlinks is not None or not _holds_html(page.content_type, page.html):
-        return page
-    found = extracted(page.html, page.url, page.charset, limits)
-    if found.over is not None:
+def _filled(page: Page, report: ReadReport, limits: ReadLimits) -> Page:
+    """Return *page* with what its HTML says, and count the limit that it is over."""
+    page, found = filled(page, limits)
+    if found is not None and found.over is not None:
         (report.shortened if found.is_parsed else report.unparsed)[found.over] += 1
-    return msgspec.structs.replace(
-        page, title=page.title or found.title, outlinks=found.outlinks, charset=page.charset or found.charset
-    )
-
-
-def _holds_html(content_type: str | None, body: bytes) -> bool:
-    return is_html(content_type) if content_type is not None else body[:512].lstrip().startswith(b"<")
+    return page

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidURL
-from webtable.extract import codec_name, looks_like_html
+from webtable.extract import looks_like_html
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
-from webtable.formats.http import Response, decoded_body, http_date, media_type, parse_headers, parse_response
+from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
+from webtable.headers import Headers, media_type
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.page import Page
-from webtable.rowkey import canonical_url, join_url
+from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # So much of a large record is read before it is clear whether it passes; of a film, the rest is passed over.
 _PROBE = 1 << 20
-_REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
@@ -95,7 +95,7 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         )
         raise DamagedFile(f"{what} with {start!r}")
     head = stream.read_to(_SEPARATOR, limits.head)
-    headers = parse_headers(head.removesuffix(_SEPARATOR))
+    headers = parse_headers(head.removesuffix(_SEPARATOR)).folded()
     length = headers.get("content-length", "")
     if not head.endswith(_SEPARATOR):
         raise DamagedFile("the file ends inside the header of a record")
@@ -142,7 +142,7 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: 
     headers, status = response.headers, response.status
     same_as = _same_as(record, url, status)
     cut = same_as is None and "warc-truncated" in record.headers
-    media, charset = media_type(headers.get("content-type"))
+    media, _ = media_type(headers.get("content-type"))
     if same_as is None:
         body, media = _body(types, response, media, limits, cut=cut)
     else:
@@ -154,13 +154,9 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: 
         html=body,
         status_code=status,
         content_type=media,
-        charset=codec_name(charset),
         headers=headers,
         fetched_at=_fetched_at(record),
-        last_modified=http_date(headers.get("last-modified")) if "last-modified" in headers else None,
-        etag=headers.get("etag"),
         truncated=cut,
-        redirect_to=_redirect(url, status, headers.get("location")),
         same_as=same_as,
     )
 
@@ -187,9 +183,9 @@ def _response(record: _Record, block: bytes, limits: ReadLimits) -> Response:
     """Return the response of *record*; that of a resource, which has none, and of a bare revisit is made up."""
     if record.kind == "resource":
         media = record.headers.get("content-type")
-        return Response(200, {"content-type": media} if media else {}, block)
+        return Response(200, Headers({"content-type": media} if media else {}), block)
     if record.kind == "revisit" and not block.strip():
-        return Response(304 if _not_modified(record) else 200, {}, b"")
+        return Response(304 if _not_modified(record) else 200, Headers(), b"")
     return parse_response(block, limits)
 
 
@@ -217,15 +213,6 @@ def _fetched_at(record: _Record) -> datetime:
     except (ValueError, OverflowError) as exc:
         raise Damaged(f"its WARC-Date {value!r} is no date") from exc
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
-
-
-def _redirect(url: str, status: int, location: str | None) -> str | None:
-    if status not in _REDIRECTS or not location:
-        return None
-    try:
-        return join_url(url, location)
-    except InvalidURL:
-        return None
 
 
 def _verify(record: _Record, block: bytes) -> None:

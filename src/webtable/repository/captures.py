@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
+from webtable.headers import Headers
 from webtable.page import Link, Page
 from webtable.repository.values import json_of
 
@@ -33,7 +34,7 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     status_code: int = 200
     content_type: str | None = None
     truncated: bool = False
-    headers: dict[str, str] = {}
+    headers: Mapping[str, str] = {}
     charset: str | None = None
     body_crc32: str | None = None
     """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
@@ -132,6 +133,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
     than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
     """
     _check_types(page)
+    page = _with_text_headers(page)
     if page.fetched_at.tzinfo is None:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
     try:
@@ -160,11 +162,18 @@ def _check_types(page: Page) -> None:
             raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
     if page.last_modified is not None and page.last_modified.tzinfo is None:
         raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
-    if not set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
-        raise InvalidCapture(f"{page.url[:200]}: headers must map str to str")
     links = page.outlinks or ()
     if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
         raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
+
+
+def _with_text_headers(page: Page) -> Page:
+    if set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
+        return page
+    try:
+        return replace(page, headers=Headers(list(page.headers.items())))
+    except (TypeError, ValueError) as exc:
+        raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
 
 
 def measured(page: Page, max_body: int | None) -> Page:
@@ -311,7 +320,7 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         status_code=capture.status_code,
         content_type=page.content_type or capture.content_type,
         charset=page.charset or capture.charset,
-        headers={**capture.headers, **page.headers},
+        headers=Headers(capture.headers) | page.headers,
         etag=page.etag or capture.etag,
         last_modified=page.last_modified or capture.last_modified,
         redirect_to=page.redirect_to or capture.redirect_to,
@@ -340,7 +349,7 @@ def _repeated(page: Page, before: Page) -> Page:
         status_code=before.status_code if page.status_code == 304 else page.status_code,
         content_type=page.content_type or before.content_type,
         charset=page.charset or before.charset,
-        headers={**before.headers, **page.headers},
+        headers=Headers(before.headers) | page.headers,
         etag=page.etag or before.etag,
         last_modified=page.last_modified or before.last_modified,
         redirect_to=page.redirect_to or before.redirect_to,

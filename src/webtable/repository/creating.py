@@ -21,6 +21,7 @@ from webtable.schema import (
     plan,
 )
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,7 +120,7 @@ def plan_of(store: Store, wanted: TableSchema) -> Plan:
 def stored_layout(store: Store, table: str) -> bytes | None:
     """Return the layout that was stored with *table*, or None where there is none."""
     try:
-        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], columns=[LAYOUT_COLUMN])
+        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
     except TableNotFound:
         return None
     return row and row.value(LAYOUT_COLUMN)
@@ -129,7 +130,7 @@ def stored_layout_and_indexes(store: Store, table: str) -> tuple[bytes | None, d
     """Return the layout that was stored with *table*, or None, and by their names the states of its indexes."""
     columns = [LAYOUT_COLUMN, STATES_FAMILY]
     try:
-        layout, states = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], columns=columns)
+        layout, states = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted(columns))
     except TableNotFound:
         return None, {}
     cells = states.cells if states else {}

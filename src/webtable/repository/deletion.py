@@ -16,6 +16,7 @@ from webtable.repository.moments import EPOCH, now_in_milliseconds, possible_mom
 from webtable.repository.removals import later_removed, written
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, Put
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +47,7 @@ class Deletion:
         The links of the page go last: where this is cut short, they tell the next try whose inlinks are left.
         """
         deleted = self._codec.columns.deleted
-        (found,) = self._store.read(self._table, [row], columns=[*self._content, *self._links, deleted])
+        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
         if found is None or found.cells.keys() == {deleted}:
             return False
         with closing(self._keeper), self._store.together():
@@ -74,7 +75,7 @@ class Deletion:
 def forget_deletes(store: Store, table: str, codec: PageCodec) -> int:
     """Remove what deletes have left behind, and return of how many pages."""
     column, count = codec.columns.deleted, 0
-    rows = store.scan(table, [KeyRange()], columns=[column])
+    rows = store.scan(table, [KeyRange()], Wanted([column]))
     while some := list(islice(rows, _PIECE)):
         written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
         count += len(some)

@@ -12,11 +12,12 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from webtable.extract import extract, is_html
+from webtable.headers import Headers
 from webtable.page import Link, Page
 from webtable.repository.matching import charset_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     Pair = tuple[int, int]
 
@@ -110,9 +111,10 @@ def difference(old: Page, new: Page) -> Difference:
     )
 
 
-def _headers(old: dict[str, str], new: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    if not (old and new):
+def _headers(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    if not (one and other):
         return {}
+    old, new = Headers(one).folded(), Headers(other).folded()
     names = sorted((old.keys() | new.keys()) - set(_CLOCKS))
     return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 

@@ -29,6 +29,7 @@ from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.conditions import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, StoreURL, open_store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     import os
@@ -230,7 +231,7 @@ class Table:
         ranges = self._ranges(fields, full_scan=full_scan)
         damaged: list[DamagedRow] = []
         is_wide = self.key.are_wide(fields)
-        spec = ScanSpec(self.table, ranges, wanted, None if is_wide else limit, reverse)
+        spec = ScanSpec(self.table, ranges, Wanted(wanted), None if is_wide else limit, reverse)
         found = self._reader.scan(spec, after, self._reader.damage(damaged)) if limit != 0 else iter(())
         meeting = (record for record in found if not is_wide or self.key.meets(record.values, fields))
         return Records(islice(meeting, limit), damaged)

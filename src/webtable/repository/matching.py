@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.extract import plain_text
+from webtable.headers import media_type
 from webtable.page import Page
 from webtable.repository.words import Span, Words
 from webtable.rowkey.conditions import shown
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SearchIn = Literal["title", "body", "all"]
 """What is searched."""
 
-_CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 _NEAR = 24
 """How many characters a piece of text gives up to begin and end with whole words."""
 
@@ -170,5 +169,4 @@ def charset_of(page: Page) -> str | None:
 
     A version from the history does not bring its own.
     """
-    announced = _CHARSET.search(page.headers.get("content-type", ""))
-    return page.charset or (announced[1] if announced else None)
+    return page.charset or media_type(page.headers.get("content-type"))[1]

@@ -14,6 +14,7 @@ from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
 from webtable.repository.scan import together
 from webtable.store import Row, Store, TimeRange
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +37,7 @@ class PageReader:
 
         Raises `DamagedRow` for the first that cannot be read.
         """
-        found = self._store.read(self._table, rows, columns=self._codec.select(columns))
+        found = self._store.read(self._table, rows, Wanted(self._codec.select(columns)))
         return [row and self.page(row) for row in found]
 
     def read_each(
@@ -57,10 +58,10 @@ class PageReader:
         if weights is not None:
             pieces = together(zip(rows, weights, strict=True))
             found: Iterable[Row | None] = chain.from_iterable(
-                self._store.read(self._table, piece, columns=wanted) for piece in pieces
+                self._store.read(self._table, piece, Wanted(wanted)) for piece in pieces
             )
         elif len(rows) == 1 or not content:
-            found = self._store.read(self._table, rows, columns=wanted)
+            found = self._store.read(self._table, rows, Wanted(wanted))
         else:
             found = self._with_contents(rows, wanted, content)
         for row in found:
@@ -69,11 +70,11 @@ class PageReader:
     def _with_contents(
         self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
     ) -> Iterator[Row | None]:
-        known = self._store.read(self._table, rows, columns=[one for one in wanted if one not in content])
+        known = self._store.read(self._table, rows, Wanted([one for one in wanted if one not in content]))
         weight = self._codec.weight(content)
         for some in together((row, 0 if row is None else weight(row)) for row in known):
             keys = [row.key for row in some if row is not None]
-            found = iter(self._store.read(self._table, keys, columns=content) if keys else ())
+            found = iter(self._store.read(self._table, keys, Wanted(content)) if keys else ())
             for row in some:
                 body = next(found) if row else None
                 yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
@@ -81,13 +82,13 @@ class PageReader:
     def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
         """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
         weight = self._codec.weight(self._codec.select(columns))
-        found = self._store.read(self._table, rows, columns=[self._codec.columns.page])
+        found = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
         return [0 if row is None else weight(row) for row in found]
 
     def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
         """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
-        found = self._store.read(self._table, rows, columns=columns, versions=versions)
+        found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
         return [Stored() if row is None else self._codec.stored(row) for row in found]
 
     def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
@@ -101,7 +102,7 @@ class PageReader:
         """
         urls = self._codec.columns.urls
         columns = self._codec.with_checksums([urls])
-        found = self._store.read(self._table, [row for row, _ in pages], columns=columns, versions=2)
+        found = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
         both: list[tuple[Sequence[Link], Sequence[Link]]] = []
         for stored, (_, page) in zip(found, pages, strict=True):
             at = None if page.content_at is None else milliseconds(page.content_at)
@@ -175,7 +176,7 @@ class PageReader:
         columns = self._codec.with_checksums([self._codec.columns.html, self._codec.columns.urls])
         filled: list[Page | DamagedRow] = []
         for some in together((one, one[1].size or 0) for one in pages):
-            found = self._store.read(self._table, [row for row, _ in some], columns=columns)
+            found = self._store.read(self._table, [row for row, _ in some], Wanted(columns))
             filled += [self._content(stored, row, page) for stored, (row, page) in zip(found, some, strict=True)]
         return filled
 
@@ -205,6 +206,6 @@ class PageReader:
         timestamp = milliseconds(page.content_at)
         names = self._codec.columns
         columns = self._codec.with_checksums([*([names.html] if with_body else []), names.urls])
-        (found,) = self._store.read(self._table, [row], columns=columns, time_range=TimeRange(timestamp, timestamp + 1))
+        (found,) = self._store.read(self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1)))
         bare = replace(page, html=None, outlinks=None)
         return self._codec.fill(bare, found) if found else bare

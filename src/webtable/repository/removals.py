@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import CapabilityError
 from webtable.repository.moments import milliseconds
 from webtable.store import Delete, Put, TimeRange
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +51,7 @@ def later_removed(
 def _later_cells(
     store: Store, table: str, row: bytes, columns: Sequence[bytes] | None, now: int
 ) -> list[tuple[bytes, int]]:
-    (later,) = store.read(table, [row], columns=columns, time_range=TimeRange(now + 1))
+    (later,) = store.read(table, [row], Wanted(columns, time_range=TimeRange(now + 1)))
     return [(column, cell.timestamp) for column, some in later.cells.items() for cell in some] if later else []
 
 

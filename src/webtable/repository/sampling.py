@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.rowkey import KeyRange
 from webtable.schema import web_columns
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ def first_keys(store: Store, table: str, most: int) -> list[bytes]:
     """Return at most *most* row keys of any table: the first of each region, of as many regions as that takes."""
     regions = _spread(store.regions(table), most)
     each = -(-most // len(regions))
-    found = store.first_rows(table, [region.keys for region in regions], each, keys_only=True)
+    found = store.first_rows(table, [region.keys for region in regions], each, Wanted(keys_only=True))
     return [row.key for rows in found for row in rows][:most]
 
 
@@ -95,11 +96,11 @@ class _Sampler:
     def _runs(self, spans: Sequence[KeyRange], run: int) -> Iterator[tuple[KeyRange, list[Row]]]:
         for at in range(0, len(spans), _PLACES_A_CALL):
             some = spans[at : at + _PLACES_A_CALL]
-            yield from zip(some, self._store.first_rows(self._table, some, run, columns=[self._column]), strict=True)
+            yield from zip(some, self._store.first_rows(self._table, some, run, Wanted([self._column])), strict=True)
 
     def _parts(self, span: KeyRange) -> list[KeyRange]:
         """Return *span* up to its last page in parts, all of them where keys can be; none where it is empty."""
-        backwards = self._store.scan(self._table, [span], columns=[self._column], limit=1, reverse=True, keys_only=True)
+        backwards = self._store.scan(self._table, [span], Wanted([self._column], keys_only=True), limit=1, reverse=True)
         last = next(backwards, None)
         if last is None:
             return []

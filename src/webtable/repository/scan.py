@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from webtable.errors import DamagedRow
 from webtable.page import LINK_BYTES, Page
 from webtable.rowkey import KeyRange
-from webtable.store import Containing, Row, Store
+from webtable.store import EVERYTHING, Row, Store, Wanted
 from webtable.threads import Threads
 
 if TYPE_CHECKING:
@@ -45,21 +45,18 @@ FIRST_ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class ScanSpec:
-    """A scan over one table: its ranges (one a salt), its stored columns (None: all), and how many rows it has.
+    """A scan over one table: its ranges (one a salt), what is wanted of each row, and how many rows it has.
 
-    With `keys_only` the rows that have a cell in the columns come without their cells. `expected` is how many rows of
-    each range the caller is likely to take, where there is no limit. Rows that lack what is `containing` may be left
-    out. `weight` tells by the columns that are merged about how many bytes a row has in all.
+    `expected` is how many rows of each range the caller is likely to take, where there is no limit. `weight` tells by
+    the columns that are merged about how many bytes a row has in all.
     """
 
     table: str
     ranges: Sequence[KeyRange]
-    columns: Sequence[bytes] | None
+    wanted: Wanted = EVERYTHING
     limit: int | None = None
     reverse: bool = False
-    keys_only: bool = False
     expected: int | None = None
-    containing: Containing | None = None
     weight: Callable[[Row], int] | None = None
 
 
@@ -69,15 +66,7 @@ def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Itera
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if not ranges:
         return iter(())
-    return store.scan(
-        spec.table,
-        ranges,
-        columns=spec.columns,
-        limit=spec.limit,
-        reverse=spec.reverse,
-        keys_only=spec.keys_only,
-        containing=spec.containing,
-    )
+    return store.scan(spec.table, ranges, spec.wanted, limit=spec.limit, reverse=spec.reverse)
 
 
 def in_key_order(
@@ -102,7 +91,8 @@ def in_key_order(
 def _across(
     store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], light: Sequence[bytes] | None
 ) -> Iterator[Row]:
-    merged = replace(spec, keys_only=True) if light is None else replace(spec, columns=light)
+    changes: dict[str, Any] = {"keys_only": True} if light is None else {"columns": light}
+    merged = replace(spec, wanted=replace(spec.wanted, **changes))
     is_light = merged == spec
     merge = _Merge(store, merged, unsalted, keep=is_light)
     left = spec.limit
@@ -212,15 +202,7 @@ class _Merge:
     def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
         spec = self._spec
         ranges = [cursor.rest for cursor in cursors if cursor.rest]
-        found = self._store.first_rows(
-            spec.table,
-            ranges,
-            wanted,
-            columns=spec.columns,
-            keys_only=spec.keys_only,
-            reverse=spec.reverse,
-            containing=spec.containing,
-        )
+        found = self._store.first_rows(spec.table, ranges, wanted, spec.wanted, reverse=spec.reverse)
         for cursor, rows in zip(cursors, found, strict=True):
             cursor.take(rows, wanted, reverse=spec.reverse)
 
@@ -231,7 +213,9 @@ def _with_columns(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator
     if spec.weight is not None:
         weigh = spec.weight
         pieces: Iterable[list[bytes]] = together(((row.key, weigh(row)) for row in rows), most)
-        found: Iterator[list[Row | None]] = (store.read(spec.table, piece, columns=spec.columns) for piece in pieces)
+        found: Iterator[list[Row | None]] = (
+            store.read(spec.table, piece, Wanted(spec.wanted.columns)) for piece in pieces
+        )
     else:
         found = _unweighed(store, spec, rows, most)
     for some in found:
@@ -242,7 +226,7 @@ def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> 
     """Yield the rows in full, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
     count = FIRST_UNWEIGHED
     while piece := [row.key for row in islice(rows, min(count, most))]:
-        found = store.read(spec.table, piece, columns=spec.columns)
+        found = store.read(spec.table, piece, Wanted(spec.wanted.columns))
         yield found
         largest = max(
             sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0 for row in found

@@ -95,7 +95,7 @@ class WebTable(
             if self.get(url, columns=()) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
             moment = datetime.now(UTC) if fetched_at is None else fetched_at
-            self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=dict(headers or {})))
+            self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {}))
 
     def delete(self, url: str) -> bool:
         """Remove the page *url* with all its versions, and return whether there was one.

@@ -18,7 +18,7 @@ from webtable.errors import (
     WriteFailed,
     failed_together,
 )
-from webtable.extract import completed
+from webtable.extract import filled
 from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
@@ -121,7 +121,7 @@ class Writer:
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page = completed(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
+        page, _ = filled(checked(page, ttl=self._ttl, now=datetime.now(UTC)))
         rows = self._batch_writer.rows_of(key, page)
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)

@@ -8,7 +8,6 @@ from webtable.store.base import (
     MAX_CELL,
     MAX_ROW_KEY,
     Cell,
-    Containing,
     Delete,
     Mutation,
     NewCell,
@@ -17,9 +16,9 @@ from webtable.store.base import (
     Row,
     Store,
     TableDescription,
-    TimeRange,
 )
 from webtable.store.url import StoreURL
+from webtable.store.wanted import EVERYTHING, Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     import os
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from webtable.store.hbase.wire import Protocol, Transport
 
 __all__ = [
+    "EVERYTHING",
     "MAX_CELL",
     "MAX_ROW_KEY",
     "Cell",
@@ -41,6 +41,7 @@ __all__ = [
     "StoreURL",
     "TableDescription",
     "TimeRange",
+    "Wanted",
     "open_store",
 ]
 

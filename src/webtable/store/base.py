@@ -10,9 +10,8 @@ What every adapter promises and every caller relies on:
   call are not one transaction: each has an outcome of its own. Mutations of one row take effect in the order given.
 - A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells
   at or below its timestamp, also those that are written later.
-- Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell in the wanted columns
-  does not come at all. Columns are `b"family:qualifier"`, or `b"family:"` for a whole family; None is all of them, and
-  an empty list none.
+- Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell of what is wanted
+  (`webtable.store.wanted`) does not come at all.
 - A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
   (HBase itself may still show it until it flushes).
 - A row may be wider than memory: `read_cells` gives a family of it in pieces. Calls that want keys only bring no
@@ -36,8 +35,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from webtable.rowkey import KeyRange
+from webtable.errors import InvalidArgument
+from webtable.rowkey import KeyRange, merged
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -68,35 +69,6 @@ class Row(NamedTuple):
         """Return the newest value of *column*, or None where it has none."""
         versions = self.cells.get(column)
         return versions[0].value if versions else None
-
-
-class TimeRange(NamedTuple):
-    """Timestamps from `since`, which is in, up to `until`, which is out, in epoch milliseconds."""
-
-    since: int = 0
-    until: int = 2**63 - 1
-
-
-class Containing(NamedTuple):
-    """Rows whose newest value of `column` (in the time range, where there is one) has every one of `words` in it.
-
-    A word is found anywhere in the value, which is taken for UTF-8, and case is ignored: see `holds`, by which callers
-    check the rows that a store lets through.
-    """
-
-    column: bytes
-    words: tuple[str, ...]
-
-    def holds(self, value: bytes | None) -> bool:
-        """Whether *value* has every word in it, both in Python's lower case; None, no value, has not.
-
-        >>> Containing(b"metadata:title", ("hbase", "Row")).holds(b"Row keys in HBase")
-        True
-        """
-        if value is None:
-            return False
-        text = value.decode(errors="replace").lower()
-        return all(word.lower() in text for word in self.words)
 
 
 class NewCell(NamedTuple):
@@ -154,6 +126,9 @@ class TableDescription:
 class Store(abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
+    An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
+    share, and never for nothing.
+
     `name` is the URL without secrets, for messages; `calls` counts the calls that went to the store, by their kind;
     `timeout` is the deadline of a call in seconds.
     """
@@ -182,19 +157,17 @@ class Store(abc.ABC):
         """
         return nullcontext()
 
-    @abc.abstractmethod
-    def read(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        *,
-        columns: Sequence[bytes] | None = None,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-    ) -> list[Row | None]:
+    def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
         """Return one entry for each of *rows*, in their order; None where nothing is visible."""
+        possible = [row for row in rows if 0 < len(row) <= MAX_ROW_KEY]
+        if wanted.is_nothing() or not possible:
+            return [None] * len(rows)
+        found = self._read(table, possible, wanted)
+        if len(possible) == len(rows):
+            return found
+        each = iter(found)
+        return [next(each) if 0 < len(row) <= MAX_ROW_KEY else None for row in rows]
 
-    @abc.abstractmethod
     def read_cells(
         self,
         table: str,
@@ -211,43 +184,80 @@ class Store(abc.ABC):
         are empty. Nowhere is more of a row in memory, so this reads a row of a million columns in pieces: the next
         one is in `qualifiers.after(last qualifier)`. Fewer than *limit* are the last; a missing row has none.
         """
+        _check_limit(limit)
+        if b":" in family:
+            raise InvalidArgument(f"family={family!r} must be the name without a colon")
+        found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
+        places = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
+        if limit and places and not qualifiers.is_empty():
+            possible = [rows[place] for place in places]
+            cells = self._read_cells(table, possible, family, qualifiers, limit, keys_only=keys_only)
+            for place, some in zip(places, cells, strict=True):
+                found[place] = some
+        return found
 
-    @abc.abstractmethod
     def scan(
         self,
         table: str,
         ranges: Sequence[KeyRange],
+        wanted: Wanted = EVERYTHING,
         *,
-        columns: Sequence[bytes] | None = None,
         limit: int | None = None,
         reverse: bool = False,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-        keys_only: bool = False,
-        containing: Containing | None = None,
     ) -> Iterator[Row]:
-        """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily.
+        """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
+        _check_limit(limit)
+        left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
+        return self._scan(table, left, wanted, limit, reverse=reverse) if left else iter(())
 
-        With *keys_only* the rows that have a cell in *columns* come without their cells. With *containing* the rows
-        that do not hold its words may be left out; its column need not be one of *columns*.
-        """
-
-    @abc.abstractmethod
     def first_rows(
         self,
         table: str,
         ranges: Sequence[KeyRange],
         limit: int,
+        wanted: Wanted = EVERYTHING,
         *,
-        columns: Sequence[bytes] | None = None,
         reverse: bool = False,
-        keys_only: bool = False,
-        containing: Containing | None = None,
     ) -> list[list[Row]]:
         """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
 
-        With *reverse* they are its last ones, backwards. *containing* is as in `scan`.
+        With *reverse* they are its last ones, backwards. Of a time range and of versions this knows nothing.
         """
+        _check_limit(limit)
+        if wanted.versions != 1 or wanted.time_range is not None:
+            raise InvalidArgument(f"{wanted} must be of the newest cells, without a time range")
+        if not (limit and ranges) or wanted.is_nothing():
+            return [[] for _ in ranges]
+        return self._first_rows(table, ranges, limit, wanted, reverse=reverse)
+
+    @abc.abstractmethod
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
+        """Do what `read` promises; there are rows, and something is wanted."""
+
+    @abc.abstractmethod
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Do what `read_cells` promises; there are rows and qualifiers, and *limit* is over 0."""
+
+    @abc.abstractmethod
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[Row]:
+        """Do what `scan` promises; the ranges are in order and apart, and something is wanted of them."""
+
+    @abc.abstractmethod
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        """Do what `first_rows` promises; there are ranges, and something is wanted of them."""
 
     @abc.abstractmethod
     def describe_calls(
@@ -298,3 +308,8 @@ class Store(abc.ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidArgument(f"limit={limit} must be at least 0")

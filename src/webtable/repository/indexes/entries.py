@@ -15,6 +15,7 @@ from webtable.repository.moments import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +44,7 @@ class EntryComparison(Comparison):
 
     def _missing_entries(self) -> Iterator[list[Place]]:
         columns = [self._codec.columns.page, *([self._codec.columns.links] if self._is_link else [])]
-        rows = self._store.scan(self._table, [KeyRange()], columns=columns)
+        rows = self._store.scan(self._table, [KeyRange()], Wanted(columns))
         while piece := list(islice(rows, PIECE)):
             self._drift.pages += sum(self._codec.columns.page in row.cells for row in piece)
             yield self._absent(self._expected_in(piece))
@@ -55,7 +56,7 @@ class EntryComparison(Comparison):
     def _expected_of(self, sources: Iterable[bytes]) -> list[Place]:
         rows = list(dict.fromkeys(sources))
         columns = [self._codec.columns.page, self._codec.columns.links]
-        found = self._store.read(self._table, rows, columns=columns)
+        found = self._store.read(self._table, rows, Wanted(columns))
         return self._expected_in(row for row in found if row is not None)
 
     def _expected_in(self, rows: Iterable[Row]) -> list[Place]:
@@ -91,12 +92,12 @@ class EntryComparison(Comparison):
     def _absent(self, places: Sequence[Place]) -> list[Place]:
         """Return those of *places* in the index that have no cell."""
         rows = list(dict.fromkeys(place.row for place in places))
-        found = self._store.read(self._entries, rows, columns=[INDEX_COLUMN])
+        found = self._store.read(self._entries, rows, Wanted([INDEX_COLUMN]))
         there = {row.key for row in found if row is not None}
         return [place for place in places if place.row not in there]
 
     def _stale_entries(self) -> Iterator[list[Place]]:
-        rows = self._store.scan(self._entries, [KeyRange()], columns=[INDEX_COLUMN])
+        rows = self._store.scan(self._entries, [KeyRange()], Wanted([INDEX_COLUMN]))
         while piece := list(islice(rows, PIECE)):
             self._drift.entries += len(piece)
             stale, pending = self._unconfirmed(piece)
@@ -104,7 +105,7 @@ class EntryComparison(Comparison):
             yield stale
 
     def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
-        found = self._store.read(self._entries, [place.row for place in suspects], columns=[INDEX_COLUMN])
+        found = self._store.read(self._entries, [place.row for place in suspects], Wanted([INDEX_COLUMN]))
         return self._unconfirmed([row for row in found if row is not None])[0]
 
     def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[Place], int]:
@@ -119,7 +120,7 @@ class EntryComparison(Comparison):
             else:
                 stale.append(place)  # nobody will ever write such an entry
         columns = [self._codec.columns.page, self._codec.columns.links]
-        found = self._store.read(self._table, [place.source for place in named], columns=columns)
+        found = self._store.read(self._table, [place.source for place in named], Wanted(columns))
         for place, row in zip(named, found, strict=True):
             if place.cell.timestamp >= self._until:
                 continue

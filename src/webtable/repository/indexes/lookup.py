@@ -24,6 +24,7 @@ from webtable.repository.scan import BODY_ROWS, ScanSpec, in_key_order, in_stora
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from webtable.page import Page
@@ -90,7 +91,9 @@ class EntryReader:
         ranges = lookup.ranges()
         # The shards have about as much each: few answers take four times their share from one of them.
         each = expected and expected * 4 // len(ranges) + 3
-        spec = ScanSpec(lookup.table, ranges, [INDEX_COLUMN], None, lookup.reverse, keys_only=True, expected=each)
+        spec = ScanSpec(
+            lookup.table, ranges, Wanted([INDEX_COLUMN], keys_only=True), None, lookup.reverse, expected=each
+        )
         if storage:
             return in_storage_order(self.store, spec, after)
         return in_key_order(self.store, spec, place_of, None, after)

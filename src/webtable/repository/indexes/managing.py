@@ -23,6 +23,7 @@ from webtable.repository.questions.base import Asked
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase, index_table, queue_table
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,7 +117,7 @@ class IndexManagement(Asked):
     def _pieces(self, found: Maintained, after: bytes) -> Iterator[list[tuple[bytes, Page]]]:
         columns = self._codec.select(("outlinks",) if found.name == LINK.name else ())
         keys = KeyRange(after + b"\x00" if after else b"")
-        rows = self.store.scan(self.table, [keys], columns=columns)
+        rows = self.store.scan(self.table, [keys], Wanted(columns))
         readable = self._damage().sift(map(self._keyed, rows))
         pages = ((row, page) for row, page in readable if page is not None)
         while piece := list(islice(pages, PIECE)):

@@ -26,6 +26,7 @@ from webtable.schema import (
     state_column,
 )
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,7 +65,7 @@ class Indexes:
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name."""
         began = time.monotonic()
-        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[STATES_FAMILY])
+        (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([STATES_FAMILY]))
         found: dict[str, Maintained] = {}
         for column, (cell, *_) in (row.cells if row else {}).items():
             name = index_of_column(column)
@@ -111,7 +112,7 @@ class Indexes:
     def set(self, name: str, state: IndexState) -> None:
         """Store the state of an index."""
         column = state_column(name)
-        (row,) = self._store.read(self._meta, [STATES_ROW], columns=[column])
+        (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([column]))
         before = row.cells[column][0].timestamp if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
         cell = NewCell(column, max(time.time_ns() // 1_000_000, before + 1), state.to_json())

@@ -21,6 +21,7 @@ from webtable.repository.moments import milliseconds
 from webtable.repository.scan import together
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,14 +76,14 @@ class InlinkComparison(Comparison):
             yield
 
     def _linking_pages(self) -> Iterator[Page]:
-        rows = self._store.scan(self._table, [KeyRange()], columns=self._codec.select(("outlinks",)))
+        rows = self._store.scan(self._table, [KeyRange()], Wanted(self._codec.select(("outlinks",))))
         for page in self._readable(map(self._reader.each, rows)):
             if page is not None and page.outlinks:
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows that are linked to, each with its inlinks or with some of them."""
-        found = self._store.scan(self._table, [KeyRange()], columns=[self._family + b":"], keys_only=True)
+        found = self._store.scan(self._table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._store, self._table, self._family, rows)
 
@@ -155,7 +156,7 @@ class InlinkComparison(Comparison):
         rows, urls = list(dict.fromkeys(sources)), self._codec.columns.urls
         dates = {}
         for some in together((row, 0) for row in rows):
-            for found in self._store.read(self._table, some, columns=[urls]):
+            for found in self._store.read(self._table, some, Wanted([urls])):
                 if found is not None:
                     dates[found.key] = found.cells[urls][0].timestamp
         return dates
@@ -188,7 +189,7 @@ class InlinkComparison(Comparison):
         """Return the rows and columns of those of *places* that have a cell."""
         there: set[tuple[bytes, bytes]] = set()
         for rows, columns in _asked_together(places):
-            for found in self._store.read(self._table, rows, columns=columns):
+            for found in self._store.read(self._table, rows, Wanted(columns)):
                 if found is not None:
                     there.update((found.key, column) for column in found.cells)
         return there

@@ -30,6 +30,7 @@ from webtable.rowkey import WebKey, canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from webtable.repository.links.queue import Waiting
@@ -105,7 +106,7 @@ class LinkCounter:
         column = self.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
-        found = self.store.read(self.table, rows, columns=[column])
+        found = self.store.read(self.table, rows, Wanted([column]))
         before = [self._before(stored) if stored else None for stored in found]
         # Above the last count also where the clock of the machine that made it is ahead of this one's.
         last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]

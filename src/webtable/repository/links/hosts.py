@@ -39,6 +39,7 @@ from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table
 from webtable.store import NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 HOSTS_AT_ONCE = 100
 MOST_PAGES = 100_000
@@ -160,7 +161,7 @@ class HostCounter:
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
-        found = self.store.read(self._index, entries, columns=[HOST_COUNTS])
+        found = self.store.read(self._index, entries, Wanted([HOST_COUNTS]))
         newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
         timestamp = _over(newest)
         puts = []

@@ -19,6 +19,7 @@ from webtable.repository.moments import now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
 from webtable.store import Delete, NewCell, Put, Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -88,10 +89,10 @@ class RecountQueue:
                     yield _waiting(row, row.key in settled)
 
     def _done(self) -> set[bytes]:
-        return {row.key for row in self._store.scan(self.table, [KeyRange()], columns=[_DONE], keys_only=True)}
+        return {row.key for row in self._store.scan(self.table, [KeyRange()], Wanted([_DONE], keys_only=True))}
 
     def _entered_before(self, until: int) -> set[bytes]:
-        rows = self._store.scan(self.table, [KeyRange()], keys_only=True)
+        rows = self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))
         return {row.key for row in rows if _since(row) < until}
 
     def write(self, puts: Sequence[Put]) -> None:
@@ -109,7 +110,7 @@ class RecountQueue:
 
     def extent(self) -> tuple[int, int | None]:
         """Return how many batches wait, and since when the oldest does, in epoch milliseconds."""
-        since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], keys_only=True)]
+        since = [_since(row) for row in self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))]
         return len(since), min(filter(None, since), default=None)
 
 

@@ -10,6 +10,7 @@ from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
 from webtable.rowkey import KeyRange, merged
 from webtable.store import Store
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -69,4 +70,4 @@ class RowsOfSpans:
         return len(spans)
 
     def _scan(self, spans: Sequence[KeyRange]) -> Iterator[Row]:
-        return self.store.scan(self.table, spans, columns=[self.codec.columns.page])
+        return self.store.scan(self.table, spans, Wanted([self.codec.columns.page]))

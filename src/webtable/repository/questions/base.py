@@ -101,13 +101,13 @@ class Asked:
     def _rows(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
         if order == "storage":
             return in_storage_order(self.store, spec, after)
-        spec = replace(spec, weight=self._codec.weight(spec.columns or ()))
+        spec = replace(spec, weight=self._codec.weight(spec.wanted.columns or ()))
         return in_key_order(self.store, spec, self.key.unsalted, [self._codec.columns.page], after)
 
     def _explain_scan(self, question: str, order: str, spec: ScanSpec, notes: Sequence[str] = ()) -> Explanation:
         each = order != "storage" and len(spec.ranges) > 1
         calls = self.store.describe_calls(spec.table, spec.ranges, each=each)
-        columns = spec.columns or ()
+        columns = spec.wanted.columns or ()
         if each and len(columns) > 1:
             calls = [*calls, "read: bodies and links of the merged rows, 64 rows a call"]
         names = tuple(column.decode() for column in columns)

@@ -12,6 +12,7 @@ from webtable.repository.questions.linked import LinkQuestions
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
 from webtable.repository.results import Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +46,7 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
         question, ranges = self._rows_of(domain, host_only=False, path=None, full_scan=full_scan)
         question = f"URLs without a page among the {question}"
         behind = position_of(after, question, order)
-        spec = ScanSpec(self.table, ranges, [self._codec.columns.inlinks.encode() + b":"], keys_only=True)
+        spec = ScanSpec(self.table, ranges, Wanted([self._codec.columns.inlinks.encode() + b":"], keys_only=True))
 
         def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:
             self.indexes.ready(LINK.name, question)
@@ -69,7 +70,7 @@ class DiscoveryQuestions(PageQuestions, LinkQuestions):
     def _not_fetched(self, rows: Iterator[Row], damage: Damage) -> Iterator[str]:
         """Yield the URLs of those of *rows* that are no pages and that a page links to."""
         while batch := [row.key for row in islice(rows, URLS_AT_ONCE)]:
-            found = self.store.read(self.table, batch, columns=[self._codec.columns.page])
+            found = self.store.read(self.table, batch, Wanted([self._codec.columns.page]))
             named = damage.sift(self._named(row) for row, page in zip(batch, found, strict=True) if page is None)
             bare = dict(named)
             for url, is_linked in zip(bare.values(), self._are_linked(bare, damage), strict=True):

@@ -17,6 +17,7 @@ from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host, canonical_url
 from webtable.rowkey.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -87,7 +88,7 @@ class PageQuestions(Asked):
 
         def spec(at_most: int | None) -> ScanSpec:
             some = self._existing(domain or "", ranges) if is_subtree else ranges
-            return ScanSpec(self.table, some, selected, at_most if is_limited else None, expected=at_most)
+            return ScanSpec(self.table, some, Wanted(selected), at_most if is_limited else None, expected=at_most)
 
         def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
@@ -194,9 +195,9 @@ class PageQuestions(Asked):
     ) -> Iterator[Row]:
         table = self.indexes.ready(HOST.name, question).table
         spec = ScanSpec(
-            table, self._host_ranges(host), [INDEX_COLUMN, HOST_COUNTS], None, keys_only=keys_only, expected=expected
+            table, self._host_ranges(host), Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only), expected=expected
         )
-        return in_key_order(self.store, spec, place_of, None if keys_only else spec.columns, after)
+        return in_key_order(self.store, spec, place_of, None if keys_only else spec.wanted.columns, after)
 
     def _with_pages(self, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
         """Yield the hosts of *entries* that still have a page."""
@@ -205,7 +206,7 @@ class PageQuestions(Asked):
             named = [(row, ranges) for row in batch if (ranges := self._ranges_of(row, damage))]
             wanted = [keys for _, ranges in named for keys in ranges]
             first = iter(
-                self.store.first_rows(self.table, wanted, 1, columns=[self._codec.columns.page], keys_only=True)
+                self.store.first_rows(self.table, wanted, 1, Wanted([self._codec.columns.page], keys_only=True))
             )
             for row, ranges in named:
                 self.metrics["host.read"] += 1

@@ -23,6 +23,7 @@ from webtable.repository.scan import PIECE_ROWS, READ_AHEAD_BYTES, ScanSpec
 from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row
+from webtable.store.wanted import Wanted
 from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
@@ -87,8 +88,10 @@ class SearchQuestions(PageQuestions):
             elif domain is not None and not host_only and path is None:
                 some = self._existing(domain, ranges)
             if in_ == "title":
-                return ScanSpec(self.table, some, self._codec.select(None), containing=self._title_filter(matcher))
-            return ScanSpec(self.table, some, self._codec.select((*names, "html")))
+                return ScanSpec(
+                    self.table, some, Wanted(self._codec.select(None), containing=self._title_filter(matcher))
+                )
+            return ScanSpec(self.table, some, Wanted(self._codec.select((*names, "html"))))
 
         def run(after_key: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
             if at_most == 0:
@@ -114,7 +117,7 @@ class SearchQuestions(PageQuestions):
         return Containing(self._codec.columns.plain["title"], matcher.words.texts)
 
     def _in_titles(self, scan: _Scan, matcher: Matcher, names: Sequence[str]) -> Iterator[Hit]:
-        is_filtered = scan.spec.containing is not None
+        is_filtered = scan.spec.wanted.containing is not None
         pages = self._likely(scan) if is_filtered else self._scan(scan.spec, scan.order, scan.after, scan.damage)
         hits = (hit for page in pages if (hit := matcher.hit(page)))
         return self._completed(hits, matcher, names, scan) if set(names) & set(EXTRA_COLUMNS) else hits
@@ -170,7 +173,7 @@ class SearchQuestions(PageQuestions):
     def _explain_search(
         self, question: str, order: str, spec: ScanSpec, in_: SearchIn, names: Sequence[str]
     ) -> Explanation:
-        search = spec.containing
+        search = spec.wanted.containing
         if search is not None:
             words = ", ".join(map(repr, search.words))
             notes = [f"filter in the store: {search.column.decode()} contains {words}; titles are matched here again"]

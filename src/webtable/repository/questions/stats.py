@@ -15,6 +15,7 @@ from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.domain import host_of
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,7 +109,7 @@ class StatsQuestions(PageQuestions):
         elif not host_only and path is None:
             ranges = self._existing(domain, ranges)
         keys_only = not bytes and _IN_THE_KEY.issuperset(names)
-        spec = ScanSpec(self.table, ranges, [self._codec.columns.page], keys_only=keys_only)
+        spec = ScanSpec(self.table, ranges, Wanted([self._codec.columns.page], keys_only=keys_only))
         tallies = {name: self._tally(name, now or datetime.now(UTC)) for name in names}
         unreadable: list[DamagedRow] = []
         damage = self._damage(unreadable)
@@ -122,7 +123,7 @@ class StatsQuestions(PageQuestions):
         """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
         pages = total = 0
         for row in in_storage_order(self.store, spec, None):
-            page = None if spec.keys_only else self._reader.each(row)
+            page = None if spec.wanted.keys_only else self._reader.each(row)
             try:
                 groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
             except ValueError as exc:

@@ -14,6 +14,7 @@ from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import VersionQuestions
 from webtable.rowkey import KeyRange
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +67,7 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         names = self._codec.columns
         columns = [names.page, names.links, names.urls, self._codec.family]
         rows = self.store.scan(
-            self.table, [KeyRange()] if domain is None else ranges, columns=columns, versions=self.layout.versions
+            self.table, [KeyRange()] if domain is None else ranges, Wanted(columns, versions=self.layout.versions)
         )
         for row in rows:
             for one in damage.sift(self._all_of(row)):

@@ -19,6 +19,7 @@ from webtable.repository.moments import milliseconds
 from webtable.repository.questions.base import Asked, check_times
 from webtable.store import TimeRange
 from webtable.store.deadline import Deadline, until
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -149,7 +150,7 @@ class VersionQuestions(Asked):
         ]
         self._codec.select(columns)
         (row,) = self.store.read(
-            self.table, [self.key.encode(url)], columns=wanted, versions=self.layout.versions, time_range=times
+            self.table, [self.key.encode(url)], Wanted(wanted, versions=self.layout.versions, time_range=times)
         )
         if row is not None:
             yield from self._of(row)

@@ -10,8 +10,10 @@ import msgspec
 
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
-from webtable.rowkey.advice.judge import Judgement, Table, judged
+from webtable.rowkey.advice.html import fragment, page
+from webtable.rowkey.advice.judge import Table, judged
 from webtable.rowkey.advice.measure import Cell
+from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
@@ -27,7 +29,7 @@ MOST_MEASURED = 65_536
 """How many keys are measured; of more a sample is."""
 
 
-class Advice(msgspec.Struct, frozen=True):
+class Advice(Ranking, frozen=True):
     """Designs for a row key, the best first, as measured on `keys` keys.
 
     `measured` of them were looked at, evenly through time; where that is not all of them, every share in the end is
@@ -37,56 +39,15 @@ class Advice(msgspec.Struct, frozen=True):
     first could not.
     """
 
-    designs: tuple[Judgement, ...]
-    keys: int
-    measured: int
-    margin: float
-    regions: int
-    servers: int
-    window: int
-    column: str
-    value_bytes: int
-    skipped: int
-    first_skipped: str
-
-    @property
-    def best(self) -> Judgement:
-        """The design with the lowest score."""
-        return self.designs[0]
-
-    @property
-    def measure(self) -> str:
-        """What was measured, as a line."""
-        sampled = (
-            ""
-            if not self.margin
-            else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
-        )
-        regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
-        return (
-            f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
-            f"{self.window:,} at a moment"
-        )
-
-    def __getitem__(self, name: str) -> Judgement:
-        for design in self.designs:
-            if design.name == name:
-                return design
-        raise KeyError(name)
-
     def to_json(self) -> bytes:
         """Return everything as JSON; keys as the HBase shell shows them."""
         return msgspec.json.encode(_with_text(msgspec.to_builtins(self, builtin_types=(bytes,))))
 
     def to_html(self) -> str:
         """Return everything as one HTML page that needs no other file."""
-        from webtable.rowkey.advice.html import page
-
         return page(self)
 
     def _repr_html_(self) -> str:
-        from webtable.rowkey.advice.html import fragment
-
         return fragment(self)
 
     def __str__(self) -> str:

@@ -10,9 +10,9 @@ from webtable.rowkey.advice.style import SCOPE, page_style, style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.rowkey.advice.advise import Advice
     from webtable.rowkey.advice.judge import Judgement
     from webtable.rowkey.advice.measure import QuestionCost
+    from webtable.rowkey.advice.ranking import Ranking
 
 _HEADINGS = (
     "",
@@ -30,7 +30,7 @@ _LEFT = ("", "design", "writes over time")
 _TITLE = "Row keys, measured"
 
 
-def page(advice: Advice) -> str:
+def page(advice: Ranking) -> str:
     """Return *advice* as an HTML page that needs no other file, script or font."""
     scale = scale_of(advice.designs)
     sections = (
@@ -47,7 +47,7 @@ def page(advice: Advice) -> str:
     )
 
 
-def fragment(advice: Advice) -> str:
+def fragment(advice: Ranking) -> str:
     """Return *advice* as an element for a notebook: the ranking, and each design to be unfolded."""
     scale = scale_of(advice.designs)
     sections = (
@@ -65,7 +65,7 @@ def _name(place: int, design: Judgement) -> str:
     return f'{place}. <strong>{escaped(design.name)}</strong> <span class="muted">score {design.score:.1f}</span>'
 
 
-def _lead(advice: Advice) -> str:
+def _lead(advice: Ranking) -> str:
     best = advice.best
     return (
         f'<p class="lead">The lowest score of {len(advice.designs)} designs has '
@@ -77,7 +77,7 @@ def _sentence(text: str) -> str:
     return f"{escaped(text[:1].upper() + text[1:])}."
 
 
-def _measured(advice: Advice) -> str:
+def _measured(advice: Ranking) -> str:
     """Return what was measured, as a list of terms."""
     facts = [("keys", f"{advice.keys:,}")]
     if advice.margin:
@@ -98,7 +98,7 @@ def _measured(advice: Advice) -> str:
     return f"<dl>{terms}</dl>{first}"
 
 
-def _ranking(advice: Advice, scale: Scale, *, linked: bool) -> str:
+def _ranking(advice: Ranking, scale: Scale, *, linked: bool) -> str:
     heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in _HEADINGS)
     rows = "".join(_row(place, design, scale, linked=linked) for place, design in enumerate(advice.designs, 1))
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
@@ -137,7 +137,7 @@ def _share_bar(design: Judgement) -> str:
     )
 
 
-def _legend(advice: Advice) -> str:
+def _legend(advice: Ranking) -> str:
     return (
         '<p class="muted">Lower scores are better: how hot the hottest region is, at any moment, times what the '
         f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
@@ -145,7 +145,7 @@ def _legend(advice: Advice) -> str:
     )
 
 
-def _body(advice: Advice, design: Judgement, scale: Scale) -> str:
+def _body(advice: Ranking, design: Judgement, scale: Scale) -> str:
     reasons = "".join(f"<li{_kind(reason)}>{escaped(reason)}</li>" for reason in design.why)
     return (
         f"<ul>{reasons}</ul><p><code>{escaped(design.declaration)}</code></p>"

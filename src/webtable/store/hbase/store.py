@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
-from webtable.rowkey import KeyRange, merged
-from webtable.store.base import (
-    ALL_QUALIFIERS,
-    MAX_ROW_KEY,
-    Cell,
-    Containing,
-    Mutation,
-    Region,
-    Row,
-    Store,
-    TableDescription,
-    TimeRange,
-)
+from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
@@ -40,7 +29,9 @@ from webtable.store.hbase.writing import Write
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.wanted import Wanted
 
 DDL_FACTOR: Final = 4
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb
@@ -126,120 +117,70 @@ class HBaseStore(Store):
             return [error] * len(mutations)
         return write.outcomes(mutations)
 
-    def read(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        *,
-        columns: Sequence[bytes] | None = None,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-    ) -> list[Row | None]:
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Return one entry for each of *rows*, by calls of a hundred of them."""
         deadline = self._deadline()
-        wanted = selection(columns, versions, time_range)
-        found: list[Row | None] = [None] * len(rows)
-        if wanted.is_empty():
-            return found
-        possible = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
-        client = self._thrift2 or self._thrift1
+        client, selected = self._thrift2 or self._thrift1, selection(wanted)
 
-        def some(places: list[int]) -> None:
-            answers = client.get(table, [rows[place] for place in places], wanted, deadline)
-            for place, row in zip(places, answers, strict=True):
-                found[place] = row
+        def some(chosen: Sequence[bytes]) -> list[Row | None]:
+            return client.get(table, chosen, selected, deadline)
 
-        self._workers.map(some, [possible[at : at + _READ_ROWS] for at in range(0, len(possible), _READ_ROWS)])
-        return found
+        return list(chain.from_iterable(self._workers.map(some, _runs(rows, _READ_ROWS))))
 
-    def read_cells(
+    def _read_cells(
         self,
         table: str,
         rows: Sequence[bytes],
         family: bytes,
-        qualifiers: KeyRange = ALL_QUALIFIERS,
-        *,
+        qualifiers: KeyRange,
         limit: int,
-        keys_only: bool = False,
+        *,
+        keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*.
 
         That takes a call for a hundred rows; with Thrift1 three calls for each row, or for some that are neighbours.
         """
         deadline = self._deadline()
-        _check(limit >= 0, f"limit={limit} must be at least 0")
-        _check(b":" not in family, f"family={family!r} must be the name without a colon")
-        found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
-        if not limit or qualifiers.is_empty():
-            return found
         client, most = self._thrift2 or self._thrift1, min(limit, MOST)
 
-        def some(places: list[int]) -> None:
-            chosen = [rows[place] for place in places]
-            answers = client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
-            for place, cells in zip(places, answers, strict=True):
-                found[place] = cells
+        def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
+            return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
 
-        possible = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
-        size = _READ_ROWS
-        if self._thrift2 is None:  # neighbours together, and all connections in use
-            possible.sort(key=rows.__getitem__)
-            size = -(-len(possible) // self._pools[0].size) or 1
-        self._workers.map(some, [possible[at : at + size] for at in range(0, len(possible), size)])
-        return found
+        if self._thrift2 is not None:
+            return list(chain.from_iterable(self._workers.map(some, _runs(rows, _READ_ROWS))))
+        in_order = sorted(set(rows))  # neighbours together, and all connections in use
+        runs = _runs(in_order, -(-len(in_order) // self._pools[0].size) or 1)
+        found = dict(zip(in_order, chain.from_iterable(self._workers.map(some, runs)), strict=True))
+        return [found[row] for row in rows]
 
-    def scan(
-        self,
-        table: str,
-        ranges: Sequence[KeyRange],
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-        keys_only: bool = False,
-        containing: Containing | None = None,
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[Row]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
-        _check(limit is None or limit >= 0, f"limit={limit} must be at least 0, or None")
-        wanted = selection(columns, versions, time_range, keys_only=keys_only, reverse=reverse, containing=containing)
-        left = [] if wanted.is_empty() else merged(ranges)
-        if not left or limit == 0:
-            return iter(())
-        self._check_searched(table, wanted, deadline)
-        return rows_of(self._pieces(table, left, wanted, limit), self._workers, self._deadline)
+        selected = selection(wanted, reverse=reverse)
+        self._check_searched(table, selected, deadline)
+        return rows_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
-    def first_rows(
-        self,
-        table: str,
-        ranges: Sequence[KeyRange],
-        limit: int,
-        *,
-        columns: Sequence[bytes] | None = None,
-        reverse: bool = False,
-        keys_only: bool = False,
-        containing: Containing | None = None,
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
         """Return the first *limit* rows of each of *ranges*.
 
         That takes a call for each group of regions; backwards, and with Thrift1, one for each range.
         """
         deadline = self._deadline()
-        _check(limit >= 0, f"limit={limit} must be at least 0")
-        wanted = selection(columns, keys_only=keys_only, reverse=reverse, containing=containing)
-        if limit == 0 or wanted.is_empty():
-            return [[] for _ in ranges]
-        self._check_searched(table, wanted, deadline)
+        selected = selection(wanted, reverse=reverse)
+        self._check_searched(table, selected, deadline)
         if self._thrift2 is None or reverse:
             return rows_of_each(
-                lambda keys: self._pieces(table, [keys], wanted, limit), ranges, self._workers, deadline
+                lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
             )
         first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
-            return self._workers.map(lambda keys: first.of([keys], wanted, deadline, [], 1)[0], ranges)
-        return first.of(ranges, wanted, deadline, self._known.region_bounds(table, deadline), self._groups)
+            return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
+        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._groups)
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -334,6 +275,10 @@ _service2 = thrift2.THBaseService
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidArgument(message)
+
+
+def _runs(rows: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
+    return [rows[at : at + size] for at in range(0, len(rows), size)]
 
 
 def _address(host: str, port: int) -> str:

@@ -8,9 +8,10 @@ from webtable.rowkey import KeyRange
 from webtable.store.base import Cell, Delete, Put, Row
 from webtable.store.hbase import filters
 from webtable.store.hbase.answers import cell, check_scanned
-from webtable.store.hbase.selection import FEW_COLUMNS, Selection, distinct_columns, key_before
+from webtable.store.hbase.selection import FEW_COLUMNS, Selection, key_before
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift2
+from webtable.store.wanted import distinct_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

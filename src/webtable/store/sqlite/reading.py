@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, StoreRefused
+from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.store.base import Cell, Containing, Row, TimeRange
+from webtable.store.base import Cell, Row
 from webtable.store.sqlite.failures import Damage, check_cell
+from webtable.store.wanted import Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
@@ -34,53 +35,40 @@ Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
 """A key, its cells, and how many bytes of values they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a call wants of each row."""
+def reader(connection: sqlite3.Connection, table: Table, wanted: Wanted, now: int) -> Reader:
+    """Return what reads the rows of *table*, as far as they are *wanted*, as the connection sees it.
 
-    columns: Sequence[bytes] | None = None
-    versions: int = 1
-    time_range: TimeRange | None = None
-    keys_only: bool = False
-    containing: Containing | None = None
+    Raises `StoreRefused` for a family that the table does not have.
+    """
+    sources = [_Source(family, qualifiers, wanted, now) for family, qualifiers in _families(table, wanted.columns)]
+    search = None
+    if wanted.containing:
+        column = Wanted([wanted.containing.column], time_range=wanted.time_range)
+        search = _Search(reader(connection, table, column, now), wanted.containing)
+    return Reader(connection, sources, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search)
 
-    def __post_init__(self) -> None:
-        if self.versions < 1:
-            raise InvalidArgument(f"versions={self.versions} must be at least 1")
-        if self.containing and not self.containing.column.partition(b":")[2]:
-            raise InvalidArgument(f"containing={self.containing!r} must name a column, family:qualifier")
 
-    def reader(self, connection: sqlite3.Connection, table: Table, now: int) -> Reader:
-        """Return what answers the question from the table as the connection sees it."""
-        sources = [_Source(family, qualifiers, self, now) for family, qualifiers in self._of(table)]
-        search = None
-        if self.containing:
-            values = Question([self.containing.column], time_range=self.time_range).reader(connection, table, now)
-            search = _Search(values, self.containing)
-        return Reader(connection, sources, only_keys=self.keys_only, plain=self.time_range is None, search=search)
-
-    def _of(self, table: Table) -> list[tuple[Family, list[bytes] | None]]:
-        if self.columns is None:
-            return [(family, None) for family in table.families.values()]
-        wanted: dict[bytes, list[bytes] | None] = {}
-        for column in self.columns:
-            name, colon, qualifier = column.partition(b":")
-            if not colon:
-                raise InvalidArgument(f"columns={column!r} must be family:qualifier, or family: for all of it")
-            if name + colon not in table.families:
-                raise StoreRefused(f"table {table.schema.name!r} has no family {name.decode(errors='replace')!r}")
-            qualifiers = wanted.setdefault(name + colon, [])
-            if not qualifier:
-                wanted[name + colon] = None
-            elif qualifiers is not None:
-                qualifiers.append(qualifier)
-        return [(family, wanted[prefix]) for prefix, family in table.families.items() if prefix in wanted]
+def _families(table: Table, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
+    """Return the families that *columns* are in, each with its qualifiers, None for all of them."""
+    if columns is None:
+        return [(family, None) for family in table.families.values()]
+    wanted: dict[bytes, list[bytes] | None] = {}
+    for column in columns:
+        name, colon, qualifier = column.partition(b":")
+        if name + colon not in table.families:
+            raise StoreRefused(f"table {table.schema.name!r} has no family {name.decode(errors='replace')!r}")
+        qualifiers = wanted.setdefault(name + colon, [])
+        if not qualifier:
+            wanted[name + colon] = None
+        elif qualifiers is not None:
+            qualifiers.append(qualifier)
+    return [(family, wanted[prefix]) for prefix, family in table.families.items() if prefix in wanted]
 
 
 class _Source:
     """The SQL for one family, and the way from its result to rows."""
 
-    def __init__(self, family: Family, qualifiers: list[bytes] | None, question: Question, now: int) -> None:
+    def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted, now: int) -> None:
         schema = family.schema
         cutoff = family.oldest_visible(now)
         self.cells = f"cells_{family.id}"
@@ -95,16 +83,16 @@ class _Source:
             self.parameters[f"cutoff{family.id}"] = cutoff
 
         self.decode: Callable[[sqlite3.Cursor], Iterator[Found]]
-        if question.versions == 1 and question.time_range is None:
+        if wanted.versions == 1 and wanted.time_range is None:
             self.decode = partial(_newest, family.prefix)
             # With max() SQLite takes the value from the newest cell and steps over the others without reading theirs.
             grouped = schema.versions > 1
             self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
             self.order = "GROUP BY row, qualifier ORDER BY row, qualifier" if grouped else _ORDER
         else:
-            since, until = question.time_range or TimeRange()
-            self.decode = partial(_versions, family.prefix, schema, cutoff, question.versions)
-            value = "x''" if question.keys_only else "value"
+            since, until = wanted.time_range or TimeRange()
+            self.decode = partial(_versions, family.prefix, schema, cutoff, wanted.versions)
+            value = "x''" if wanted.keys_only else "value"
             self.select = (
                 f"row, qualifier, timestamp, CASE WHEN timestamp >= :since AND timestamp < :until THEN {value} END"
             )

@@ -9,24 +9,14 @@ import warnings
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from webtable.errors import InvalidArgument, StoreError, StoreRefused, TableNotFound
+from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.forking import renew_after_fork
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import (
-    ALL_QUALIFIERS,
-    Cell,
-    Containing,
-    Mutation,
-    Region,
-    Row,
-    Store,
-    TableDescription,
-    TimeRange,
-)
+from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
-from webtable.store.sqlite.reading import Question, Reader
+from webtable.store.sqlite.reading import Reader, reader
 from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
 from webtable.store.sqlite.writing import Batch
@@ -39,6 +29,7 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.sqlite.catalogue import Table
+    from webtable.store.wanted import Wanted
 
 
 class SQLiteStore(Store):
@@ -105,36 +96,25 @@ class SQLiteStore(Store):
             ]
         return batch.outcomes
 
-    def read(
-        self,
-        table: str,
-        rows: Sequence[bytes],
-        *,
-        columns: Sequence[bytes] | None = None,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-    ) -> list[Row | None]:
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Return one entry for each of *rows*, all of one moment."""
-        question = Question(columns, versions, time_range)
         self._count("read")
         with self._file.reader() as connection:
-            reader = self._ask(question, connection, table)
+            reader = self._reader(connection, table, wanted)
             found = {key: reader.row(key) for key in dict.fromkeys(rows)}
         return [found[key] for key in rows]
 
-    def read_cells(
+    def _read_cells(
         self,
         table: str,
         rows: Sequence[bytes],
         family: bytes,
-        qualifiers: KeyRange = ALL_QUALIFIERS,
-        *,
+        qualifiers: KeyRange,
         limit: int,
-        keys_only: bool = False,
+        *,
+        keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
-        """Return, for each of *rows*, the first *limit* columns of a *family* in *qualifiers*, all of one moment."""
-        if limit < 0:
-            raise InvalidArgument(f"limit={limit} must not be negative")
+        """Return the cells of each of *rows*, all of one moment."""
         self._count("read_cells")
         with self._file.reader() as connection:
             found = self._table(connection, table).families.get(family + b":")
@@ -143,63 +123,37 @@ class SQLiteStore(Store):
             now = _now()
             return [cells_of(connection, found, row, qualifiers, limit, keys_only=keys_only, now=now) for row in rows]
 
-    def scan(
-        self,
-        table: str,
-        ranges: Sequence[KeyRange],
-        *,
-        columns: Sequence[bytes] | None = None,
-        limit: int | None = None,
-        reverse: bool = False,
-        versions: int = 1,
-        time_range: TimeRange | None = None,
-        keys_only: bool = False,
-        containing: Containing | None = None,
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
     ) -> Iterator[Row]:
-        """Yield the rows of all *ranges*; wrong arguments and missing tables are raised by the call itself.
+        """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
 
         The rows are read in pieces of bounded size. Each piece is of one moment, and between pieces nothing is open.
         """
-        if limit is not None and limit < 0:
-            raise InvalidArgument(f"limit={limit} must not be negative")
-        question = Question(columns, versions, time_range, keys_only, containing)
         with self._file.reader() as connection:
-            self._ask(question, connection, table)
-        keys = merged(ranges)
-        return self._pieces(table, question, keys[::-1] if reverse else keys, limit, reverse)
+            self._reader(connection, table, wanted)
+        return self._pieces(table, wanted, ranges[::-1] if reverse else ranges, limit, reverse)
 
     def _pieces(
-        self, table: str, question: Question, left: list[KeyRange], limit: int | None, reverse: bool
+        self, table: str, wanted: Wanted, left: list[KeyRange], limit: int | None, reverse: bool
     ) -> Iterator[Row]:
         size = FIRST_PIECE
         while left and limit != 0:
             self._count("scan")
-            wanted = size if limit is None else min(size, limit)
+            count = size if limit is None else min(size, limit)
             with self._file.reader() as connection:
-                reader = self._ask(question, connection, table)
-                rows, left = next_piece(reader, left, wanted, reverse)
+                rows, left = next_piece(self._reader(connection, table, wanted), left, count, reverse)
             yield from rows
             limit = None if limit is None else limit - len(rows)
             size = min(size * 4, LARGEST_PIECE)
 
-    def first_rows(
-        self,
-        table: str,
-        ranges: Sequence[KeyRange],
-        limit: int,
-        *,
-        columns: Sequence[bytes] | None = None,
-        reverse: bool = False,
-        keys_only: bool = False,
-        containing: Containing | None = None,
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
-        """Return the first (with *reverse* the last) *limit* rows of each range, all of one moment."""
-        if limit < 0:
-            raise InvalidArgument(f"limit={limit} must not be negative")
-        question = Question(columns, keys_only=keys_only, containing=containing)
+        """Return the rows of each range, all of one moment."""
         self._count("first_rows")
         with self._file.reader() as connection:
-            reader = self._ask(question, connection, table)
+            reader = self._reader(connection, table, wanted)
             return [first_rows(reader, keys, limit, reverse) for keys in ranges]
 
     def describe_calls(
@@ -270,10 +224,10 @@ class SQLiteStore(Store):
             raise TableNotFound(f"{self.name}: no table {name!r}")
         return found
 
-    def _ask(self, question: Question, connection: sqlite3.Connection, table: str) -> Reader:
+    def _reader(self, connection: sqlite3.Connection, table: str, wanted: Wanted) -> Reader:
         found = self._table(connection, table)
         try:
-            return question.reader(connection, found, _now())
+            return reader(connection, found, wanted, _now())
         except StoreRefused as exc:
             raise StoreRefused(f"{self.name}: {exc}") from None
 

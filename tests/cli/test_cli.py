@@ -7,16 +7,14 @@ import gzip
 import io
 import json
 import sqlite3
-import sys
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Result, Run
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import webtable
 from webtable.cli import app
@@ -71,53 +69,6 @@ COMMANDS = [
     "keys splits",
     "keys show",
 ]
-
-
-class Result:
-    def __init__(self, code: int, out: bytes, err: str) -> None:
-        self.code, self.raw, self.err = code, out, err
-
-    @property
-    def out(self) -> str:
-        return self.raw.decode()
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def errors(self) -> list[str]:
-        return self.err.splitlines()
-
-
-def webtable_command(*args: object, stdin: bytes | None = None) -> Result:
-    result = CliRunner().invoke(app, [str(arg) for arg in args], input=stdin, prog_name="webtable")
-    return Result(result.exit_code, result.stdout_bytes, result.stderr)
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def run() -> Run:
-    """Run `webtable` with these arguments, as in a pipe."""
-    return webtable_command
-
-
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the commands believe that they write to a terminal of 100 columns."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("webtable.cli.") and hasattr(module, "on_terminal"):
-            monkeypatch.setattr(module, "on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 def page(url: str, html: bytes | None = None, days: float = 1, **fields: object) -> webtable.Page:

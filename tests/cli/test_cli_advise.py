@@ -9,16 +9,15 @@ import os
 import random
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import zstandard
-from typer.testing import CliRunner
+from running import Result, Run
 
 import webtable
-from webtable.cli import app
 from webtable.cli.urlfiles import UrlFiles
 from webtable.errors import FormatError
 from webtable.rowkey.advice import WEB_DESIGNS, advise
@@ -27,48 +26,19 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 URLS = [f"https://h{number % 7}.example.com/{number}" for number in range(300)]
 
 
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def lines(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.out.splitlines()]
-
-    @property
-    def names(self) -> list[str]:
-        """The designs, the best first."""
-        return [line[2] for line in self.lines if line[0] == "design"]
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
-
-
 @pytest.fixture
-def run() -> Run:
+def run(run: Run) -> Run:
     """Run `webtable keys advise` with these arguments, as in a pipe; `store` is what -s says."""
 
     def command(*args: object, stdin: bytes | None = None, store: str | None = None) -> Result:
-        before = [] if store is None else ["-s", store]
-        result = CliRunner().invoke(
-            app, [*before, "keys", "advise", *map(str, args)], input=stdin, prog_name="webtable"
-        )
-        return Result(result.exit_code, result.stdout, result.stderr)
+        return run(*([] if store is None else ["-s", store]), "keys", "advise", *args, stdin=stdin)
 
     return command
 
 
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("output", "advising"):
-        monkeypatch.setattr(f"webtable.cli.{module}.on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
+def designs(result: Result) -> list[str]:
+    """Return the designs, the best first."""
+    return [line[2] for line in result.cells if line[0] == "design"]
 
 
 @pytest.fixture
@@ -236,18 +206,18 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
     result = run(urls)
 
     expected = advise(URLS, [name for name in WEB_DESIGNS if name != "random"])
-    kinds = [line[0] for line in result.lines]
+    kinds = [line[0] for line in result.cells]
     assert kinds == sorted(kinds, key=["measured", "design", "question", "why"].index)
-    assert sorted(result.names) == sorted(WEB_DESIGNS)
+    assert sorted(designs(result)) == sorted(WEB_DESIGNS)
     for design in expected.designs:
-        (line,) = [line for line in result.lines if line[0] == "design" and line[2] == design.name]
+        (line,) = [line for line in result.cells if line[0] == "design" and line[2] == design.name]
         assert float(line[3]) == pytest.approx(design.score, abs=1e-4)
         assert float(line[6]) == pytest.approx(design.writes.hottest_at_once, abs=1e-4)
         assert line[-1] == design.declaration
-        told = [line[2] for line in result.lines if line[:2] == ["why", design.name]]
+        told = [line[2] for line in result.cells if line[:2] == ["why", design.name]]
         assert told == list(design.why)
-    assert ["question", "host", "subtree", "256", "1", "768", ""] in result.lines
-    (no_answer,) = [line for line in result.lines if line[:3] == ["question", "hash", "host"]]
+    assert ["question", "host", "subtree", "256", "1", "768", ""] in result.cells
+    (no_answer,) = [line for line in result.cells if line[:3] == ["question", "hash", "host"]]
     assert no_answer[3:6] == ["", "", ""]
     assert "a hash of all its values" in no_answer[6]
 
@@ -325,7 +295,7 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
     result = run(urls, "--compare", "host,none", "--plot", "advise.html")
 
     assert (result.code, result.err) == (0, "written: advise.html\n")
-    assert result.names == ["none", "host"]
+    assert designs(result) == ["none", "host"]
     assert Path("advise.html").read_text() == advise(URLS, ["host", "none"]).to_html()
 
 
@@ -388,7 +358,7 @@ def test_a_full_disk_is_told_behind_the_ranking(run: Run, urls: str) -> None:
     result = run(urls, "--plot", "/dev/full")
 
     assert result.code == 1
-    assert set(result.names) == set(WEB_DESIGNS)
+    assert set(designs(result)) == set(WEB_DESIGNS)
     assert result.err == f"webtable: [Errno {errno.ENOSPC}] No space left on device: '/dev/full'\n"
 
 

@@ -6,16 +6,12 @@ import csv
 import io
 import json
 import shlex
-import sys
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from running import Run
 
 import webtable
-from webtable.cli import app
 from webtable.cli.times import parse_time
 from webtable.errors import InvalidArgument
 
@@ -24,52 +20,6 @@ HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https:
 GONE, OLD, BIG = "https://example.com/gone", "https://example.com/old", "https://docs.example.com/big"
 OTHER, NEW = "https://other.example/", "https://example.com/new"
 ABOUT_HTML = b"<title>About salt</title><p>A salt in front of a <b>row key</b>.<a href=/>home</a>"
-
-
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def cells(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.lines]
-
-    @property
-    def urls(self) -> list[str]:
-        return [cells[0] for cells in self.cells]
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
-
-
-@pytest.fixture
-def run() -> Run:
-    """Run `webtable` with these arguments, as in a pipe."""
-
-    def command(*args: object) -> Result:
-        result = CliRunner().invoke(app, list(map(str, args)), prog_name="webtable")
-        return Result(result.exit_code, result.stdout, result.stderr)
-
-    return command
-
-
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the commands believe that they write to a terminal of 100 columns."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("webtable.cli.") and hasattr(module, "on_terminal"):
-            monkeypatch.setattr(module, "on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 def page(url: str, html: bytes, days: float, **fields: object) -> webtable.Page:

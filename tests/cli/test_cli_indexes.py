@@ -14,10 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from running import Result, Run
 
 import webtable
-from webtable.cli import app
 from webtable.errors import StoreUnavailable
 from webtable.repository.indexes.managing import IndexManagement
 from webtable.schema import INDEX_NAMES, IndexState, index_table
@@ -28,49 +27,6 @@ import webtable.repository.indexes.index as made
 
 language = made.Index("language", lambda page: [page.headers.get("content-language", "none")])
 """
-
-
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def cells(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.lines]
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
-def run() -> Run:
-    """Run `webtable` with these arguments, as in a pipe."""
-
-    def command(*args: object) -> Result:
-        result = CliRunner().invoke(app, list(map(str, args)), prog_name="webtable")
-        return Result(result.exit_code, result.stdout, result.stderr)
-
-    return command
-
-
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the commands believe that they write to a terminal of 100 columns."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("webtable.cli.") and hasattr(module, "on_terminal"):
-            monkeypatch.setattr(module, "on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 @pytest.fixture(autouse=True)
@@ -159,11 +115,11 @@ def stranger(empty_directory: Path) -> str:
     return f"{name}:language"
 
 
-def webtable_command(*args: str) -> Result:
+def in_a_process(*args: str) -> Result:
     # As an installed command, which does not have the current directory among those of its modules.
     program = "import sys; sys.path.remove(''); from webtable.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, timeout=120)
-    return Result(done.returncode, done.stdout, done.stderr)
+    return Result(done.returncode, done.stdout.encode(), done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +135,7 @@ def webtable_command(*args: str) -> Result:
 def test_a_store_cannot_have_a_module_imported(stranger: str, command: list[str]) -> None:
     lines_of_json(LINKING)
 
-    refused = webtable_command(*command)
+    refused = in_a_process(*command)
 
     assert refused.code in (1, 3)
     assert f"--index {stranger}" in refused.err
@@ -188,16 +144,16 @@ def test_a_store_cannot_have_a_module_imported(stranger: str, command: list[str]
 
 
 def test_a_store_that_names_a_module_is_read_without_it(stranger: str) -> None:
-    assert len(webtable_command("pages", "example.com").lines) == 3
-    assert ["language", "ready", stranger] in webtable_command("index", "list").cells
-    assert webtable_command("delete", "https://example.com/1", "--yes").code == 0
+    assert len(in_a_process("pages", "example.com").lines) == 3
+    assert ["language", "ready", stranger] in in_a_process("index", "list").cells
+    assert in_a_process("delete", "https://example.com/1", "--yes").code == 0
 
     assert not Path("imported").exists()
 
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
 def test_all_goes_on_behind_an_index_that_was_not_named_and_names_it_at_the_end(stranger: str, command: str) -> None:
-    result = webtable_command("index", command, "--all")
+    result = in_a_process("index", command, "--all")
 
     assert (result.code, [cells[0] for cells in result.cells]) == (3, sorted(INDEX_NAMES))
     assert len(result.err.splitlines()) == 1
@@ -210,7 +166,7 @@ def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
         table.store.create_table(index_table("pages", "another"))
         table.indexes.set("another", IndexState(of=stranger))
 
-    result = webtable_command("index", "verify", "--all")
+    result = in_a_process("index", "verify", "--all")
 
     assert (result.code, len(result.lines)) == (3, len(INDEX_NAMES))
     assert [re.search("has the index '([a-z]+)'", line)[1] for line in result.err.splitlines()] == [
@@ -220,11 +176,11 @@ def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
 
 
 def test_an_index_of_the_current_directory_is_imported_where_the_command_names_it(stranger: str) -> None:
-    rebuilt = webtable_command("--index", stranger, "index", "rebuild", "language")
+    rebuilt = in_a_process("--index", stranger, "index", "rebuild", "language")
 
     assert (rebuilt.code, rebuilt.err) == (0, "")
-    assert len(webtable_command("--index", stranger, "indexed", "language", "de").lines) == 2
-    assert webtable_command("--index", stranger, "index", "verify", "--all").code == 0
+    assert len(in_a_process("--index", stranger, "indexed", "language", "de").lines) == 2
+    assert in_a_process("--index", stranger, "index", "verify", "--all").code == 0
 
 
 def test_an_index_that_is_named_and_is_none_is_wrong_usage(run: Run) -> None:

@@ -4,62 +4,29 @@ from __future__ import annotations
 
 import ast
 import gzip
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from running import Result, Run
 
 import webtable
 from webtable import Salt
-from webtable.cli import app
 from webtable.repository import regions
 from webtable.rowkey import KeyRange, WebKey, key_text, parse_key, split_points
 from webtable.rowkey.examples import LONG_KEY
 from webtable.store import Region
 
 
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def cells(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.lines]
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture(autouse=True)
-def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
-
-
 @pytest.fixture
-def run() -> Run:
+def run(run: Run) -> Run:
     """Run `webtable keys` with these arguments, as in a pipe; `store` is what -s says."""
 
     def command(*args: object, stdin: str | None = None, store: str | None = None) -> Result:
-        before = [] if store is None else ["-s", store]
-        result = CliRunner().invoke(app, [*before, "keys", *map(str, args)], input=stdin, prog_name="webtable")
-        return Result(result.exit_code, result.stdout, result.stderr)
+        return run(*([] if store is None else ["-s", store]), "keys", *args, stdin=stdin)
 
     return command
-
-
-@pytest.fixture
-def on_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("output", "keys", "splitting"):
-        monkeypatch.setattr(f"webtable.cli.{module}.on_terminal", lambda: True)
-    monkeypatch.setenv("COLUMNS", "100")
 
 
 def stored(path: str, *urls: str, **options) -> str:

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from running import Run
 
 import webtable
-from webtable.cli import app
-from webtable.store import NewCell, Put
+from webtable.store import NewCell, Put, Wanted
 
 URLS = [f"https://example.com/{number}" for number in range(8)]
 BODY = b"<title>Salt</title><p>A word of salt.<a href=/0>first</a>"
 
 
-class Result:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def urls(self) -> list[str]:
-        return [line.split("\t")[0] for line in self.out.splitlines()]
-
-
-Run = Callable[..., Result]
-
-
 @pytest.fixture(autouse=True)
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def site(empty_directory: Path) -> None:
     """Eight pages in the default store; the row of one of them cannot be read, and the body of another."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
     with webtable.open("webtable.db", create=True) as table:
         with table.writer() as writer:
@@ -46,18 +30,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def damage(table: webtable.WebTable, url: str, column: bytes) -> None:
     row = table.key.encode(url)
-    (found,) = table.store.read(table.table, [row], columns=[column])
+    (found,) = table.store.read(table.table, [row], Wanted([column]))
     at, value = found.cells[column][0]
     table.store.write(table.table, [Put(row, [NewCell(column, at, value[:-9] + b"\xff" + value[-8:])])])
-
-
-@pytest.fixture
-def run() -> Run:
-    def command(*args: object) -> Result:
-        result = CliRunner().invoke(app, list(map(str, args)), prog_name="webtable")
-        return Result(result.exit_code, result.stdout, result.stderr)
-
-    return command
 
 
 @pytest.mark.parametrize("command", ["pages example.com", "fetched", "with-status 200", "search salt --full-scan"])

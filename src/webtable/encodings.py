@@ -1,0 +1,56 @@
+"""Which encoding a body is in, as a browser finds out."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+# A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
+_PROBE = 1 << 20
+_MAX_CHARSET = 100
+_BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_DECLARED_CHARSET = re.compile(
+    rb"""<(?:meta\s[^>]*?\bcharset|\?xml\s[^>]*?\bencoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE
+)
+
+
+def codec_name(charset: str | None) -> str | None:
+    """Return Python's name of the codec that a browser takes *charset* for, or None where it knows none.
+
+    >>> codec_name("ISO-8859-1"), codec_name("klingon")
+    ('cp1252', None)
+    """
+    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET else None
+
+
+@lru_cache(maxsize=256)
+def _codec(charset: str) -> str | None:
+    found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False)
+    return str(found) if found else None
+
+
+def encoding_of(body: bytes, announced: str | None) -> str:
+    """Return the codec of *body* as a browser picks it (HTML standard, "determining the character encoding")."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if body.startswith(mark):
+            return encoding
+    if found := codec_name(announced):
+        return found
+    declared = _DECLARED_CHARSET.search(_COMMENT.sub(b"", body[:4_096]))
+    if declared and (found := codec_name(declared[1].decode("ascii"))):
+        # A declaration that can be read byte by byte is not in UTF-16, whatever it says.
+        return "utf-8" if found.startswith("utf-16") else found
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body[:_PROBE], final=len(body) <= _PROBE)
+    except UnicodeDecodeError:
+        return codec_name(detect_encoding(body[:_PROBE])) or "utf-8"
+    return "utf-8"
+
+
+def decoded(body: bytes, encoding: str) -> str:
+    """Return *body* in the codec *encoding*, without a byte order mark; what it cannot read is U+FFFD."""
+    return body.decode(encoding, "replace").removeprefix("\ufeff")

@@ -1,0 +1,154 @@
+"""The headers of a response, and what they say: its media type, its dates, where it leads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn
+
+from webtable.errors import InvalidURL
+from webtable.rowkey import join_url
+
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+"""The status codes with which a Location leads somewhere else."""
+
+_MAX_DATE = 100
+_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
+
+
+class Headers(dict[str, str]):
+    r"""The headers of a response: their names as they were given, found in any case.
+
+    They are made of any mapping or list of pairs, of text or bytes, one value or a list of them; repeated ones are
+    joined by ", ". Like a page they are a value: what would change them raises `TypeError`, and `|` makes new ones.
+    Raises `TypeError` for anything else than names and values.
+
+    >>> Headers([("ETag", '"1"'), (b"Vary", b"a"), (b"vary", [b"b", b"c"])])
+    Headers({'ETag': '"1"', 'Vary': 'a, b, c'})
+    >>> Headers({"Content-Type": "text/html"})["content-type"]
+    'text/html'
+    """
+
+    __slots__ = ()
+
+    def __init__(self, given: Mapping[Any, Any] | Iterable[tuple[Any, Any]] = ()) -> None:
+        super().__init__(given if isinstance(given, Headers) else _joined(given))
+
+    @classmethod
+    def as_stored(cls, headers: Mapping[str, str]) -> Headers:
+        """Return *headers* without a look at them, as those of a stored page: there are many of them."""
+        made = cls.__new__(cls)
+        dict.update(made, headers)
+        return made
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of the header *name*, in whatever case it is given, or *default*."""
+        found = super().get(name)
+        if found is not None:
+            return found
+        wanted = name.lower()
+        return next((value for given, value in self.items() if given.lower() == wanted), default)
+
+    def __getitem__(self, name: str) -> str:
+        found: str | None = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def folded(self) -> dict[str, str]:
+        """Return the headers with their names in lower case."""
+        return {name.lower(): value for name, value in self.items()}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return dict.__eq__(self, other) or self.folded() == {str(name).lower(): other[name] for name in other}
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+    def __or__(self, other: Mapping[str, str]) -> Headers:  # type: ignore[override]
+        """Return these headers with the values of *other* in place of those of the same name."""
+        newer = other if isinstance(other, Headers) else Headers(other)
+        kept = {name: value for name, value in self.items() if name not in newer}
+        return Headers.as_stored({**kept, **newer})
+
+    def __repr__(self) -> str:
+        return f"Headers({dict.__repr__(self)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Headers.as_stored, (dict(self),)
+
+    def _refused(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("the headers of a page do not change; make others of them, as in headers | {'etag': '\"1\"'}")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refused
+
+
+def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """Return the headers *given* in whatever form, repeated names joined under the first way to write them."""
+    names: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
+    for pair in given.items() if hasattr(given, "items") else given:
+        if isinstance(pair, str | bytes):
+            raise TypeError(f"a header is a name and a value, not {pair[:100]!r}")
+        name, value = pair
+        text = _text(name)
+        several = value if isinstance(value, list | tuple) else (value,)
+        values.setdefault(names.setdefault(text.lower(), text), []).extend(map(_text, several))
+    return {name: ", ".join(parts) for name, parts in values.items()}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, bytes):
+        raise TypeError(f"a header is text or bytes, not {type(value).__name__}")
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def media_type(content_type: str | None) -> tuple[str | None, str | None]:
+    """Return the media type in lower case and the charset that a Content-Type names, None for what it does not.
+
+    >>> media_type('Text/HTML; Charset="UTF-8"')
+    ('text/html', 'UTF-8')
+    """
+    found = _MEDIA_TYPE.match(content_type or "")
+    charset = _CHARSET.search(content_type or "")
+    return found[1].lower() if found else None, charset[1] if charset else None
+
+
+def http_date(value: str | None) -> datetime | None:
+    """Return the time that a header names, in UTC; None where it names none.
+
+    >>> http_date("Sun, 06 Nov 1994 08:49:37 GMT")
+    datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        parsed = parsedate_to_datetime((value or "")[:_MAX_DATE])
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+def redirect_target(url: str, location: str | None) -> str | None:
+    """Return the absolute URL that *location* means at *url*; None where it is no http or https URL.
+
+    >>> redirect_target("https://example.com/a/b", "../c")
+    'https://example.com/c'
+    """
+    try:
+        return join_url(url, location) if location else None
+    except InvalidURL:
+        return None

@@ -1,0 +1,67 @@
+"""Responses of HTTP clients by their shape, whichever client made them: none is imported here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webtable.errors import InvalidArgument
+from webtable.headers import Headers
+
+_CLIENTS = "give a response of httpx, requests, aiohttp or Scrapy"
+
+
+def status_of(response: object) -> int:
+    """Return the status code of *response*; raises `InvalidArgument` where it has none."""
+    for name in ("status_code", "status"):
+        status = getattr(response, name, None)
+        if isinstance(status, int):
+            return int(status)
+    raise InvalidArgument(f"response={_shown(response)} has no status: {_CLIENTS}")
+
+
+def url_of(response: object) -> str:
+    """Return the URL of *response*, text or an object of the client's own that stands for one."""
+    url = getattr(response, "url", None)
+    if not url or callable(url):
+        raise InvalidArgument(f"response={_shown(response)} has no URL: {_CLIENTS}")
+    return str(url)
+
+
+def headers_of(response: object) -> Headers:
+    """Return the headers of *response*."""
+    headers: Any = getattr(response, "headers", None)
+    # httpx joins repeated ones by itself, others only if they are asked for all of them.
+    try:
+        return Headers(() if headers is None else headers)
+    except (TypeError, ValueError) as exc:
+        raise InvalidArgument(f"response={_shown(response)} has headers that are none ({exc}): {_CLIENTS}") from exc
+
+
+def body_of(response: object, body: bytes | None) -> bytes:
+    """Return *body* where it is given, else the body that *response* has read already.
+
+    Raises `InvalidArgument` where it has read none, or *body* is no bytes.
+    """
+    if body is not None:
+        if not isinstance(body, bytes | bytearray | memoryview):
+            raise InvalidArgument(f"body is {type(body).__name__}; it must be bytes")
+        return bytes(body)
+    for name in ("content", "body"):
+        found = _attribute(response, name)
+        if isinstance(found, bytes):
+            return found
+    raise InvalidArgument(
+        f"response={_shown(response)} has no body that is read already: give it, "
+        "as in Page.from_response(response, body=await response.read())"
+    )
+
+
+def _attribute(response: object, name: str) -> object:
+    try:
+        return getattr(response, name, None)
+    except Exception:  # noqa: BLE001 - httpx and others raise an error of their own for a body that was not read
+        return None
+
+
+def _shown(response: object) -> str:
+    return repr(response)[:200]

@@ -1,0 +1,48 @@
+"""What advice says, before it is shown: designs in the order of their scores, and what they were measured on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from webtable.rowkey.advice.judge import Judgement
+
+
+class Ranking(msgspec.Struct, frozen=True):
+    """Designs for a row key, the best first, and what they were measured on; see `Advice`."""
+
+    designs: tuple[Judgement, ...]
+    keys: int
+    measured: int
+    margin: float
+    regions: int
+    servers: int
+    window: int
+    column: str
+    value_bytes: int
+    skipped: int
+    first_skipped: str
+
+    @property
+    def best(self) -> Judgement:
+        """The design with the lowest score."""
+        return self.designs[0]
+
+    @property
+    def measure(self) -> str:
+        """What was measured, as a line."""
+        sampled = (
+            ""
+            if not self.margin
+            else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
+        )
+        regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
+        return (
+            f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
+            f"{self.window:,} at a moment"
+        )
+
+    def __getitem__(self, name: str) -> Judgement:
+        for design in self.designs:
+            if design.name == name:
+                return design
+        raise KeyError(name)

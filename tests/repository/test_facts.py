@@ -1,0 +1,95 @@
+"""What the headers of a page say is stored with it, however the page came."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from webtable import Page
+from webtable.extract import filled
+
+MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"CONTENT-TYPE": "Text/HTML; charset=koi8-r", "etag": '"1"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"},
+        [
+            ("Content-Type", "text/html;charset=koi8-r"),
+            ("ETag", '"1"'),
+            ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ],
+        {
+            b"Content-Type": [b"text/html; charset=KOI8-R"],
+            b"ETag": [b'"1"'],
+            b"Last-Modified": [b"Sun, 06 Nov 1994 08:49:37 GMT"],
+        },
+    ],
+    ids=["a mapping", "pairs", "lists of bytes"],
+)
+def test_what_the_headers_say_is_stored_with_the_page(site, headers):
+    html = '<title>Привет</title><a href="/b">б</a>'.encode("koi8-r")
+    site.table.put(Page(url=site.url("/a"), html=html, headers=headers, fetched_at=site.now))
+
+    page = site.table.get(site.url("/a"))
+
+    assert (page.content_type, page.charset, page.title) == ("text/html", "koi8-r", "Привет")
+    assert (page.etag, page.last_modified) == ('"1"', MODIFIED)
+    assert page.outlinks[0][:2] == (site.url("/b"), "б")
+    assert page.text == html.decode("koi8-r")
+    assert list(page.headers) == list(filled(page)[0].headers)
+    assert page.headers["etag"] == page.headers["ETAG"] == '"1"'
+    assert site.table.validators(page.url) == {
+        "If-None-Match": '"1"',
+        "If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT",
+    }
+
+
+def test_headers_come_back_as_they_were_given(site):
+    given = {"X-Served-By": "a", "content-TYPE": "text/plain"}
+    site.table.put(Page(url=site.url("/a"), html=b"x", headers=given, fetched_at=site.now))
+
+    assert dict(site.table.get(site.url("/a")).headers) == given
+    assert dict(site.table.history(site.url("/a"))[0].headers) == given
+
+
+def test_one_header_given_in_two_ways_is_one(site):
+    given = {"Vary": "a", "vary": "b"}
+    site.table.put(Page(url=site.url("/a"), html=b"x", headers=given, fetched_at=site.now))
+
+    assert dict(site.table.get(site.url("/a")).headers) == {"Vary": "a, b"}
+
+
+@pytest.mark.parametrize("given", [{"headers": {"location": "../b"}}, {"redirect_to": "../b"}])
+def test_a_relative_redirect_leads_to_its_page(site, given):
+    site.store(
+        Page(url=site.url("/x/a"), status_code=301, fetched_at=site.now, **given),
+        Page(url=site.url("/b"), html=b"<p>there", fetched_at=site.now),
+    )
+
+    resolved = site.table.resolve(site.url("/x/a"))
+
+    assert site.table.get(site.url("/x/a")).redirect_to == site.url("/b")
+    assert (resolved.url, resolved.page.url) == (site.url("/b"), site.url("/b"))
+    assert [page.url for page in site.table.redirects(to=site.url("/b"))] == [site.url("/x/a")]
+
+
+def test_a_304_put_by_hand_keeps_what_is_stored(site):
+    site.table.put(site.page("/a", html=b"<p>a", headers={"ETag": '"1"', "Server": "s"}))
+    site.table.put(Page(url=site.url("/a"), status_code=304, headers={"etag": '"2"'}, fetched_at=site.now))
+
+    page = site.table.get(site.url("/a"))
+
+    assert (page.status_code, page.html, page.etag, page.fetched_at) == (200, b"<p>a", '"2"', site.now)
+    assert dict(page.headers) == {"Server": "s", "etag": '"2"'}
+
+
+def test_pages_in_the_same_html_are_read_alike_from_files_and_by_hand(site):
+    without_type = site.page("/a", html=b"\x89PNG\x00<a href=/b>", title=None, outlinks=None)
+    site.table.put(without_type)
+
+    page = site.table.get(site.url("/a"))
+
+    assert (page.title, page.outlinks, filled(without_type)[1]) == (None, None, None)

@@ -1,0 +1,104 @@
+"""Headers: found in any case, kept as they were given, made of whatever clients have."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from email.message import Message
+
+import pytest
+from multidict import CIMultiDict
+
+from webtable.headers import Headers, redirect_target
+
+
+def message() -> Message:
+    made = Message()
+    made["Content-Type"] = "text/html"
+    made["Vary"] = "a"
+    made["vary"] = "b"
+    return made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Content-Type": "text/html", "Vary": "a, b"},
+        [("Content-Type", "text/html"), ("Vary", "a"), ("vary", "b")],
+        ((b"Content-Type", b"text/html"), (b"Vary", b"a"), (b"Vary", b"b")),
+        {b"Content-Type": [b"text/html"], b"Vary": [b"a", b"b"]},
+        CIMultiDict([("Content-Type", "text/html"), ("Vary", "a"), ("Vary", "b")]),
+        message(),
+    ],
+    ids=["dict", "pairs", "bytes", "lists of bytes", "multidict", "message"],
+)
+def test_they_are_made_of_whatever_a_client_has(given):
+    headers = Headers(given)
+
+    assert list(headers.items()) == [("Content-Type", "text/html"), ("Vary", "a, b")]
+
+
+def test_a_name_is_found_in_any_case_and_shown_as_it_was_given():
+    headers = Headers({"ETag": '"1"'})
+
+    assert headers["etag"] == headers["ETAG"] == headers.get("eTag") == '"1"'
+    assert "etag" in headers
+    assert "vary" not in headers
+    assert headers.get("vary", "none") == "none"
+    assert list(headers) == ["ETag"]
+    with pytest.raises(KeyError):
+        headers["vary"]
+
+
+def test_headers_are_equal_whatever_the_case_of_their_names():
+    assert Headers({"ETag": "1", "Vary": "a"}) == Headers({"vary": "a", "etag": "1"}) == {"ETAG": "1", "vary": "a"}
+    assert Headers({"ETag": "1"}) != Headers({"ETag": "2"})
+    assert Headers({"ETag": "1"}) != {"etag": "1", "vary": "a"}
+
+
+def test_newer_headers_take_the_place_of_older_ones_of_the_same_name():
+    assert dict(Headers({"ETag": "1", "Vary": "a"}) | {"etag": "2"}) == {"Vary": "a", "etag": "2"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda headers: headers.update(a="b"),
+        lambda headers: headers.__setitem__("a", "b"),
+        lambda headers: headers.pop("ETag"),
+        lambda headers: headers.clear(),
+        lambda headers: headers.setdefault("a", "b"),
+        lambda headers: headers.__delitem__("ETag"),
+    ],
+)
+def test_headers_do_not_change(change):
+    headers = Headers({"ETag": "1"})
+
+    with pytest.raises(TypeError, match="do not change"):
+        change(headers)
+
+    assert dict(headers) == {"ETag": "1"}
+
+
+def test_headers_can_be_copied_pickled_and_written_as_json():
+    headers = Headers({"ETag": "1"})
+
+    assert pickle.loads(pickle.dumps(headers)) == copy.deepcopy(headers) == copy.copy(headers) == headers
+    assert type(pickle.loads(pickle.dumps(headers))) is Headers
+    assert json.dumps(headers) == '{"ETag": "1"}'
+
+
+@pytest.mark.parametrize("given", [["ab"], [b"ab"], [("a",)], {"a": 5}, 7, [("a", "b", "c")]])
+def test_what_is_no_headers_is_refused(given):
+    with pytest.raises((TypeError, ValueError)):
+        Headers(given)
+
+
+def test_many_repeated_headers_are_joined_in_linear_time():
+    assert len(Headers([("a", "b")] * 200_000)["A"]) == 3 * 200_000 - 2
+
+
+@pytest.mark.parametrize("location", [None, "", "mailto:a@example.com", "javascript:alert(1)", "http://"])
+def test_a_location_that_is_no_page_leads_nowhere(location):
+    assert redirect_target("https://example.com/", location) is None

@@ -1,0 +1,195 @@
+"""A page by hand or from a client's response: what its headers say is found in them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import aiohttp
+import httpx
+import pytest
+import requests
+from scrapy.http import HtmlResponse
+from scrapy.http import Response as ScrapyResponse
+
+from webtable import Page
+from webtable.errors import InvalidArgument
+from webtable.page import with_facts
+
+BODY = "<title>Привет</title>".encode("koi8-r")
+MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
+HEADERS = {
+    "Content-Type": "Text/HTML; charset=koi8-r",
+    "ETag": '"abc"',
+    "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT",
+}
+
+
+class Answers(BaseHTTPRequestHandler):
+    """`/page` is a page, `/moved` leads there, `/same` is not modified."""
+
+    def do_GET(self):
+        status = {"/page": 200, "/moved": 302, "/same": 304}[self.path]
+        body = BODY if status == 200 else b""
+        self.send_response(status)
+        for name, value in HEADERS.items() if status != 302 else [("Location", "../page")]:
+            self.send_header(name, value)
+        self.send_header("Set-Cookie", "a=1")
+        self.send_header("Set-Cookie", "b=2")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+async def _by_aiohttp(url: str, *, follow: bool) -> Page:
+    async with aiohttp.ClientSession() as session, session.get(url, allow_redirects=follow) as response:
+        return Page.from_response(response, body=await response.read())
+
+
+def _by_scrapy(url: str, *, follow: bool) -> Page:
+    # What Scrapy's downloader makes of an answer, without its reactor; it follows redirects in a middleware.
+    response = requests.get(url, allow_redirects=follow, timeout=10)
+    headers = [(name.encode(), value.encode()) for name, value in response.raw.headers.items()]
+    grouped: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        grouped.setdefault(name, []).append(value)
+    kind = HtmlResponse if response.content else ScrapyResponse
+    return Page.from_response(
+        kind(url=response.url, status=response.status_code, headers=grouped, body=response.content)
+    )
+
+
+CLIENTS = {
+    "httpx": lambda url, *, follow: Page.from_response(httpx.get(url, follow_redirects=follow)),
+    "requests": lambda url, *, follow: Page.from_response(requests.get(url, allow_redirects=follow, timeout=10)),
+    "aiohttp": lambda url, *, follow: asyncio.run(_by_aiohttp(url, follow=follow)),
+    "scrapy": _by_scrapy,
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def fetched(request, server):
+    return lambda path, follow=True: CLIENTS[request.param](server + path, follow=follow)
+
+
+def test_a_response_of_any_client_is_a_page(fetched, server):
+    page = fetched("/page")
+
+    assert (page.url, page.status_code, page.html) == (f"{server}/page", 200, BODY)
+    assert (page.content_type, page.charset) == ("text/html", "koi8-r")
+    assert (page.etag, page.last_modified, page.redirect_to) == ('"abc"', MODIFIED, None)
+    assert page.headers["set-cookie"] == "a=1, b=2"
+    assert page.text == "<title>Привет</title>"
+    assert datetime.now(UTC) - page.fetched_at < timedelta(minutes=1)
+
+
+def test_a_redirect_that_was_not_followed_says_where_it_leads(fetched, server):
+    page = fetched("/moved", follow=False)
+
+    assert (page.url, page.status_code, page.redirect_to) == (f"{server}/moved", 302, f"{server}/page")
+
+
+def test_a_redirect_that_was_followed_is_the_page_at_its_end(fetched, server):
+    page = fetched("/moved")
+
+    assert (page.url, page.status_code, page.redirect_to) == (f"{server}/page", 200, None)
+
+
+def test_a_304_repeats_what_is_stored_of_its_url(fetched, server):
+    page = fetched("/same")
+
+    assert (page.status_code, page.html, page.same_as) == (304, None, f"{server}/same")
+
+
+def test_the_hops_of_a_response_are_pages_of_their_own(server):
+    response = httpx.get(f"{server}/moved", follow_redirects=True)
+
+    pages = [Page.from_response(one) for one in (*response.history, response)]
+
+    assert [(page.url, page.redirect_to) for page in pages] == [
+        (f"{server}/moved", f"{server}/page"),
+        (f"{server}/page", None),
+    ]
+
+
+def test_a_response_is_dated_when_the_caller_says(server):
+    response = requests.get(f"{server}/page", timeout=10)
+
+    assert Page.from_response(response, fetched_at=MODIFIED).fetched_at == MODIFIED
+
+
+def test_a_body_that_was_not_read_is_asked_for(server):
+    with httpx.stream("GET", f"{server}/page") as response, pytest.raises(InvalidArgument, match="body="):
+        Page.from_response(response)
+
+
+@pytest.mark.parametrize("response", [None, object(), "https://example.com/", 200])
+def test_what_is_no_response_is_refused(response):
+    with pytest.raises(InvalidArgument, match="give a response of httpx, requests, aiohttp or Scrapy"):
+        Page.from_response(response)
+
+
+def test_a_body_that_is_no_bytes_is_refused(server):
+    response = requests.get(f"{server}/page", timeout=10)
+
+    with pytest.raises(InvalidArgument, match="bytes"):
+        Page.from_response(response, body="text")
+
+
+def test_what_is_given_is_not_replaced_by_what_the_headers_say():
+    given = {"content_type": "text/plain", "charset": "utf-8", "etag": "mine", "last_modified": datetime.now(UTC)}
+
+    page = with_facts(Page(url="https://example.com/", headers=HEADERS, **given))
+
+    assert {name: getattr(page, name) for name in given} == given
+
+
+def test_a_content_type_that_is_given_as_in_a_header_is_taken_apart():
+    page = with_facts(Page(url="https://example.com/", content_type="Text/HTML; charset=koi8-r"))
+
+    assert (page.content_type, page.charset) == ("text/html", "koi8-r")
+
+
+def test_a_location_leads_nowhere_unless_the_status_is_a_redirect():
+    page = with_facts(Page(url="https://example.com/", status_code=201, headers={"Location": "/new"}))
+
+    assert page.redirect_to is None
+
+
+def test_a_redirect_to_that_is_no_url_stays_as_it_was_given():
+    page = with_facts(Page(url="https://example.com/", status_code=301, redirect_to="mailto:a@example.com"))
+
+    assert page.redirect_to == "mailto:a@example.com"
+
+
+@pytest.mark.parametrize(
+    ("html", "charset", "headers", "text"),
+    [
+        (None, None, {}, None),
+        (b"", None, {}, ""),
+        ("né".encode("latin-1"), None, {"Content-Type": "text/html; charset=latin-1"}, "né"),
+        ("né".encode("cp1252"), "iso-8859-1", {}, "né"),
+        ("\ufeffné".encode("utf-16-le"), None, {}, "né"),
+        (b'<meta charset="koi8-r">\xf0', None, {}, '<meta charset="koi8-r">П'),
+        (b"a\xffb", "utf-8", {}, "a\ufffdb"),
+    ],
+)
+def test_the_text_of_a_page_is_its_body_as_a_browser_would_read_it(html, charset, headers, text):
+    page = Page(url="https://example.com/", html=html, charset=charset, headers=headers)
+
+    assert page.text == text
