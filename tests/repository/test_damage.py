@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, flipped, found, write
+from sites import Site
 
 import webtable
-from conftest import Site
 from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
 from webtable.errors import HiddenByDelete, LayoutMismatch
-from webtable.repository.links.queue import RecountQueue
+from webtable.repository.hints.queue import RecountQueue
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW
 from webtable.store import NewCell, Put, Wanted

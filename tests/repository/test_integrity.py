@@ -9,9 +9,9 @@ import msgspec
 import pytest
 import zstandard
 from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, flipped, found, write
+from sites import Site
 
 import webtable
-from conftest import Site
 from webtable import DamagedRow, Link, Page, Verification
 from webtable.checksums import place, with_checksum
 from webtable.store import Delete
