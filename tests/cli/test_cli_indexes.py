@@ -18,7 +18,7 @@ from running import Result, Run
 
 import webtable
 from webtable.errors import StoreUnavailable
-from webtable.repository.indexes.managing import IndexManagement
+from webtable.repository.hints.maintenance import Maintenance
 from webtable.schema import INDEX_NAMES, IndexState, index_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -31,7 +31,7 @@ language = made.Index("language", lambda page: [page.headers.get("content-langua
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webtable.repository.indexes.managing.FRESH_SECONDS", 0)
+    monkeypatch.setattr("webtable.repository.hints.maintenance.FRESH_SECONDS", 0)
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_an_interrupt_while_an_index_is_added_tells_how_to_go_on(run: Run, monke
         raise KeyboardInterrupt
 
     store(indexes=[])
-    monkeypatch.setattr(IndexManagement, "rebuild_index", interrupted)
+    monkeypatch.setattr(Maintenance, "rebuild", interrupted)
 
     result = run("index", "add", "size")
 
@@ -462,9 +462,9 @@ def test_pages_whose_links_could_not_be_counted_are_stored(run: Run, monkeypatch
 def test_ctrl_c_while_links_are_counted_ends_that_and_tells_what_is_stored(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refresh(_: webtable.WebTable, counted: Callable[[int], None]) -> None:
+    def refresh(_: webtable.WebTable, *, on_progress: Callable[[int], None]) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        counted(500)
+        on_progress(500)
         raise AssertionError("it went on")
 
     monkeypatch.setattr(webtable.WebTable, "refresh_links", refresh)

@@ -11,7 +11,7 @@ from faults import Killed, Town, is_through, listening
 
 import webtable
 from webtable import Salt
-from webtable.repository.links import hosts, spans
+from webtable.repository.hints import host_counts, spans
 from webtable.store.sqlite import SQLiteStore
 
 SECONDS = count(60)
@@ -21,7 +21,7 @@ SALTS = [Salt.host(), Salt.url(), Salt.none()]
 @pytest.fixture
 def short_parts(monkeypatch):
     """Let a new part begin at every third row or so, so that few pages have many."""
-    monkeypatch.setattr(hosts, "_CUTS", 90)
+    monkeypatch.setattr(host_counts, "_CUTS", 90)
 
 
 @pytest.fixture(params=SALTS, ids=lambda salt: salt.source)
@@ -111,7 +111,7 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
 @pytest.mark.parametrize("is_range_by_range", [False, True])
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
     monkeypatch.setattr(spans, "MOST_BETWEEN", 3)
-    monkeypatch.setattr(hosts, "MOST_PAGES", 40)
+    monkeypatch.setattr(host_counts, "MOST_PAGES", 40)
     monkeypatch.setattr(SQLiteStore, "scans_range_by_range", is_range_by_range)
     draw = random.Random(20261122)
 
@@ -215,7 +215,7 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(60)))
     table.refresh_links()
-    over = hosts._over
+    over = host_counts._over
 
     for left in range(0, 58, 2):
         town.store(sized(town, left, 99))
@@ -229,9 +229,9 @@ def test_a_run_that_knows_parts_which_are_no_more_counts_what_is_there(table, mo
                 table.refresh_links()
             return over(newest)
 
-        monkeypatch.setattr(hosts, "_over", crossing)
+        monkeypatch.setattr(host_counts, "_over", crossing)
         table.refresh_links()
-        monkeypatch.setattr(hosts, "_over", over)
+        monkeypatch.setattr(host_counts, "_over", over)
 
         check(table, town.domain)
 
@@ -263,7 +263,7 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
 
 def test_a_host_with_more_parts_than_are_read_at_once_is_counted_whole(table, monkeypatch):
     for limit in ("NARROW", "PIECE"):
-        monkeypatch.setattr(hosts, limit, 3)
+        monkeypatch.setattr(host_counts, limit, 3)
     town = Town(table)
 
     for start in (0, 1):

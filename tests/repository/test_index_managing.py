@@ -30,8 +30,8 @@ from webtable.schema import IndexState, index_table
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A table whose readers know at once what became of its indexes."""
-    for module in ("states", "managing"):
-        monkeypatch.setattr(f"webtable.repository.indexes.{module}.FRESH_SECONDS", 0)
+    for module in ("indexes.states", "hints.maintenance"):
+        monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
     with webtable.open(tmp_path / "own.db", create=True) as table:
         yield table
 
@@ -151,8 +151,8 @@ def test_an_index_whose_building_was_interrupted_at_any_call_is_completed_by_a_r
 
 
 def test_a_rebuild_goes_on_where_it_was_interrupted(table, monkeypatch):
-    monkeypatch.setattr("webtable.repository.indexes.managing.PIECE", 2)
-    monkeypatch.setattr("webtable.repository.indexes.managing.SAVE_SECONDS", -1)
+    monkeypatch.setattr("webtable.repository.hints.maintenance.PIECE", 2)
+    monkeypatch.setattr("webtable.repository.hints.maintenance.SAVE_SECONDS", -1)
     table.drop_index("size")
     town = Town(table).build()
 

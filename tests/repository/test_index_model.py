@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 import webtable
 from webtable import Page
 from webtable.errors import HiddenByDelete
-from webtable.repository.indexes import upkeep
+from webtable.repository.hints import hints
 
 EXAMPLES = int(os.environ.get("WEBTABLE_MODEL_EXAMPLES", "0"))
 """How many runs the machine gets, each another one every time; by default a few that are always the same."""
@@ -265,8 +265,8 @@ class CrawlByFour(Crawl):
 @pytest.fixture(autouse=True)
 def one_call_at_a_time(monkeypatch):
     """Let a writer ask the store one thing after another, so that a run can be had again."""
-    threads = upkeep.Threads
-    monkeypatch.setattr(upkeep, "Threads", lambda _, name: threads(1, name))
+    threads = hints.Threads
+    monkeypatch.setattr(hints, "Threads", lambda _, name: threads(1, name))
 
 
 @pytest.mark.parametrize("machine", [Crawl, CrawlByFour])

@@ -50,8 +50,8 @@ def table(new_url):
 
 @pytest.fixture
 def few_at_once(monkeypatch):
-    monkeypatch.setattr("webtable.repository.indexes.comparing.AT_ONCE", 7)
-    monkeypatch.setattr("webtable.repository.links.comparing.AT_ONCE", 7)
+    monkeypatch.setattr("webtable.repository.hints.drift.AT_ONCE", 7)
+    monkeypatch.setattr("webtable.repository.hints.inlink_drift.AT_ONCE", 7)
 
 
 def url(number):

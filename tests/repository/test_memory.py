@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import webtable
 from webtable import Link, Page, WebTable
 from webtable.repository import batch
-from webtable.repository.links import counting
+from webtable.repository.hints import counts
 from webtable.repository.scan import BODY_BYTES
 
 MEBIBYTE = 2**20
@@ -151,7 +151,7 @@ def test_an_estimate_of_a_page_is_near_what_python_takes():
 
 def test_overly_long_hosts_of_links_are_not_remembered():
     sources = [f"https://{number:03}.{'long.' * 3_000}example/".encode() for number in range(200)]
-    tally = counting._Tally("https://a.example/")
+    tally = counts._Tally("https://a.example/")
     tracemalloc.start()
     try:
         tally.add(sources)

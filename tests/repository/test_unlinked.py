@@ -9,7 +9,7 @@ import pytest
 import webtable
 from webtable import Link, LinkCounts, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
-from webtable.repository.links.queue import RecountQueue
+from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.questions.confirming import FIRST_SOURCES
 
 COUNTS = ("link_counts",)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository import WebTable
-    from webtable.repository.indexes.comparing import Drift
+    from webtable.repository.hints.drift import Drift
 
 group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 
@@ -84,7 +84,7 @@ def add(
     with this.open() as table:
         try:
             with counting("index add", "page") as counted:
-                pages, damaged = table.add_index(index, counted), table.metrics["damaged"]
+                pages, damaged = table.add_index(index, on_progress=counted), table.metrics["damaged"]
         except KeyboardInterrupt:
             name = next((name for name, state in table.index_states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
@@ -108,7 +108,7 @@ def rebuild(ctx: typer.Context, index: NameArgument) -> None:
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
     with session(ctx).open() as table, counting("index rebuild", "page") as counted:
-        pages, damaged = table.rebuild_index(index, counted), table.metrics["damaged"]
+        pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics["damaged"]
     typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
     _tell_damage(damaged)
 

@@ -160,7 +160,7 @@ def refresh(
     from webtable.cli.progress import counting
 
     with session(ctx).open() as table, counting("links refresh", "page") as counted:
-        done = table.refresh_links(counted, also_unfinished=also_unfinished)
+        done = table.refresh_links(on_progress=counted, also_unfinished=also_unfinished)
     tell_damage((), done.damaged)
     if not done.batches:
         typer.echo("nothing waits to be counted")

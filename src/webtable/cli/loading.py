@@ -25,7 +25,7 @@ from webtable.errors import (
 from webtable.formats import ReadReport, read_pages
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.repository import Writer
-from webtable.repository.links.counting import Recount
+from webtable.repository.hints.counts import Recount
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -142,7 +142,7 @@ class Load:
 
         try:
             counted(0)
-            self.recount = table.refresh_links(counted)
+            self.recount = table.refresh_links(on_progress=counted)
         except KeyboardInterrupt:
             return
         except WebTableError as exc:

@@ -2,11 +2,11 @@
 
 from webtable.repository.altering import AlterOptions
 from webtable.repository.difference import Difference
+from webtable.repository.hints.counts import Recount
+from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
-from webtable.repository.indexes.comparing import Drift
 from webtable.repository.indexes.web import handle_of
 from webtable.repository.keyed import Table
-from webtable.repository.links.counting import Recount
 from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
 from webtable.repository.questions.indexed import Resolution
 from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink

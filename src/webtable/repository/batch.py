@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,18 +27,15 @@ from webtable.repository.captures import (
     rests_on_older,
     stored_after,
 )
-from webtable.repository.indexes.keeping import Keeper, Upkeep
-from webtable.repository.indexes.upkeep import Change
-from webtable.repository.links.inlinks import with_self_links
-from webtable.repository.reader import PageReader
+from webtable.repository.hints.hints import Change
+from webtable.repository.hints.inlinks import with_self_links
+from webtable.repository.hints.upkeep import Keeper, Upkeep
 from webtable.rowkey import canonical_url
-from webtable.store import NewCell, Put, Store
+from webtable.store import NewCell, Put
 from webtable.threads import Threads
 
 if TYPE_CHECKING:
-    from webtable.repository.codec import PageCodec
-    from webtable.repository.indexes.states import Indexes
-    from webtable.repository.layouts import Layouts
+    from webtable.repository.frame import Frame
 
 SLICE = 16
 """How many pages a thread takes at once."""
@@ -85,32 +83,19 @@ class BatchWriter:
     `prepare` and `store` are each used by one thread at a time.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        table: str,
-        codec: PageCodec,
-        layouts: Layouts,
-        indexes: Indexes,
-        max_body: int | None,
-    ) -> None:
+    def __init__(self, frame: Frame, max_body: int | None) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
-        self._store = store
-        self._table = table
-        self._key = layouts.known.web_key()
-        self._codec = codec
-        self._layouts = layouts
+        self._frame = frame
         self._max_body = max_body
-        self._reader = PageReader(store, table, codec)
-        self._keeper = Keeper(store, table, self._key, codec, self._reader, indexes)
+        self._keeper = Keeper(frame)
         # hashlib works outside the GIL: on this many bodies at once.
         self._threads = Threads(os.cpu_count() or 1, "webtable-digest")
 
     @property
     def name(self) -> str:
         """The store's URL and the table's name."""
-        return f"{self._store.name}/{self._table}"
+        return self._frame.name
 
     def close(self) -> None:
         """Stop the threads."""
@@ -124,7 +109,7 @@ class BatchWriter:
     def keyed(self, page: Page) -> tuple[bytes, Page]:
         """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
         url = canonical_url(page.url)
-        return self._key.encode(url), page if url == page.url else replace(page, url=url)
+        return self._frame.key.encode(url), page if url == page.url else replace(page, url=url)
 
     def checked(self, page: Page) -> Page:
         """Return *page* as it can be stored; raises as `captures.checked` does.
@@ -133,9 +118,9 @@ class BatchWriter:
         """
         now = datetime.now(UTC)
         try:
-            return checked(page, ttl=self._layouts.known.ttl, now=now)
+            return checked(page, ttl=self._frame.layouts.known.ttl, now=now)
         except ExpiredCapture:
-            return checked(page, ttl=self._layouts.recent().ttl, now=now)
+            return checked(page, ttl=self._frame.layouts.recent().ttl, now=now)
 
     def rows_of(self, row: bytes, page: Page) -> tuple[bytes, ...]:
         """Return the rows whose stored state decides what becomes of *page*: its own, and that of `same_as`."""
@@ -148,7 +133,7 @@ class BatchWriter:
         Of captures that repeat stored bodies so many are prepared as take `CONTENT_BYTES`; the others are the rest.
         """
         # First, for the layout comes with them: what is decided below goes by what it says now.
-        indexes = self._keeper.indexes.read()
+        indexes = self._frame.indexes.read()
         sources, count = self._sources(batch)
         planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
         batch, rest = batch[:count], batch[count:]
@@ -158,7 +143,7 @@ class BatchWriter:
             for plan, page in zip(planned, pages, strict=True)
             if plan.write.with_content and isinstance(page, Page)
         ]
-        contents = iter(self._codec.content_cells(bodies))
+        contents = iter(self._frame.codec.content_cells(bodies))
         cells = [
             page
             if isinstance(page, WebTableError)
@@ -176,7 +161,7 @@ class BatchWriter:
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order."""
-        with self._store.together():
+        with self._frame.store.together():
             outcomes = self._stored(prepared)
         if all(outcome.error is None for outcome in outcomes):
             return outcomes
@@ -210,7 +195,7 @@ class BatchWriter:
                 puts.append(made)
                 owners.append(plan.index)
         if puts:
-            for owner, error in zip(owners, self._store.write(self._table, puts), strict=True):
+            for owner, error in zip(owners, self._frame.store.write(self._frame.table, puts), strict=True):
                 errors[owner] = errors[owner] or error
         for owner, failure in prepared.upkeep.after_pages([error is None for error in errors]).items():
             errors[owner] = errors[owner] or failure
@@ -237,7 +222,7 @@ class BatchWriter:
         What is refused would be hidden, or rests on what cannot be read; a capture that is not older replaces that. The
         last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
         """
-        layout, now = self._layouts.known, datetime.now(UTC)
+        layout, now = self._frame.layouts.known, datetime.now(UTC)
         firsts: dict[bytes, Page] = {}
         for row, page in batch:
             firsts.setdefault(row, page)
@@ -278,7 +263,8 @@ class BatchWriter:
                 closed.add(row)  # what follows rests on what is not at hand before this is stored
                 continue
             if len(firsts) < len(batch):
-                stored[row] = stored_after(found, writes[0])
+                page_after = with_self_links(writes[0].page)
+                stored[row] = stored_after(found, dataclasses.replace(writes[0], page=page_after))
                 if writes[0].with_content:
                     links[row, page.fetched_at] = writes[0].page.outlinks or ()
         return planned, repeated, refused, len(batch)
@@ -288,16 +274,16 @@ class BatchWriter:
 
         To read a thousand versions of a page takes longer than to store one more.
         """
-        found = self._reader.stored([row for row, _ in batch], min(versions, NEWEST))
+        found = self._frame.pages.stored([row for row, _ in batch], min(versions, NEWEST))
         if versions <= NEWEST:
             return found
         for index, ((row, page), stored) in enumerate(zip(batch, found, strict=True)):
             if stored.page is None or len(stored.versions) < NEWEST or not rests_on_older(page, stored):
                 continue
             if page.fetched_at < stored.page.fetched_at:
-                found[index] = stored._replace(versions=self._reader.versions_up_to(row, page.fetched_at))
+                found[index] = stored._replace(versions=self._frame.pages.versions_up_to(row, page.fetched_at))
             else:
-                (found[index],) = self._reader.stored([row], versions)
+                (found[index],) = self._frame.pages.stored([row], versions)
         return found
 
     def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:
@@ -314,12 +300,12 @@ class BatchWriter:
         if not wanted:
             return {}, len(batch)
         rows, count = list(wanted), len(batch)
-        sizes = self._reader.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
+        sizes = self._frame.pages.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
         for place, total in enumerate(accumulate(sizes)):
             if total > CONTENT_BYTES and place:
                 rows, count = rows[:place], wanted[rows[place]]
                 break
-        pages = self._reader.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
+        pages = self._frame.pages.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
         found = zip(rows, pages, strict=True)
         return {row: page for row, page in found if page is not None}, count
 
@@ -355,14 +341,14 @@ class BatchWriter:
 
     def _repeated_row(self, page: Page) -> bytes | None:
         try:
-            return self._key.encode(page.same_as or "")
+            return self._frame.key.encode(page.same_as or "")
         except InvalidURL:
             return None
 
     def _put(self, planned: _Planned, page: Page, content: list[NewCell]) -> Put | WebTableError:
         try:
-            cells = self._codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
-            self._codec.check_sizes(page, cells + content)
+            cells = self._frame.codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
+            self._frame.codec.check_sizes(page, cells + content)
         except WebTableError as exc:
             return exc
         return Put(planned.row, cells + content)
@@ -373,7 +359,7 @@ class BatchWriter:
         wanted = [(at, plan.row, plan.write.content_of) for at, plan in enumerate(planned)]
         repeating = [(at, row, source) for at, row, source in wanted if source is not None]
         try:
-            contents = self._reader.contents_of([(row, source) for _, row, source in repeating])
+            contents = self._frame.pages.contents_of([(row, source) for _, row, source in repeating])
         except WebTableError as exc:
             for at, _, _ in repeating:
                 pages[at] = exc

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.captures import Deleted
+from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.moments import EPOCH, now_in_milliseconds, possible_moment
 from webtable.repository.removals import later_removed, written
 from webtable.rowkey import KeyRange
@@ -21,23 +22,22 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.repository.codec import PageCodec
-    from webtable.repository.indexes.keeping import Keeper
-    from webtable.store import Row, Store
+    from webtable.repository.frame import Frame
+    from webtable.store import Row
 
 
 _PIECE = 500
 
 
 class Deletion:
-    """The removal of pages from one web table; *keeper* keeps its indexes and is closed with it."""
+    """The removal of pages from one web table, with what its indexes and other rows have of them."""
 
-    def __init__(self, store: Store, table: str, codec: PageCodec, keeper: Keeper) -> None:
-        self._store = store
-        self._table = table
-        self._codec = codec
-        self._keeper = keeper
-        names = codec.columns
+    def __init__(self, frame: Frame) -> None:
+        self._store = frame.store
+        self._table = frame.table
+        self._codec = frame.codec
+        self._keeper = Keeper(frame)
+        names = frame.codec.columns
         self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
         self._links = [names.urls]
 
@@ -72,9 +72,9 @@ class Deletion:
         written(self._store, self._table, mutations)
 
 
-def forget_deletes(store: Store, table: str, codec: PageCodec) -> int:
+def forget_deletes(frame: Frame) -> int:
     """Remove what deletes have left behind, and return of how many pages."""
-    column, count = codec.columns.deleted, 0
+    store, table, column, count = frame.store, frame.table, frame.codec.columns.deleted, 0
     rows = store.scan(table, [KeyRange()], Wanted([column]))
     while some := list(islice(rows, _PIECE)):
         written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])

@@ -11,8 +11,9 @@ from webtable.page import Page
 from webtable.repository.altering import Alteration, AlterOptions, options_of
 from webtable.repository.batch import BatchWriter
 from webtable.repository.deletion import Deletion, forget_deletes
-from webtable.repository.indexes.keeping import Keeper
-from webtable.repository.indexes.verifying import IndexVerification
+from webtable.repository.frame import Frame
+from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
+from webtable.repository.hints.maintenance import Maintenance, Progress
 from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
 from webtable.repository.questions.orphaned import OrphanQuestions
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from webtable.schema import Layout, LayoutPlan
+    from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
 
@@ -38,7 +39,6 @@ class WebTable(
     OrphanQuestions,
     SearchQuestions,
     StatsQuestions,
-    IndexVerification,
 ):
     """A table of web pages; `webtable.open` makes one.
 
@@ -48,7 +48,7 @@ class WebTable(
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
-        super().__init__(store, table, layout, strict=strict)
+        super().__init__(Frame.of(store, table, layout, strict=strict))
         self._writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
     def __repr__(self) -> str:
@@ -69,9 +69,8 @@ class WebTable(
         *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
         the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
         """
-        batch_writer = BatchWriter(self.store, self.table, self._codec, self._layouts, self.indexes, max_body)
         writer = Writer(
-            batch_writer,
+            BatchWriter(self._frame, max_body),
             timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
@@ -111,9 +110,8 @@ class WebTable(
         stays removed: a capture of it that is put again is refused with `HiddenByDelete`. Raises `InvalidURL`.
         """
         row = self.key.encode(url)
-        keeper = Keeper(self.store, self.table, self.key, self._codec, self._reader, self.indexes)
         with until(Deadline(self.store.timeout)):
-            return Deletion(self.store, self.table, self._codec, keeper).of(row)
+            return Deletion(self._frame).of(row)
 
     def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
         """Alter what can be altered while the table is in use, and return what was to be done.
@@ -129,8 +127,66 @@ class WebTable(
         if dry_run:
             return steps.planned()
         done = steps.done()
-        self._layouts.read()
+        self._frame.layouts.read()
         return done
+
+    def index_states(self) -> dict[str, IndexState]:
+        """Return the indexes of the table by name, and the phase that each is in."""
+        return {name: found.state for name, found in sorted(self.indexes.read().items())}
+
+    def add_index(self, index: str, *, on_progress: Progress | None = None) -> int:
+        """Add one of webtable's own indexes by its name, or one by its importable name (`package.module:attribute`).
+
+        Its entries are made at once; questions use it from then on. Returns how many pages there were. Where it was
+        interrupted `rebuild_index` goes on. Raises `UnknownIndex`, and `InvalidArgument` where the table has it.
+        """
+        return Maintenance(self._frame).add(index, on_progress)
+
+    def drop_index(self, index: str) -> None:
+        """Take the index away, with its entries.
+
+        Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
+        """
+        Maintenance(self._frame).drop(index)
+
+    def rebuild_index(self, index: str, *, on_progress: Progress | None = None) -> int:
+        """Write the entries of every page, and return how many pages there are; entries that are there stay.
+
+        It may run beside writers and readers, again and again. One that was interrupted while the index was new goes on
+        where it was. What no longer holds is removed by `repair_index`. Rows that cannot be read are left out and
+        counted in `metrics`. Raises `UnknownIndex`, `InvalidArgument` for an index that is being dropped, and
+        `IndexNotNamed`.
+        """
+        return Maintenance(self._frame).rebuild(index, on_progress)
+
+    def verify_index(
+        self,
+        index: str,
+        *,
+        as_of: datetime | None = None,
+        on_progress: Progress | None = None,
+        settle: float = SETTLE_SECONDS,
+    ) -> Drift:
+        """Return how *index* differs from the pages, both ways, without changing anything.
+
+        Captures later than *as_of* (now by default) are left out, so that running writers do not look like drift; for
+        the same reason a difference must stay for *settle* seconds. The link index is compared with the inlinks of all
+        pages too. *on_progress* is told how many pages and entries were looked at. Raises `UnknownIndex`.
+        """
+        return self.repair_index(index, apply=False, as_of=as_of, on_progress=on_progress, settle=settle)
+
+    def repair_index(
+        self,
+        index: str,
+        *,
+        apply: bool = False,
+        as_of: datetime | None = None,
+        on_progress: Progress | None = None,
+        settle: float = SETTLE_SECONDS,
+    ) -> Drift:
+        """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale."""
+        maintenance = Maintenance(self._frame)
+        return maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
 
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.
@@ -150,7 +206,7 @@ class WebTable(
         Only for when the store has forgotten the deletes itself, or it will hide what is put: `compact` does both; on
         HBase it is behind a major compaction of all tables. All rows of the table are looked at for it.
         """
-        return forget_deletes(self.store, self.table, self._codec)
+        return forget_deletes(self._frame)
 
     def close(self) -> None:
         """Flush and close all writers, then the store; raises what they raise, when all of them are closed.

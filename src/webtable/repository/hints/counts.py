@@ -1,6 +1,6 @@
 """Counting who links to a page: from the keys of its inlinks, in pieces, for the pages that the queue names.
 
-The pages of hosts are counted with them: see `webtable.repository.links.hosts`.
+The pages of hosts are counted with them: see `webtable.repository.hints.host_counts`.
 
 Counts are written as a capture is: the new entry of the link index first, then the count, then the old entry is
 removed. So two that count at once do no harm, and a run that is cut short is done again by the next one.
@@ -18,22 +18,23 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page import LinkCounts, Page
-from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
-from webtable.repository.indexes.web import HOST, LINK
-from webtable.repository.links.hosts import Changes, HostCounter
-from webtable.repository.links.queue import RecountQueue
-from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
+from webtable.repository.frame import Frame
+from webtable.repository.hints.host_counts import Changes, HostCounter
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.sources import ROWS_AT_ONCE, inlinks_of
+from webtable.repository.indexes.states import Maintained
+from webtable.repository.indexes.web import LINK
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import checked_json
-from webtable.rowkey import WebKey, canonical_host, registered_domain
+from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST
 from webtable.schema import INDEX_COLUMN, index_table
-from webtable.store import Delete, NewCell, Put, Store
+from webtable.store import Delete, NewCell, Put
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from webtable.repository.links.queue import Waiting
+    from webtable.repository.hints.queue import Waiting
     from webtable.store import Row
 
 ROWS_A_ROUND = 200_000
@@ -62,13 +63,10 @@ class Recount:
 class LinkCounter:
     """Counts the inlinks of the pages of one web table, and the pages of its hosts."""
 
-    store: Store
-    table: str
-    key: WebKey
-    codec: PageCodec
+    frame: Frame
     queue: RecountQueue
-    indexes: Collection[str]
-    """The names of the indexes that the table has."""
+    indexes: Collection[Maintained]
+    """The indexes that the table has."""
     damage: Damage
 
     def run(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
@@ -77,8 +75,10 @@ class LinkCounter:
         counted: set[int] = set()
         hosts, whole = set[str](), set[str]()
         waiting = self.queue.waiting(also_unfinished=also_unfinished)
+        counts_links = any(one.keeps_inlinks for one in self.indexes)
+        counts_pages = any(one.counts_pages for one in self.indexes)
         for some in _rounds(waiting):
-            asked = {row for batch in some for row in batch.rows} if LINK.name in self.indexes else set()
+            asked = {row for batch in some for row in batch.rows} if counts_links else set()
             rows = sorted(row for row in asked if hash(row) not in counted)
             counted.update(map(hash, rows[: MOST_REMEMBERED - len(counted)]))
             for at in range(0, len(rows), ROWS_AT_ONCE):
@@ -86,7 +86,7 @@ class LinkCounter:
                 pages += len(rows[at : at + ROWS_AT_ONCE])
                 if on_progress is not None:
                     on_progress(pages)
-            if HOST.name in self.indexes:
+            if counts_pages:
                 hosts |= self._count_hosts(some, whole)
             self.queue.remove(some)
             batches += len(some)
@@ -98,15 +98,15 @@ class LinkCounter:
         changes = Changes(whole={host for batch in batches for host in batch.hosts}.difference(whole))
         whole |= changes.whole
         for batch in batches:
-            changes.add(self.key, batch.pages, self.damage)
-        HostCounter(self.store, self.table, self.key, self.codec, self.damage).count(changes)
+            changes.add(self.frame.key, batch.pages, self.damage)
+        HostCounter(self.frame, self.damage).count(changes)
         return set(changes.hosts)
 
     def _count(self, rows: Sequence[bytes]) -> None:
-        column = self.codec.columns.links
+        column = self.frame.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
-        found = self.store.read(self.table, rows, Wanted([column]))
+        found = self.frame.store.read(self.frame.table, rows, Wanted([column]))
         before = [self._before(stored) if stored else None for stored in found]
         # Above the last count also where the clock of the machine that made it is ahead of this one's.
         last = [possible_moment(stored.cells[column][0].timestamp) for stored in found if stored]
@@ -116,35 +116,35 @@ class LinkCounter:
         entries, cells, removals = [], [], []
         timestamp = milliseconds(counted_at)
         for row, was, now in counts:
-            unsalted = self.key.unsalted(row)
+            unsalted = self.frame.key.unsalted(row)
             new, old = _entries(now, unsalted), _entries(was, unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
-        index = index_table(self.table, LINK.name).name
+        index = index_table(self.frame.table, LINK.name).name
         self._write(index, entries)
-        self._write(self.table, cells)
+        self._write(self.frame.table, cells)
         self._write(index, removals)
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or the error where it is no row key."""
         try:
-            return row, self.key.url_of(row)
+            return row, self.frame.key.url_of(row)
         except KeyFormatError as exc:
             return DamagedRow(row, None, f"the queue: {exc}")
 
     def _before(self, stored: Row) -> LinkCounts | None:
         """Return the last counts of a row: none but their date is known of those that cannot be read."""
         try:
-            return self.codec.counts(stored)
+            return self.frame.codec.counts(stored)
         except DamagedRow as exc:
             self.damage.add(exc)
             return LinkCounts()
 
     def _counts(self, urls: Mapping[bytes, str], counted_at: datetime) -> Iterator[LinkCounts]:
-        family = self.codec.columns.inlinks.encode()
+        family = self.frame.codec.columns.inlinks.encode()
         start = len(family) + 1
-        pieces = inlinks_of(self.store, self.table, family, list(urls))
+        pieces = inlinks_of(self.frame.store, self.frame.table, family, list(urls))
         for row, some in groupby(pieces, key=itemgetter(0)):
             tally = _Tally(urls[row])
             for _, cells in some:
@@ -152,7 +152,7 @@ class LinkCounter:
             yield tally.counts(counted_at)
 
     def _write(self, table: str, mutations: Sequence[Put | Delete]) -> None:
-        for error in self.store.write(table, mutations) if mutations else ():
+        for error in self.frame.store.write(table, mutations) if mutations else ():
             if error is not None:
                 raise error
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable.repository.damage import Damage
-    from webtable.repository.questions.base import Asked
+    from webtable.repository.frame import Frame
 
 T = TypeVar("T")
 
@@ -66,12 +66,8 @@ class Place(NamedTuple):
 class Comparison:
     """A comparison of hints with the pages that they come from."""
 
-    def __init__(self, asked: Asked, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
-        self._store = asked.store
-        self._table = asked.table
-        self._key = asked.key
-        self._reader = asked._reader
-        self._codec = asked._codec
+    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        self._frame = frame
         self._drift = drift
         self._until = milliseconds(drift.as_of) + 1
         self._settle = settle
@@ -126,14 +122,14 @@ class Comparison:
         now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
             changes = [_mended(place, kind, now) for place in places if place.table == table]
-            errors = self._store.write(table, changes)
+            errors = self._frame.store.write(table, changes)
             # Where a store cannot remove a single cell, a delete hides up to its date, as that of its page did.
             again = [
                 replace(change, exact=False)
                 for change, error in zip(changes, errors, strict=True)
                 if isinstance(error, CapabilityError) and isinstance(change, Delete)
             ]
-            for error in (*errors, *(self._store.write(table, again) if again else ())):
+            for error in (*errors, *(self._frame.store.write(table, again) if again else ())):
                 if error is not None and not isinstance(error, CapabilityError):
                     raise error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.page import Page
 from webtable.repository.codec import bare
-from webtable.repository.indexes.comparing import PIECE, Comparison, Drift, Place
+from webtable.repository.hints.drift import PIECE, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import LINK
 from webtable.repository.moments import hints_at, milliseconds
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
-    from webtable.repository.questions.base import Asked
     from webtable.store import Row
 
 
@@ -30,12 +30,12 @@ class EntryComparison(Comparison):
     """A comparison of one index with its table."""
 
     def __init__(
-        self, asked: Asked, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
+        self, frame: Frame, found: Maintained, drift: Drift, damage: Damage, *, settle: float, apply: bool
     ) -> None:
-        super().__init__(asked, drift, damage, settle=settle, apply=apply)
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
         self._index = found.index
         self._entries = found.table
-        self._is_link = found.index.name == LINK.name
+        self._is_link = found.keeps_inlinks
 
     def run(self) -> Iterator[None]:
         """Compare, with a pause after each piece of the work."""
@@ -43,10 +43,10 @@ class EntryComparison(Comparison):
         yield from self.mend(self._stale_entries(), self._still_stale, "stale")
 
     def _missing_entries(self) -> Iterator[list[Place]]:
-        columns = [self._codec.columns.page, *([self._codec.columns.links] if self._is_link else [])]
-        rows = self._store.scan(self._table, [KeyRange()], Wanted(columns))
+        columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(columns))
         while piece := list(islice(rows, PIECE)):
-            self._drift.pages += sum(self._codec.columns.page in row.cells for row in piece)
+            self._drift.pages += sum(self._frame.codec.columns.page in row.cells for row in piece)
             yield self._absent(self._expected_in(piece))
 
     def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
@@ -55,8 +55,8 @@ class EntryComparison(Comparison):
 
     def _expected_of(self, sources: Iterable[bytes]) -> list[Place]:
         rows = list(dict.fromkeys(sources))
-        columns = [self._codec.columns.page, self._codec.columns.links]
-        found = self._store.read(self._table, rows, Wanted(columns))
+        columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
+        found = self._frame.store.read(self._frame.table, rows, Wanted(columns))
         return self._expected_in(row for row in found if row is not None)
 
     def _expected_in(self, rows: Iterable[Row]) -> list[Place]:
@@ -71,9 +71,9 @@ class EntryComparison(Comparison):
 
     def _expected(self, row: Row) -> list[Place]:
         """Return the entries that *row* should have; raises `DamagedRow`."""
-        page, counts = self._codec.page(row), self._codec.counts(row)
+        page, counts = self._frame.codec.page(row), self._frame.codec.counts(row)
         try:
-            key = self._key.unsalted(row.key)
+            key = self._frame.key.unsalted(row.key)
         except KeyFormatError as exc:
             raise DamagedRow(row.key, None, str(exc)) from exc
         expected = []
@@ -92,12 +92,12 @@ class EntryComparison(Comparison):
     def _absent(self, places: Sequence[Place]) -> list[Place]:
         """Return those of *places* in the index that have no cell."""
         rows = list(dict.fromkeys(place.row for place in places))
-        found = self._store.read(self._entries, rows, Wanted([INDEX_COLUMN]))
+        found = self._frame.store.read(self._entries, rows, Wanted([INDEX_COLUMN]))
         there = {row.key for row in found if row is not None}
         return [place for place in places if place.row not in there]
 
     def _stale_entries(self) -> Iterator[list[Place]]:
-        rows = self._store.scan(self._entries, [KeyRange()], Wanted([INDEX_COLUMN]))
+        rows = self._frame.store.scan(self._entries, [KeyRange()], Wanted([INDEX_COLUMN]))
         while piece := list(islice(rows, PIECE)):
             self._drift.entries += len(piece)
             stale, pending = self._unconfirmed(piece)
@@ -105,7 +105,7 @@ class EntryComparison(Comparison):
             yield stale
 
     def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
-        found = self._store.read(self._entries, [place.row for place in suspects], Wanted([INDEX_COLUMN]))
+        found = self._frame.store.read(self._entries, [place.row for place in suspects], Wanted([INDEX_COLUMN]))
         return self._unconfirmed([row for row in found if row is not None])[0]
 
     def _unconfirmed(self, entries: Sequence[Row]) -> tuple[list[Place], int]:
@@ -119,8 +119,8 @@ class EntryComparison(Comparison):
                 named.append(place)
             else:
                 stale.append(place)  # nobody will ever write such an entry
-        columns = [self._codec.columns.page, self._codec.columns.links]
-        found = self._store.read(self._table, [place.source for place in named], Wanted(columns))
+        columns = [self._frame.codec.columns.page, self._frame.codec.columns.links]
+        found = self._frame.store.read(self._frame.table, [place.source for place in named], Wanted(columns))
         for place, row in zip(named, found, strict=True):
             if place.cell.timestamp >= self._until:
                 continue
@@ -139,7 +139,7 @@ class EntryComparison(Comparison):
     def _named(self, entry: Row) -> Place:
         """Return *entry* with the row of the page that it names, which is empty where it is no entry."""
         try:
-            source = self._key.salted(self._index.row_of(place_of(entry.key)))
+            source = self._frame.key.salted(self._index.row_of(place_of(entry.key)))
         except ValueError:
             source = b""
         cell = NewCell(INDEX_COLUMN, entry.cells[INDEX_COLUMN][0].timestamp, b"")
@@ -148,7 +148,7 @@ class EntryComparison(Comparison):
     def _latest(self, row: Row, entry: bytes) -> int | None:
         """Return the date of what *entry* is made from, as *row* has it now."""
         if self._is_link and place_of(entry).startswith(b"inlinks_"):
-            counts = self._codec.counts(row)
+            counts = self._frame.codec.counts(row)
             return milliseconds(counts.counted_at) if counts and counts.counted_at else None
-        page = self._codec.page(row)
+        page = self._frame.codec.page(row)
         return None if page is None else milliseconds(hints_at(page))

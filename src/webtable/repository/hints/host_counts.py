@@ -28,17 +28,17 @@ import msgspec
 from webtable.checksums import UNREADABLE
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.page import Page
-from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
+from webtable.repository.frame import Frame
+from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
-from webtable.repository.links.spans import RowsOfSpans, Sized
 from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.scan import together
 from webtable.repository.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table
-from webtable.store import NewCell, Put, Store
+from webtable.store import NewCell, Put
 from webtable.store.wanted import Wanted
 
 HOSTS_AT_ONCE = 100
@@ -106,10 +106,7 @@ class _Stored:
 class HostCounter:
     """Counts the pages of the hosts of one web table."""
 
-    store: Store
-    table: str
-    key: WebKey
-    codec: PageCodec
+    frame: Frame
     damage: Damage
 
     def count(self, changes: Changes) -> None:
@@ -120,7 +117,7 @@ class HostCounter:
             stored = self._stored(entries)
             timestamp = _over(max(found.newest for found in stored))
             counting = [
-                _Host(self.key, host, found, changes.rows.get(host, set()), host in changes.whole)
+                _Host(self.frame.key, host, found, changes.rows.get(host, set()), host in changes.whole)
                 for host, found in zip(some, stored, strict=True)
             ]
             for group in together(((entry, host), host.weight) for entry, host in zip(entries, counting, strict=True)):
@@ -146,7 +143,7 @@ class HostCounter:
 
     def _pages_of(self, asked: Mapping[int, Sequence[KeyRange]]) -> Mapping[int, Iterable[Sized]]:
         """Return the pages in the spans that each has *asked* for, those of several in one scan if they are few."""
-        pages = RowsOfSpans(self.store, self.table, self.codec, self.damage)
+        pages = RowsOfSpans(self.frame, self.damage)
         found: dict[int, list[Sized]] = {place: [] for place in asked}
         spans = sorted((keys, place) for place, some in asked.items() for keys in some)
         starts = [keys.start for keys, _ in spans]
@@ -161,7 +158,7 @@ class HostCounter:
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
-        found = self.store.read(self._index, entries, Wanted([HOST_COUNTS]))
+        found = self.frame.store.read(self._index, entries, Wanted([HOST_COUNTS]))
         newest = max((row.cells[HOST_COUNTS][0].timestamp for row in found if row is not None), default=-1)
         timestamp = _over(newest)
         puts = []
@@ -173,13 +170,13 @@ class HostCounter:
 
     def _is_host(self, host: str) -> bool:
         try:
-            return bool(self.key.host_ranges(host))
+            return bool(self.frame.key.host_ranges(host))
         except InvalidURL as exc:
             self.damage.add(DamagedRow(host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
             return False
 
     def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
-        found = self.store.read_cells(self._index, entries, _FAMILY, _PARTS, limit=NARROW)
+        found = self.frame.store.read_cells(self._index, entries, _FAMILY, _PARTS, limit=NARROW)
         stored = []
         for entry, cells in zip(entries, found, strict=True):
             limit, some = NARROW, cells
@@ -197,16 +194,16 @@ class HostCounter:
                 if len(some) < limit:
                     break
                 limit, rest = PIECE, _PARTS.after(some[-1][0][len(_FAMILY) + 1 :])
-                (some,) = self.store.read_cells(self._index, [entry], _FAMILY, rest, limit=limit)
+                (some,) = self.frame.store.read_cells(self._index, [entry], _FAMILY, rest, limit=limit)
             stored.append(_Stored(parts, newest, is_damaged))
         return stored
 
     @property
     def _index(self) -> str:
-        return index_table(self.table, HOST.name).name
+        return index_table(self.frame.table, HOST.name).name
 
     def _write(self, puts: Sequence[Put]) -> None:
-        for error in self.store.write(self._index, puts) if puts else ():
+        for error in self.frame.store.write(self._index, puts) if puts else ():
             if error is not None:
                 raise error
 

@@ -1,6 +1,6 @@
 """Comparing the inlinks of a table with the outlinks of its pages, both ways.
 
-All pages are read once, and all inlinks once, each to sums (see `webtable.repository.links.sums`). Where these say that
+All pages are read once, and all inlinks once, each to sums (see `webtable.repository.hints.sums`). Where these say that
 there are differences, both are read once more to find them, and only the links that may be one are looked up.
 """
 
@@ -11,12 +11,12 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.indexes.comparing import AT_ONCE, PIECE, Comparison, Drift, Place
-from webtable.repository.links.inlinks import Inlinks, inlink_value
-from webtable.repository.links.queue import RecountQueue
-from webtable.repository.links.sources import ROWS_AT_ONCE, inlinks_of
-from webtable.repository.links.sums import LinkSums
-from webtable.repository.links.targets import Targets
+from webtable.repository.hints.drift import AT_ONCE, PIECE, Comparison, Drift, Place
+from webtable.repository.hints.inlinks import Inlinks, inlink_value
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.sources import ROWS_AT_ONCE, inlinks_of
+from webtable.repository.hints.sums import LinkSums
+from webtable.repository.hints.targets import Targets
 from webtable.repository.moments import hints_at, milliseconds
 from webtable.repository.scan import together
 from webtable.rowkey import KeyRange
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from webtable.page import Page
     from webtable.repository.damage import Damage
-    from webtable.repository.questions.base import Asked
+    from webtable.repository.frame import Frame
     from webtable.store import Cell
 
 CELLS_ASKED = 5_000
@@ -40,11 +40,11 @@ PLACE_BYTES = 400
 class InlinkComparison(Comparison):
     """A comparison of all inlinks with the pages that make them."""
 
-    def __init__(self, asked: Asked, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
-        super().__init__(asked, drift, damage, settle=settle, apply=apply)
-        self._queue = RecountQueue(asked.store, asked.table)
-        self._family = self._codec.columns.inlinks.encode()
-        self._inlinks = Inlinks(asked.table, self._family, asked.key)
+    def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._queue = RecountQueue(frame.store, frame.table)
+        self._family = self._frame.codec.columns.inlinks.encode()
+        self._inlinks = Inlinks(frame.table, self._family, frame.key)
         self._sums = LinkSums()
 
     def run(self) -> Iterator[None]:
@@ -76,16 +76,16 @@ class InlinkComparison(Comparison):
             yield
 
     def _linking_pages(self) -> Iterator[Page]:
-        rows = self._store.scan(self._table, [KeyRange()], Wanted(self._codec.select(("outlinks",))))
-        for page in self._readable(map(self._reader.each, rows)):
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(self._frame.codec.select(("outlinks",))))
+        for page in self._readable(map(self._frame.pages.each, rows)):
             if page is not None and page.outlinks:
                 yield page
 
     def _stored_inlinks(self) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
         """Yield the rows that are linked to, each with its inlinks or with some of them."""
-        found = self._store.scan(self._table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
+        found = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted([self._family + b":"], keys_only=True))
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
-            yield from inlinks_of(self._store, self._table, self._family, rows)
+            yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
 
     def _missing_inlinks(self) -> Iterator[list[Place]]:
         for some in _some_at_once(chain.from_iterable(map(self._odd_inlinks, self._linking_pages()))):
@@ -96,10 +96,10 @@ class InlinkComparison(Comparison):
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         if timestamp >= self._until:
             return
-        source = self._key.encode(page.url)
+        source = self._frame.key.encode(page.url)
         for row, link in self._inlinks.rows(page.outlinks or ()).items():
             if self._sums.is_odd(row, column):
-                yield Place(self._table, row, NewCell(column, timestamp, inlink_value(link)), source)
+                yield Place(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
     def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
         made = [place for some, page in self._by_page(suspects) for place in self._made_by(page, some)]
@@ -111,7 +111,7 @@ class InlinkComparison(Comparison):
             return  # a damaged one is counted where all pages are read
         targets, timestamp = Targets(page.outlinks or ()), milliseconds(hints_at(page))
         for place in places:
-            link = targets.link_to(self._key.url_of(place.row))
+            link = targets.link_to(self._frame.key.url_of(place.row))
             if link is not None:
                 yield place._replace(cell=NewCell(place.cell.column, timestamp, inlink_value(link)))
 
@@ -143,7 +143,7 @@ class InlinkComparison(Comparison):
                 pageless += some
                 continue
             targets, latest = Targets(page.outlinks or ()), milliseconds(hints_at(page))
-            gone = [place for place in some if targets.link_to(self._key.url_of(place.row)) is None]
+            gone = [place for place in some if targets.link_to(self._frame.key.url_of(place.row)) is None]
             old = [place for place in gone if latest > place.cell.timestamp]
             pending += len(gone) - len(old)
             stale += old
@@ -153,10 +153,10 @@ class InlinkComparison(Comparison):
 
     def _links_left(self, sources: Iterable[bytes]) -> dict[bytes, int]:
         """Return the dates of links without a page: that is what a deletion which was cut short has left."""
-        rows, urls = list(dict.fromkeys(sources)), self._codec.columns.urls
+        rows, urls = list(dict.fromkeys(sources)), self._frame.codec.columns.urls
         dates = {}
         for some in together((row, 0) for row in rows):
-            for found in self._store.read(self._table, some, Wanted([urls])):
+            for found in self._frame.store.read(self._frame.table, some, Wanted([urls])):
                 if found is not None:
                     dates[found.key] = found.cells[urls][0].timestamp
         return dates
@@ -169,17 +169,17 @@ class InlinkComparison(Comparison):
         sources = list(by_source)
         for at in range(0, len(sources), PIECE):
             some = sources[at : at + PIECE]
-            pages = self._reader.read_each(some, ("outlinks",))
+            pages = self._frame.pages.read_each(some, ("outlinks",))
             yield from zip(map(by_source.__getitem__, some), pages, strict=True)
 
     def _named(self, row: bytes, cell: NewCell) -> Place:
         """Return an inlink with the row of the page that it names, which is empty where it names none."""
         try:
-            self._key.url_of(row)
-            source = self._key.encode(cell.column[len(self._family) + 1 :].decode())
+            self._frame.key.url_of(row)
+            source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
         except ValueError:
             source = b""
-        return Place(self._table, row, cell, source)
+        return Place(self._frame.table, row, cell, source)
 
     def _without_cell(self, places: Sequence[Place]) -> list[Place]:
         there = self._there(places)
@@ -189,7 +189,7 @@ class InlinkComparison(Comparison):
         """Return the rows and columns of those of *places* that have a cell."""
         there: set[tuple[bytes, bytes]] = set()
         for rows, columns in _asked_together(places):
-            for found in self._store.read(self._table, rows, Wanted(columns)):
+            for found in self._frame.store.read(self._frame.table, rows, Wanted(columns)):
                 if found is not None:
                     there.update((found.key, column) for column in found.cells)
         return there

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from webtable.page import Page
-    from webtable.repository.indexes.upkeep import Hints
+    from webtable.repository.hints.hints import Hints
 
 PAST = b"-"
 CURRENT_SOURCES = KeyRange(PAST + b"\xff", b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.repository.links.inlinks import CURRENT_SOURCES
+from webtable.repository.hints.inlinks import CURRENT_SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

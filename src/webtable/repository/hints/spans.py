@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
+from webtable.repository.frame import Frame
 from webtable.rowkey import KeyRange, merged
-from webtable.store import Store
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -29,16 +28,14 @@ MOST_ALONE = 4
 class RowsOfSpans:
     """Reads the pages of one web table; rows that cannot be read are told to *damage*."""
 
-    store: Store
-    table: str
-    codec: PageCodec
+    frame: Frame
     damage: Damage
 
     def read(self, spans: Sequence[KeyRange]) -> Iterator[Sized]:
         """Yield the pages in *spans*, in the order of their keys."""
         for row in self._rows(merged(spans)):
             try:
-                page = self.codec.page(row)
+                page = self.frame.codec.page(row)
             except DamagedRow as exc:
                 self.damage.add(exc)
                 continue
@@ -46,7 +43,7 @@ class RowsOfSpans:
                 yield row.key, page.size or 0
 
     def _rows(self, spans: list[KeyRange]) -> Iterator[Row]:
-        if self.store.scans_range_by_range:
+        if self.frame.store.scans_range_by_range:
             at = alone = 0
             while at < len(spans) and alone < MOST_ALONE:
                 begun = at
@@ -70,4 +67,4 @@ class RowsOfSpans:
         return len(spans)
 
     def _scan(self, spans: Sequence[KeyRange]) -> Iterator[Row]:
-        return self.store.scan(self.table, spans, Wanted([self.codec.columns.page]))
+        return self.frame.store.scan(self.frame.table, spans, Wanted([self.frame.codec.columns.page]))

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
 from webtable.repository.codec import bare
-from webtable.repository.indexes.states import Indexes, Maintained
-from webtable.repository.indexes.upkeep import Change, Hints, HintWriter, add_entries
-from webtable.repository.indexes.web import HOST, LINK
-from webtable.repository.links.inlinks import Inlinks
-from webtable.repository.links.queue import RecountQueue
+from webtable.repository.hints.hints import Change, Hints, HintWriter, add_entries
+from webtable.repository.hints.inlinks import Inlinks
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.indexes.states import Maintained
 from webtable.repository.moments import hints_at, milliseconds
 from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN
@@ -23,10 +22,8 @@ from webtable.store import Put
 
 if TYPE_CHECKING:
     from webtable.page import Link
-    from webtable.repository.codec import PageCodec
-    from webtable.repository.reader import PageReader
-    from webtable.rowkey import WebKey
-    from webtable.store import Row, Store
+    from webtable.repository.frame import Frame
+    from webtable.store import Row
 
 
 _FOREVER = 2**63 - 2
@@ -35,18 +32,11 @@ _FOREVER = 2**63 - 2
 class Keeper:
     """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index."""
 
-    def __init__(
-        self, store: Store, table: str, key: WebKey, codec: PageCodec, reader: PageReader, indexes: Indexes
-    ) -> None:
-        self.store = store
-        self.table = table
-        self.key = key
-        self.columns = codec.columns
-        self.reader = reader
-        self.indexes = indexes
-        self.inlinks = Inlinks(table, codec.columns.inlinks.encode(), key)
-        self.queue = RecountQueue(store, table)
-        self.writer = HintWriter(store, indexes)
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.inlinks = Inlinks(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
+        self.queue = RecountQueue(frame.store, frame.table)
+        self.writer = HintWriter(frame.store, frame.indexes)
 
     def close(self) -> None:
         """Stop the threads."""
@@ -61,20 +51,20 @@ class Keeper:
     @contextmanager
     def removal(self, found: Row, until: int) -> Iterator[None]:
         """Remove the entries and inlinks of a row behind the block, in which its page is removed up to *until*."""
-        indexes, hints = self.indexes.read(), Hints()
-        (page, links), url = self.reader.what_is_left(found), self.key.url_of(found.key)
+        indexes, hints = self.frame.indexes.read(), Hints()
+        (page, links), url = self.frame.pages.what_is_left(found), self.frame.key.url_of(found.key)
         for one in indexes.values():
             # Where an index of the user's own fails, readers drop what it has.
             with suppress(IndexFailed, LayoutMismatch):
                 if page is not None and one.index.names_pages:
-                    for entry in one.index.entries(bare(page), self.key.unsalted(found.key)):
+                    for entry in one.index.entries(bare(page), self.frame.key.unsalted(found.key)):
                         written = hints_at(page)
                         for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
                             hints.remove(0, one.table, delete)
-        rows = self.inlinks.rows(links) if LINK.name in indexes else {}
+        rows = self.inlinks.rows(links) if any(one.keeps_inlinks for one in indexes.values()) else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
-        pages = [found.key] if HOST.name in indexes else []
+        pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
         entered = self.queue.entered(rows, pages=pages) if rows or pages else None
         if entered is not None:
             self.queue.write([entered])
@@ -93,7 +83,7 @@ class Keeper:
             and change.before.outlink_count
             and change.page.content_at == change.page.fetched_at
         ]
-        links = self.reader.links_of([(row, before) for _, row, before in former]) if former else []
+        links = self.frame.pages.links_of([(row, before) for _, row, before in former]) if former else []
         known = {change.owner: change.former for change in changes if change.former is not None}
         return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
@@ -103,7 +93,7 @@ class Keeper:
         The writer of the capture may not have come to remove those of the one before.
         """
         again = [change for change in changes if change.is_repeated]
-        found = self.reader.links_and_older([(change.row, change.page) for change in again]) if again else []
+        found = self.frame.pages.links_and_older([(change.row, change.page) for change in again]) if again else []
         return {change.owner: both for change, both in zip(again, found, strict=True)}
 
 
@@ -127,8 +117,8 @@ class Upkeep:
     def add(self, indexes: Iterable[Maintained], changes: Sequence[Change]) -> None:
         """Take what *indexes* need of *changes*."""
         indexes = list(indexes)
-        self.errors |= add_entries(self.hints, changes, indexes, self.keeper.key)
-        if any(one.name == LINK.name for one in indexes):
+        self.errors |= add_entries(self.hints, changes, indexes, self.keeper.frame.key)
+        if any(one.keeps_inlinks for one in indexes):
             former, stored = self.keeper.former_links(changes), self.keeper.stored_links(changes)
             for change in changes:
                 if change.is_repeated:
@@ -142,7 +132,7 @@ class Upkeep:
                         change, self.keeper.inlinks.add(self.hints, change.owner, change.page, change.before, links)
                     )
 
-        if any(one.name == HOST.name for one in indexes):
+        if any(one.counts_pages for one in indexes):
             for change in changes:
                 if change.before is None or change.before.size != change.page.size:
                     self.resized.add(change.row)
@@ -162,7 +152,7 @@ class Upkeep:
         self._add_new_indexes(changes)
         failed = self._put() | self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        hints.removals = [one for one in hints.removals if one[0] not in overtaken or one[1] != self.keeper.table]
+        hints.removals = [one for one in hints.removals if one[0] not in overtaken or one[1] != self.keeper.frame.table]
         self.keeper.writer.remove(hints, lasting)
         with suppress(WebTableError):  # then they are counted in ten minutes
             self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
@@ -193,7 +183,7 @@ class Upkeep:
         A capture that leaves the links of a page as they are writes none of their inlinks. Where somebody else has
         stored a capture in between that did not have them, they are about to be removed: they are written anew.
         """
-        if LINK.name not in self.indexes:
+        if not any(one.keeps_inlinks for one in self.indexes.values()):
             return set()
         known = {
             change.row
@@ -206,7 +196,7 @@ class Upkeep:
         for change in changes:
             if change.row in known:
                 own[change.row].append(change)
-        found = self.keeper.reader.stored(list(own), 2 + max(map(len, own.values())))
+        found = self.keeper.frame.pages.stored(list(own), 2 + max(map(len, own.values())))
         overtaken: set[int] = set()
         crossed: list[Change] = []
         for captures, now in zip(own.values(), found, strict=True):
@@ -219,7 +209,7 @@ class Upkeep:
             ):
                 crossed.append(captures[-1])
         if crossed:
-            links = self.keeper.reader.links_of([(change.row, change.page) for change in crossed])
+            links = self.keeper.frame.pages.links_of([(change.row, change.page) for change in crossed])
             for change, some in zip(crossed, links, strict=True):
                 self._touch(change, self.keeper.inlinks.add_all(self.hints, change.owner, change.page, some))
         return overtaken
@@ -227,7 +217,7 @@ class Upkeep:
     def _add_new_indexes(self, changes: Sequence[Change]) -> None:
         """Take what indexes need that were added since the batch was prepared."""
         known = {(name, one.state.added) for name, one in self.indexes.items()}
-        new = [one for name, one in self.keeper.indexes.read().items() if (name, one.state.added) not in known]
+        new = [one for name, one in self.keeper.frame.indexes.read().items() if (name, one.state.added) not in known]
         if new:
             last = {change.row: change for change in changes}.values()
             self.add(new, [Change(change.owner, change.row, None, change.page) for change in last])

@@ -71,6 +71,10 @@ class Index:
     sharding: Sharding = by_page
     columns: tuple[str, ...] = ()
     names_pages: bool = True
+    keeps_inlinks: bool = False
+    """Whether writers keep, for this index, who links to a page: in the rows of the pages that are linked to."""
+    counts_pages: bool = False
+    """Whether its entries have counts of pages, which are made anew where pages come, go or change their size."""
     end: bytes = b"_"
     """What ends each part of a term in an entry; the table says which, and not who defines the index."""
 

@@ -9,9 +9,8 @@ token is not known any more: a page that stands there now is taken for given.
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,16 +18,15 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
-from webtable.repository.reader import PageReader
 from webtable.repository.scan import BODY_ROWS, ScanSpec, in_key_order, in_storage_order
-from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
-from webtable.store import Store
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from webtable.page import Page
     from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
     from webtable.store import Row
 
 BATCH = 256
@@ -76,15 +74,11 @@ class Lookup:
         return any(place in keys for keys in self.places)
 
 
-@dataclass(slots=True)
 class EntryReader:
     """Reads the pages of one web table by its indexes."""
 
-    store: Store
-    table: str
-    key: WebKey
-    reader: PageReader
-    metrics: Counter[str] = field(default_factory=Counter)
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
 
     def entries(self, lookup: Lookup, after: bytes | None, expected: int | None, *, storage: bool) -> Iterator[Row]:
         """Yield the entries, those behind the place *after* (behind the entry, in *storage* order)."""
@@ -95,8 +89,8 @@ class EntryReader:
             lookup.table, ranges, Wanted([INDEX_COLUMN], keys_only=True), None, lookup.reverse, expected=each
         )
         if storage:
-            return in_storage_order(self.store, spec, after)
-        return in_key_order(self.store, spec, place_of, None, after)
+            return in_storage_order(self._frame.store, spec, after)
+        return in_key_order(self._frame.store, spec, place_of, None, after)
 
     def pages(
         self,
@@ -121,8 +115,8 @@ class EntryReader:
         named = damage.sift(self._named(row, lookup, storage=storage) for row in rows)
         kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
         while batch := list(islice(kept, size)):
-            found = self.reader.read_each([one.row for one in batch], wanted)
-            self.metrics[f"{lookup.index.name}.read"] += len(batch)
+            found = self._frame.pages.read_each([one.row for one in batch], wanted)
+            self._frame.metrics[f"{lookup.index.name}.read"] += len(batch)
             for one, page in zip(batch, found, strict=True):
                 yield from self._moved(answer, one.place, wanted, damage)
                 if isinstance(page, DamagedRow):
@@ -130,7 +124,7 @@ class EntryReader:
                 elif page is not None and answer.takes(page, one.place, one.key):
                     yield one.place, page
                 else:
-                    self.metrics[f"{lookup.index.name}.dropped"] += 1
+                    self._frame.metrics[f"{lookup.index.name}.dropped"] += 1
             size = most
         yield from self._moved(answer, None, wanted, damage)
 
@@ -138,7 +132,7 @@ class EntryReader:
         """Return where *entry* stands and which page it names; the error where it is no entry."""
         try:
             key = lookup.row_of(entry.key)
-            return _Named(entry.key if storage else place_of(entry.key), key, self.key.salted(key))
+            return _Named(entry.key if storage else place_of(entry.key), key, self._frame.key.salted(key))
         except ValueError as exc:
             return DamagedRow(entry.key, None, f"{lookup.table}: it is no entry of the index: {exc}")
 
@@ -148,7 +142,7 @@ class EntryReader:
         """Yield the pages that moved to a place before *here*, and whose entries there were not met."""
         while (moved := answer.next_moved(here)) is not None:
             place, key = moved
-            for page in damage.sift(self.reader.read_each([self.key.salted(key)], wanted)):
+            for page in damage.sift(self._frame.pages.read_each([self._frame.key.salted(key)], wanted)):
                 if page is not None and answer.takes(page, place, key):
                     yield place, page
 

@@ -54,6 +54,20 @@ class Maintained:
         """What the index is made of."""
         return self._define(self.name, self.state)
 
+    @property
+    def keeps_inlinks(self) -> bool:
+        """Whether writers keep inlinks for it: of webtable's own indexes the one of links."""
+        return self._is_own(lambda index: index.keeps_inlinks)
+
+    @property
+    def counts_pages(self) -> bool:
+        """Whether pages are counted for it: of webtable's own indexes the one of hosts."""
+        return self._is_own(lambda index: index.counts_pages)
+
+    def _is_own(self, does: Callable[[Index], bool]) -> bool:
+        # An index of the user's own need not be importable here, and has neither.
+        return not self.state.of and self.name in WEB_INDEXES and does(WEB_INDEXES[self.name])
+
 
 class Indexes:
     """The indexes of one web table. May be used by many threads."""

@@ -120,10 +120,10 @@ _NO_MARKS = str.maketrans("", "", "-:.")
 
 TIME = Index("time", _times, parts=2)
 SIZE = Index("size", _sizes)
-LINK = Index("link", _links, parts=2, columns=("link_counts",))
+LINK = Index("link", _links, parts=2, columns=("link_counts",), keeps_inlinks=True)
 URL = Index("url", _handles, sharding=by_term)
 STATUS = Index("status", _statuses)
-HOST = Index("host", _hosts, sharding=by_domain, names_pages=False)
+HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages=True)
 DIGEST = Index("digest", _digests, sharding=by_term)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}

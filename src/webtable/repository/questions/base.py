@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.codec import PageCodec, column_names
-from webtable.repository.damage import Damage
+from webtable.repository.codec import column_names
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.indexes.states import Indexes
-from webtable.repository.layouts import Layouts
-from webtable.repository.links.refreshed import CountedReader, Refreshed
-from webtable.repository.reader import PageReader
+from webtable.repository.refreshed import CountedReader, Refreshed
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
@@ -25,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webtable.page import Page
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
     from webtable.repository.indexes.index import Index
     from webtable.schema import Layout
-    from webtable.store import Row, Store
+    from webtable.store import Row
 
 PLAIN_KEY = WebKey(Salt.none())
 """The row keys without a salt: what the pages of an index are ordered by."""
@@ -55,38 +51,37 @@ class Asking(TypedDict, total=False):
 class Asked:
     """A web table as its questions see it."""
 
-    def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
-        self.store = store
-        self.table = table
-        self.key = layout.web_key()
-        self.strict = strict
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self.store = frame.store
+        self.table = frame.table
+        self.key = frame.key
+        self.strict = frame.strict
         """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
-        self._layouts = Layouts(store, table, layout)
-        self.indexes = Indexes(store, table, self._layouts)
-        self.metrics: Counter[str] = Counter()
+        self.indexes = frame.indexes
+        self.metrics = frame.metrics
         """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`.
 
         `damaged` counts the rows that answers have left out because they cannot be read.
         """
-        self._codec = PageCodec(layout)
-        self.refreshed = Refreshed(store, table)
-        self._reader = CountedReader(store, table, self._codec, self.refreshed)
+        self._codec = frame.codec
+        self.refreshed = Refreshed(frame.store, frame.table)
+        self._reader = CountedReader(frame.store, frame.table, frame.codec, self.refreshed)
         # What an index has of a page is made of what is stored of it.
-        stored = PageReader(store, table, self._codec)
-        self._entries = EntryReader(store, table, self.key, stored, self.metrics)
+        self._entries = EntryReader(frame)
 
     @property
     def name(self) -> str:
         """The store's URL and the table's name."""
-        return f"{self.store.name}/{self.table}"
+        return self._frame.name
 
     @property
     def layout(self) -> Layout:
         """How keys, columns and bodies are made, and what is kept for how long, as it was known last."""
-        return self._layouts.known
+        return self._frame.layout
 
     def _damage(self, rows: list[DamagedRow] | None = None) -> Damage:
-        return Damage(self.metrics, [] if rows is None else rows, strict=self.strict)
+        return self._frame.damage(rows)
 
     def _scan(self, spec: ScanSpec, order: str, after: bytes | None, damage: Damage) -> Iterator[Page]:
         """Yield the pages of *spec*; where it has a limit, so many of them that can be read."""
@@ -217,7 +212,7 @@ class Asked:
         row = self.key.encode(page.url)
         if lookup.index.columns:
             # It was given with a count that is stored nowhere, if nobody links to it.
-            page = self._entries.reader.read([row], lookup.index.columns)[0] or page
+            page = self._frame.pages.read([row], lookup.index.columns)[0] or page
         return lookup.place(page, self.key.unsalted(row), storage=storage)
 
 
@@ -232,20 +227,3 @@ class _Counted:
     def __iter__(self) -> Iterator[Row]:
         for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
             yield self.last
-
-
-def check_times(**times: datetime | None) -> None:
-    """Raise `InvalidArgument` for a moment without a timezone, or an `until` that is before `since`."""
-    for name, moment in times.items():
-        if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
-            raise InvalidArgument(f"{name}={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
-    since, until = times.get("since"), times.get("until")
-    if since is not None and until is not None and until < since:
-        raise InvalidArgument(f"until={until} is before since={since}")
-
-
-def check_numbers(**numbers: int | None) -> None:
-    """Raise `InvalidArgument` for what is no whole number from 0 on."""
-    for name, number in numbers.items():
-        if number is not None and (type(number) is not int or number < 0):
-            raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")

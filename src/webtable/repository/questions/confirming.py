@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, InvalidURL
-from webtable.repository.links.inlinks import CURRENT_SOURCES
+from webtable.repository.hints.inlinks import CURRENT_SOURCES
 from webtable.repository.questions.linked import LinkQuestions
 from webtable.rowkey import KeyRange, canonical_url
 

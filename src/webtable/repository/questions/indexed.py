@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from webtable.errors import InvalidArgument, InvalidURL, UnknownIndex
 from webtable.page import Page
+from webtable.repository.arguments import check_numbers, check_times
 from webtable.repository.indexes.index import by_term
 from webtable.repository.indexes.web import (
     DIGEST,
@@ -23,7 +24,7 @@ from webtable.repository.indexes.web import (
     status_text,
     time_text,
 )
-from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking, check_numbers, check_times
+from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
 
 if TYPE_CHECKING:

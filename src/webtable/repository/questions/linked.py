@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
+from webtable.repository.hints.counts import LinkCounter, Progress, Recount
+from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
+from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.lookup import Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
-from webtable.repository.links.counting import LinkCounter, Progress, Recount
-from webtable.repository.links.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
-from webtable.repository.links.queue import RecountQueue
 from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.repository.results import Explanation, Results, check_order, invalid_token, position_of
@@ -229,7 +229,7 @@ class LinkQuestions(Asked):
 
         return Results(question, order, limit, behind, run, position, explain, self._damage)
 
-    def refresh_links(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
+    def refresh_links(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
 
         Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
@@ -237,7 +237,7 @@ class LinkQuestions(Asked):
         again then. *on_progress* is told how many pages were counted so far.
         """
         queue, indexes, began = RecountQueue(self.store, self.table), self.indexes.read(), now_in_milliseconds()
-        counter = LinkCounter(self.store, self.table, self.key, self._codec, queue, indexes, self._damage())
+        counter = LinkCounter(self._frame, queue, indexes.values(), self._damage())
         done = counter.run(on_progress, also_unfinished=also_unfinished)
         if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
             # What a writer is still at, or what came in meanwhile, is not counted.

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from webtable.checksums import UNREADABLE
 from webtable.errors import DamagedRow, FullScanNeeded, IndexNeeded, InvalidArgument
+from webtable.repository.arguments import check_numbers
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
-from webtable.repository.questions.base import PLAIN_KEY, Asked, check_numbers
+from webtable.repository.questions.base import PLAIN_KEY, Asked
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
 from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host, canonical_url

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.questions.base import check_times
+from webtable.repository.arguments import check_times
 from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange, key_text

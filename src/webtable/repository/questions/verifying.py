@@ -69,7 +69,7 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         rows = self.store.scan(
             self.table,
             [KeyRange()] if domain is None else ranges,
-            Wanted(columns, versions=self._layouts.recent().versions),
+            Wanted(columns, versions=self._frame.layouts.recent().versions),
         )
         for row in rows:
             for one in damage.sift(self._all_of(row)):
@@ -115,6 +115,6 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
     def _is_lost(self, page: Page) -> bool:
         if not page.has_body or page.html is not None or page.content_at is None:
             return False
-        ttl = self._layouts.recent().ttl
+        ttl = self._frame.layouts.recent().ttl
         # A cell that is about to expire may have done so since it was read.
         return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl * 0.99)

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
+from webtable.repository.arguments import check_times
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
-from webtable.repository.questions.base import Asked, check_times
+from webtable.repository.questions.base import Asked
 from webtable.store import TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.wanted import Wanted
@@ -136,7 +137,7 @@ class VersionQuestions(Asked):
         return headers if date is None else {**headers, "If-Modified-Since": date}
 
     def _has_body(self, page: Page) -> bool:
-        ttl = self._layouts.recent().ttl
+        ttl = self._frame.layouts.recent().ttl
         if not page.has_body or page.content_at is None or page.truncated:
             return False
         return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl)
@@ -151,7 +152,7 @@ class VersionQuestions(Asked):
             *([names.urls] if "outlinks" in columns else []),
         ]
         self._codec.select(columns)
-        versions = self._layouts.recent().versions
+        versions = self._frame.layouts.recent().versions
         (row,) = self.store.read(
             self.table, [self.key.encode(url)], Wanted(wanted, versions=versions, time_range=times)
         )

@@ -1,0 +1,24 @@
+"""Checks of what callers give."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from webtable.errors import InvalidArgument
+
+
+def check_times(**times: datetime | None) -> None:
+    """Raise `InvalidArgument` for a moment without a timezone, or an `until` that is before `since`."""
+    for name, moment in times.items():
+        if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
+            raise InvalidArgument(f"{name}={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
+    since, until = times.get("since"), times.get("until")
+    if since is not None and until is not None and until < since:
+        raise InvalidArgument(f"until={until} is before since={since}")
+
+
+def check_numbers(**numbers: int | None) -> None:
+    """Raise `InvalidArgument` for what is no whole number from 0 on."""
+    for name, number in numbers.items():
+        if number is not None and (type(number) is not int or number < 0):
+            raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")
