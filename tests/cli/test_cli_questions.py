@@ -195,7 +195,7 @@ def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(
     result = run("hosts", "--columns", "url")
 
     assert (result.code, result.out) == (2, "")
-    assert "columns='url' is no column of a host; it has name, pages, bytes, counted_at" in result.err
+    assert "--columns 'url' is no column of a host; it has name, pages, bytes, counted_at" in result.err
 
 
 def test_bodies_come_with_html(run: Run, site: None) -> None:
@@ -473,14 +473,14 @@ BAD_INPUT = {
     "no time": (["fetched", "--since", "yesterday"], "yesterday"),
     "no time for a page": (["get", HOME, "--as-of", "soon"], "soon"),
     "until before since": (["modified", "--since", "1d", "--until", "2d"], "until"),
-    "outdated without a time": (["outdated"], "not_fetched_since"),
+    "outdated without a time": (["outdated"], "--not-fetched-since"),
     "outdated with two times": (["outdated", "--not-fetched-since", "1d", "--not-modified-since", "1d"], "one of"),
     "no status": (["with-status", "abc"], "status"),
     "a status that there is not": (["with-status", "1000"], "1000"),
     "no size": (["largest", "--min-size", "big"], "big"),
     "no size class": (["largest", "--class", "gigantic"], "gigantic"),
     "a size class and a size": (["largest", "--class", "huge", "--min-size", "1"], "huge"),
-    "sizes the wrong way round": (["pages", "example.com", "--min-size", "9", "--max-size", "8"], "max_size"),
+    "sizes the wrong way round": (["pages", "example.com", "--min-size", "9", "--max-size", "8"], "--max-size"),
     "no handle": (["by-handle", "xyz"], "xyz"),
     "no URL to link to": (["linking-to", "example"], "example"),
     "no URL to redirect to": (["redirects", "--to", "ftp://example.com/"], "ftp"),
@@ -519,3 +519,20 @@ def test_a_token_of_another_question_is_refused(run: Run, site: None) -> None:
     result = run("modified", "--limit", "1", "--after", token)
 
     assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("outdated", "outdated takes --not-fetched-since or --not-modified-since, one of the two"),
+        ("pages example.com --limit -1", "--limit -1 must be a number of results, 0 or more"),
+        ("pages example.com --after x", "--after 'x' is no page token: give one back as it was given out"),
+        ("largest --min-size 3 --max-size 1", "--min-size 3 and --max-size 1 leave no size in between"),
+        ("with-status 99999", "STATUS 99999 must be a status code, from 0 to 999"),
+    ],
+)
+@pytest.mark.usefixtures("site")
+def test_a_message_speaks_of_options_and_not_of_arguments(run: Run, command: str, message: str) -> None:
+    refused = run(*command.split())
+
+    assert (refused.code, refused.err) == (2, f"webtable: {message}\n")

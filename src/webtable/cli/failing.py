@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from webtable.cli.session import Session
 from webtable.cli.text import harmless
+from webtable.cli.wording import in_options, options_of
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -26,7 +27,7 @@ from webtable.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128
@@ -78,7 +79,8 @@ class CommandGroup(TyperGroup):
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 traceback.print_exc()
-            raise typer.Exit(_failed(exc, ctx.find_object(Session))) from exc
+            options = options_of(ctx.command, ctx.invoked_subcommand)
+            raise typer.Exit(_failed(exc, ctx.find_object(Session), options)) from exc
 
     def main(
         self,
@@ -106,8 +108,11 @@ class CommandGroup(TyperGroup):
         return code
 
 
-def _failed(error: Exception, session: Session | None = None) -> int:
-    """Tell of *error* in one line and return the exit code; a command that it names is for the *session*'s store."""
+def _failed(error: Exception, session: Session | None = None, options: Mapping[str, str] | None = None) -> int:
+    """Tell of *error* in one line and return the exit code.
+
+    A command that it names is for the *session*'s store, and arguments that it names are *options*.
+    """
     if isinstance(error, BrokenPipeError):
         return _reader_is_gone()
     if hasattr(error, "format_message"):  # a usage error of typer's; which module has its class, versions differ in
@@ -117,6 +122,8 @@ def _failed(error: Exception, session: Session | None = None) -> int:
         return int(getattr(error, "exit_code", USAGE))
     if isinstance(error, IndexNeeded) and session is not None:
         complain(str(error).replace("webtable index ", session.command("index ")))
+    elif isinstance(error, InvalidArgument | FullScanNeeded):
+        complain(in_options(str(error), options or {}))
     elif isinstance(error, WebTableError | OSError):
         complain(str(error))
     else:

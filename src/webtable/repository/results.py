@@ -148,7 +148,7 @@ def position_of(token: str | None, question: str, order: str) -> bytes | None:
 
 def invalid_token(token: object) -> InvalidToken:
     """Return the error that tells that *token* is none."""
-    return InvalidToken(f"after={shown(token)} is no page token: take `next_token` of a batch as it is")
+    return InvalidToken(f"after={shown(token)} is no page token: give one back as it was given out")
 
 
 def _token(position: _Position) -> str:
@@ -180,7 +180,7 @@ def check_order(order: str, orders: Collection[str], limit: int | None) -> None:
     if order not in orders:
         raise InvalidArgument(f"order={order!r} must be one of {', '.join(orders)}")
     if limit is not None and (type(limit) is not int or limit < 0):
-        raise InvalidArgument(f"limit={limit!r} must be a number of results from 0, or None for all")
+        raise InvalidArgument(f"limit={limit!r} must be a number of results, 0 or more")
 
 
 def _fingerprint(question: str, order: str) -> str:

@@ -130,7 +130,8 @@ class IndexQuestions(Asked):
         if size_class is not None:
             if size_class not in SIZE_CLASSES or min_size is not None or max_size is not None:
                 raise InvalidArgument(
-                    f"size_class={size_class!r} must be one of {', '.join(SIZE_CLASSES)}, without min_size and max_size"
+                    f"size_class={size_class!r} must be one of {', '.join(SIZE_CLASSES)}, and stands without min_size "
+                    "and max_size"
                 )
             min_size, max_size = SIZE_CLASSES[size_class]
         check_numbers(min_size=min_size, max_size=max_size)

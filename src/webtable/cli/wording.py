@@ -1,0 +1,52 @@
+"""The library's messages in the words of the command line: `limit=5` is `--limit 5` there."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# An argument with its value, or one of several words that stands for itself.
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b")
+
+
+def in_options(message: str, options: Mapping[str, str]) -> str:
+    """Return *message* with the *options* in place of the arguments of those names.
+
+    >>> in_options("limit=-1 must be at least 0", {"limit": "--limit"})
+    '--limit -1 must be at least 0'
+    >>> in_options("takes since_day= or full_scan=True", {"since_day": "--since-day", "full_scan": "--full-scan"})
+    'takes --since-day or --full-scan'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = found[1] or found[3]
+        if name not in options:
+            return found[0]
+        behind = message[found.end() : found.end() + 1]
+        return options[name] + (" " if found[1] and not found[2] and behind not in {"", " ", ","} else "")
+
+    return _ARGUMENT.sub(option, message)
+
+
+def options_of(command: Any, invoked: str | None) -> dict[str, str]:
+    """Return the options of a command of Typer by the names of their arguments; those of what was *invoked* first."""
+    commands = getattr(command, "commands", {})
+    first = [commands[invoked]] if invoked in commands else []
+    found: dict[str, str] = {}
+    for one in (*first, command):
+        for name, option in _options(one):
+            found.setdefault(name, option)
+    return found
+
+
+def _options(command: Any) -> Iterator[tuple[str, str]]:
+    for param in command.params:
+        names = [name for name in param.opts if name.startswith("--")]
+        if param.name:
+            # What stands in a command without an option is named as its usage names it.
+            yield param.name, names[0] if names else param.name.upper()
+    for below in getattr(command, "commands", {}).values():
+        yield from _options(below)
