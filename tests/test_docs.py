@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections.abc
+import inspect
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,34 @@ def test_a_link_to_a_file_leads_somewhere(document):
 def test_the_public_names_are_sorted_and_there():
     assert sorted(webtable.__all__) == webtable.__all__
     assert [name for name in webtable.__all__ if not hasattr(webtable, name)] == []
+
+
+def annotations_of_the_public_door():
+    """Yield the names in the signatures of what callers hold."""
+    for holder in (webtable.WebTable, webtable.Table, webtable.Writer, webtable.Results, webtable.Batch, webtable):
+        for name in dir(holder):
+            if name.startswith("_"):
+                continue
+            found = inspect.getattr_static(holder, name)
+            function = getattr(found, "fget", None) or getattr(found, "__func__", found)
+            if inspect.isfunction(function):
+                for annotation in function.__annotations__.values():
+                    yield from re.findall(r"\b[A-Z]\w+", str(annotation))
+
+
+def test_what_a_public_method_takes_and_returns_is_public_too():
+    known = {*webtable.__all__, *vars(typing), *vars(collections.abc), *vars(collections), "PathLike", "None"}
+
+    assert sorted(set(annotations_of_the_public_door()) - known) == []
+
+
+def test_progress_is_given_by_its_name():
+    members = inspect.getmembers(webtable.WebTable, inspect.isfunction)
+    methods = [method for name, method in members if not name.startswith("_")]
+    parameters = [inspect.signature(method).parameters.get("on_progress") for method in methods]
+
+    kinds = {one.kind for one in parameters if one is not None}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_every_error_is_in_the_tree_that_opens_the_module():

@@ -49,7 +49,7 @@ class Below:
 Condition = Between | StartingWith | Below
 
 
-def between(since: Any = None, until: Any = None) -> Between:
+def between(since: Any = None, until: Any = None) -> Condition:
     """Return the condition that a field's value is at least *since* and less than *until* (None: open on that side).
 
     It has ranges where the bytes of the field sort as its values do. Raises `FieldError`, once it is asked of a field,
@@ -58,11 +58,11 @@ def between(since: Any = None, until: Any = None) -> Between:
     return Between(since, until)
 
 
-def starting_with(prefix: str | bytes) -> StartingWith:
+def starting_with(prefix: str | bytes) -> Condition:
     """Return the condition that a text field, or a field of bytes, begins with *prefix*."""
     return StartingWith(prefix)
 
 
-def below(domain: str) -> Below:
+def below(domain: str) -> Condition:
     """Return the condition that a `ReversedDomain` is *domain* or a host below it."""
     return Below(domain)
