@@ -346,7 +346,7 @@ def test_a_hot_target_is_counted_once_a_run(table):
     assert table.links_freshness().waiting == 30
     progress, writes = [], Writes(table)
 
-    recount = writes.table.refresh_links(progress.append)
+    recount = writes.table.refresh_links(on_progress=progress.append)
 
     assert (recount.pages, recount.hosts, recount.batches) == (1, 1, 30)
     assert progress == [1]

@@ -10,6 +10,7 @@ import pytest
 import webtable
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
 from webtable.page import Link
+from webtable.repository.frame import Frame
 from webtable.repository.questions import searching
 from webtable.repository.questions.searching import SearchQuestions
 from webtable.store import Cell, Row
@@ -27,7 +28,7 @@ def search(site):
 
 
 def questions(table):
-    return SearchQuestions(table.store, table.table, table.layout)
+    return SearchQuestions(Frame.of(table.store, table.table, table.layout))
 
 
 def html(text):
@@ -295,7 +296,7 @@ def test_a_search_of_titles_reads_metadata_only(spied, site):
     found = paths(questions(spied.site.table).search("keys", in_="title", domain=site.domain, host_only=True))
 
     assert found == ["/a"]
-    assert read == [("scan", [b"metadata:page"])]
+    assert read == [("scan", (b"metadata:page",))]
 
 
 def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
@@ -303,8 +304,8 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: (
-        rows.extend(keys if BODY in options["columns"] else ()) or read(table, keys, **options)
+    store.read = lambda table, keys, wanted: (
+        rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
     found = questions(spied.site.table).search("1", in_="title", domain=site.domain, path="/", columns=["html"])
@@ -318,8 +319,8 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
     rows = []
     store = spied.site.table.store
     read = store.read
-    store.read = lambda table, keys, **options: (
-        rows.extend(keys if BODY in options["columns"] else ()) or read(table, keys, **options)
+    store.read = lambda table, keys, wanted: (
+        rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
     found = questions(spied.site.table).search(

@@ -10,6 +10,7 @@ import webtable
 from webtable import Salt
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.page import Link
+from webtable.repository.frame import Frame
 from webtable.repository.questions import stats as counting
 from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats, StatsQuestions
 from webtable.rowkey import key_text
@@ -25,7 +26,7 @@ def stats(site):
 
 
 def questions(table):
-    return StatsQuestions(table.store, table.table, table.layout)
+    return StatsQuestions(Frame.of(table.store, table.table, table.layout))
 
 
 @pytest.fixture
@@ -143,13 +144,15 @@ def test_no_bodies_are_read(spied, crawl):
 
     questions(spied.site.table).stats(crawl.domain)
 
-    assert read == [("scan", [b"metadata:page"])]
+    assert read == [("scan", (b"metadata:page",))]
 
 
 def test_only_salts_that_a_host_of_the_domain_has_are_counted(spied, crawl):
     store, ranges = spied.site.table.store, []
     scan = store.scan
-    store.scan = lambda name, keys, **options: ranges.append((name, keys)) or scan(name, keys, **options)
+    store.scan = lambda name, keys, *given, **options: (
+        ranges.append((name, keys)) or scan(name, keys, *given, **options)
+    )
 
     questions(spied.site.table).stats(crawl.domain)
 
@@ -161,12 +164,14 @@ def test_only_salts_that_a_host_of_the_domain_has_are_counted(spied, crawl):
 def test_hosts_and_regions_without_bytes_are_counted_by_row_keys_alone(spied, crawl, stats, by):
     store, asked = spied.site.table.store, []
     scan = store.scan
-    store.scan = lambda name, *args, **options: asked.append((name, options)) or scan(name, *args, **options)
+    store.scan = lambda name, keys, wanted, **options: (
+        asked.append((name, wanted)) or scan(name, keys, wanted, **options)
+    )
 
     found = questions(spied.site.table).stats(crawl.domain, by=by, bytes=False)
 
     whole = stats(by=by)
-    assert [options["keys_only"] for name, options in asked if name == crawl.table.table] == [True]
+    assert [wanted.keys_only for name, wanted in asked if name == crawl.table.table] == [True]
     assert (found.pages, found.bytes) == (5, None)
     assert {name: {key: group.pages for key, group in groups.items()} for name, groups in found.by.items()} == {
         name: {key: group.pages for key, group in groups.items()} for name, groups in whole.by.items()
