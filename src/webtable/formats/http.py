@@ -75,19 +75,25 @@ def parse_headers(head: bytes, most: int | None = None) -> Headers:
         text = head.decode()
     except UnicodeDecodeError:
         text = head.decode("latin-1")
-    fields: list[tuple[str, list[str]]] = []
-    is_field = False
+    names: dict[str, str] = {}  # by their lower case, as they came first
+    values: dict[str, list[str]] = {}
+    count = 0
+    field = ""
     for line in text.split("\n")[1:]:
-        if line[:1] in {" ", "\t"} and is_field:
-            fields[-1][1].append(line.strip())
+        if line[:1] in {" ", "\t"} and field:
+            values[field] += [" ", line.strip()]
             continue
         name, colon, value = line.partition(":")
-        is_field = bool(colon and name.strip())
-        if is_field:
-            if len(fields) == most:
+        field = name.strip() if colon else ""
+        if field:
+            count += 1
+            if most is not None and count > most:
                 raise OverLimit("fields", f"its response has over {most:,} header fields")
-            fields.append((name.strip(), [value.strip()]))
-    return Headers((name, " ".join(parts)) for name, parts in fields)
+            field = names.setdefault(field.lower(), field)
+            if field in values:
+                values[field].append(", ")
+            values.setdefault(field, []).append(value.strip())
+    return Headers.as_stored({name: "".join(parts) for name, parts in values.items()})
 
 
 def decoded_body(response: Response, limits: ReadLimits = DEFAULT_LIMITS, *, cut: bool = False) -> bytes:
