@@ -114,7 +114,7 @@ def test_a_plan_names_what_differs_and_keeps_what_is_there_besides():
     steps = plan(wanted, found)
 
     assert str(steps) == (
-        "table 't': change family 'a': versions 1 -> 3, ttl 'FOREVER' -> 60\ntable 't': add family 'b'"
+        "table 't': change family 'a': versions 1 -> 3, ttl for ever -> 60 seconds\ntable 't': add family 'b'"
     )
     _, added = wanted.families
     assert steps.shell().splitlines() == [

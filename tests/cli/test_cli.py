@@ -666,7 +666,7 @@ def test_alter_changes_layout_and_families(run: Run, stored: str) -> None:
     result = run("alter", "--ttl", "4000d", "--versions", "5", "--set", "content.bloom=rowcol", "--yes")
 
     assert result.code == 0
-    assert "ttl 'FOREVER' -> 345600000, versions 3 -> 5, content.bloom default -> 'ROWCOL'" in result.out
+    assert "ttl for ever -> 4,000 days, versions 3 -> 5, content.bloom default -> 'ROWCOL'" in result.out
     lines = run("info").lines
     assert {"layout.ttl\t345600000 (4000 days)", "layout.versions\t5", "family.content.bloom\tROWCOL"} <= set(lines)
     assert "family.inlinks.ttl\t691200000 (8000 days)" in lines
@@ -679,7 +679,7 @@ def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(r
     result = run("alter", "--ttl", "30d", "--versions", "5", "--dry-run")
 
     assert result.code == 0
-    assert "layout of 'pages': ttl 'FOREVER' -> 2592000, versions 3 -> 5" in result.out
+    assert "layout of 'pages': ttl for ever -> 30 days, versions 3 -> 5" in result.out
     assert "removes from table 'pages', family 'content': what is older than 30 days" in result.out
     assert "alter 'pages', {NAME => 'content', VERSIONS => 5, TTL => 2592000}" in result.lines
     assert run("info").out == before

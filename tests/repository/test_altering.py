@@ -50,7 +50,7 @@ def test_layout_and_families_are_altered_and_others_open_it_so(url):
     with webtable.open(url) as table:
         steps = table.alter(ttl=30 * DAY, versions=5)
 
-        assert "ttl 7776000 -> 2592000, versions 3 -> 5" in str(steps)
+        assert "ttl 90 days -> 30 days, versions 3 -> 5" in str(steps)
         assert kept(table) == (30, 60, 60, None, 5)
         assert (table.layout.ttl, table.layout.versions) == (30 * DAY, 5)
     with webtable.open(url, ttl=30 * DAY, versions=5) as table:
@@ -80,7 +80,7 @@ def test_a_dry_run_shows_the_plan_and_alters_nothing(url):
         steps = table.alter(ttl=30 * DAY, versions=2, dry_run=True)
 
         name = table.table
-        assert str(steps).splitlines()[0] == f"layout of {name!r}: ttl 7776000 -> 2592000, versions 3 -> 2"
+        assert str(steps).splitlines()[0] == f"layout of {name!r}: ttl 90 days -> 30 days, versions 3 -> 2"
         assert f"alter '{name}', {{NAME => 'content', VERSIONS => 2, TTL => 2592000}}" in steps.shell().splitlines()
         assert f"alter '{name}', {{NAME => 'inlinks', TTL => 5184000}}" in steps.shell().splitlines()
         assert f"removes from table {name!r}, family 'content': what is older than 30 days" in steps.losses

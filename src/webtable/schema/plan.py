@@ -26,7 +26,8 @@ class FamilyChange:
         if self.found is None:
             return f"add family {self.wanted.name!r}"
         differences = (
-            f"{option} {option_text(getattr(self.found, option))} -> {option_text(getattr(self.wanted, option))}"
+            f"{option} {_value_text(getattr(self.found, option), option)} -> "
+            f"{_value_text(getattr(self.wanted, option), option)}"
             for option in self.options
         )
         return f"change family {self.wanted.name!r}: {', '.join(differences)}"
@@ -130,7 +131,9 @@ class LayoutPlan:
 
 
 def _value_text(value: OptionValue, name: str) -> str:
-    return "default" if value is None and name != "ttl" else option_text(value)
+    if name.rpartition(".")[2] == "ttl" and not isinstance(value, str):
+        return "for ever" if value is None else days_text(value)
+    return "default" if value is None else option_text(value)
 
 
 def days_text(seconds: int) -> str:
