@@ -19,6 +19,9 @@ _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 
+_fill = dict.update
+
+
 class Headers(dict[str, str]):
     r"""The headers of a response: their names as they were given, found in any case.
 
@@ -41,7 +44,7 @@ class Headers(dict[str, str]):
     def as_stored(cls, headers: Mapping[str, str]) -> Headers:
         """Return *headers* without a look at them, as those of a stored page: there are many of them."""
         made = cls.__new__(cls)
-        dict.update(made, headers)
+        _fill(made, headers)
         return made
 
     def get(self, name: str, default: Any = None) -> Any:

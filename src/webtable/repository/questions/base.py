@@ -179,13 +179,14 @@ class Asked:
         def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
             if at_most == 0:
                 return
-            found = self._entries.pages(lookup(), column_names(columns), damage, behind, at_most, storage=storage)
+            names = column_names(columns)
+            found = self._entries.pages(lookup(), names, damage, behind, at_most, storage=storage)
             chosen = found if only is None else ((place, page) for place, page in found if only(page))
             for place, page in islice(chosen, at_most):
                 places_given[page.url] = place
                 if len(places_given) > PLACES_REMEMBERED:
                     del places_given[next(iter(places_given))]
-                yield self.refreshed.counted(page, column_names(columns))
+                yield self.refreshed.counted(page, names)
 
         def place(page: Page) -> bytes:
             found = places_given.get(page.url) or self._place_in(lookup(), page, storage=storage)
