@@ -19,9 +19,6 @@ _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 
-_fill = dict.update
-
-
 class Headers(dict[str, str]):
     r"""The headers of a response: their names as they were given, found in any case.
 
@@ -44,7 +41,7 @@ class Headers(dict[str, str]):
     def as_stored(cls, headers: Mapping[str, str]) -> Headers:
         """Return *headers* without a look at them, as those of a stored page: there are many of them."""
         made = cls.__new__(cls)
-        _fill(made, headers)
+        dict.update(made, headers)
         return made
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -136,14 +136,19 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
         What that charset cannot read is U+FFFD, the replacement character.
         """
-        if self.html is None:
-            return None
-        announced = self.charset or media_type(self.headers.get("content-type"))[1]
-        return decoded(self.html, encoding_of(self.html, announced))
+        return None if self.html is None else decoded(self.html, encoding_of(self.html, charset_of(self)))
 
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status_code}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+def charset_of(page: Page) -> str | None:
+    """Return the charset that *page* brings, or else the one that its header announces.
+
+    A version from the history does not bring its own.
+    """
+    return page.charset or media_type(page.headers.get("content-type"))[1]
 
 
 def with_facts(page: Page) -> Page:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from webtable.extract import extract, is_html
 from webtable.headers import Headers
-from webtable.page import Link, Page
-from webtable.repository.matching import charset_of, text_of
+from webtable.page import Link, Page, charset_of
+from webtable.repository.matching import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.extract import plain_text
-from webtable.headers import media_type
-from webtable.page import Page
+from webtable.page import Page, charset_of
 from webtable.repository.words import Span, Words
 from webtable.rowkey.conditions import shown
 
@@ -144,7 +143,7 @@ class Matcher:
     def hit(self, page: Page) -> Hit | None:
         """Return what was found in *page*, None where one of the words is missing.
 
-        >>> from webtable.page import Page
+        >>> from webtable.page import Page, charset_of
         >>> page = Page(url="https://example.com/", title="A table", html=b"<p>of the web", content_type="text/html")
         >>> found = Matcher(Words.of("WEB table")).hit(page)
         >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches
@@ -162,11 +161,3 @@ class Matcher:
 def text_of(page: Page) -> str | None:
     """Return what can be read of the body of *page*, None where it has no body here or one that is no text."""
     return None if page.html is None else plain_text(page.html, charset_of(page), page.content_type)
-
-
-def charset_of(page: Page) -> str | None:
-    """Return the charset that *page* brings, or else the one that its header announces.
-
-    A version from the history does not bring its own.
-    """
-    return page.charset or media_type(page.headers.get("content-type"))[1]
