@@ -1,10 +1,10 @@
 """The repository: pages in, pages out, over the store port."""
 
 from webtable.repository.altering import AlterOptions
+from webtable.repository.arguments import Progress
 from webtable.repository.difference import Difference
 from webtable.repository.hints.counts import Recount
 from webtable.repository.hints.drift import Drift
-from webtable.repository.hints.maintenance import Progress
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
 from webtable.repository.keyed import Table

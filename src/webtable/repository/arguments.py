@@ -1,10 +1,14 @@
-"""Checks of what callers give."""
+"""What callers give: checks of it, and what it is called."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from webtable.errors import InvalidArgument
+
+Progress = Callable[[int], None]
+"""Is told how many pages were looked at so far."""
 
 
 def check_times(**times: datetime | None) -> None:

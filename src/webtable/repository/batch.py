@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -137,7 +136,7 @@ class BatchWriter:
         sources, count = self._sources(batch)
         planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
         batch, rest = batch[:count], batch[count:]
-        pages = [with_self_links(page) if isinstance(page, Page) else page for page in self._with_contents(planned)]
+        pages = self._with_contents(planned)
         bodies = [
             page
             for plan, page in zip(planned, pages, strict=True)
@@ -207,7 +206,7 @@ class BatchWriter:
 
     def _measured(self, batch: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
         def measure(part: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
-            return [(row, measured(page, self._max_body)) for row, page in part]
+            return [(row, with_self_links(measured(page, self._max_body))) for row, page in part]
 
         # In slices: to hand over a single page costs a thread as much as the work on a small one.
         slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
@@ -263,8 +262,7 @@ class BatchWriter:
                 closed.add(row)  # what follows rests on what is not at hand before this is stored
                 continue
             if len(firsts) < len(batch):
-                page_after = with_self_links(writes[0].page)
-                stored[row] = stored_after(found, dataclasses.replace(writes[0], page=page_after))
+                stored[row] = stored_after(found, writes[0])
                 if writes[0].with_content:
                     links[row, page.fetched_at] = writes[0].page.outlinks or ()
         return planned, repeated, refused, len(batch)
@@ -369,11 +367,12 @@ class BatchWriter:
                 pages[at] = content
                 continue
             links = content.outlinks
-            pages[at] = replace(
+            page = replace(
                 planned[at].write.page,
                 html=content.html,
                 has_body=content.html is not None,
                 outlinks=links,
                 outlink_count=None if links is None else len(links),
             )
+            pages[at] = with_self_links(page)
         return pages

@@ -268,15 +268,13 @@ def rests_on_older(page: Page, stored: Stored) -> bool:
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
-    A 304 without a body repeats its own URL; of one that is not stored, there is nothing but its metadata.
+    Of a 304 that repeats a URL which is not stored there is nothing but its metadata.
     Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
     and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
     is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
     to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
     before = stored.page
-    if page.status_code == 304 and page.html is None and page.digest is None and page.same_as is None:
-        page = replace(page, same_as=page.url)
     writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
     return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
 

@@ -13,7 +13,7 @@ from webtable.repository.batch import BatchWriter
 from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
-from webtable.repository.hints.maintenance import Maintenance, Progress
+from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
 from webtable.repository.questions.orphaned import OrphanQuestions
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from webtable.repository.arguments import Progress
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 

@@ -62,6 +62,18 @@ def canonical_url(url: str) -> str:
     return url if _is_canonical(url) else str(split_url(url))
 
 
+def canonical_or_none(url: str) -> str | None:
+    """Return what `canonical_url` does, None for what is no URL of a page: links and redirects lead anywhere.
+
+    >>> canonical_or_none("HTTPS://Example.com"), canonical_or_none("mailto:a@example.com")
+    ('https://example.com/', None)
+    """
+    try:
+        return canonical_url(url)
+    except InvalidURL:
+        return None
+
+
 def join_url(base: str, reference: str) -> str:
     """Return the canonical URL that *reference* leads to from the page at *base*.
 

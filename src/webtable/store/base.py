@@ -163,14 +163,14 @@ class Store(abc.ABC):
 
     def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
         """Return one entry for each of *rows*, in their order; None where nothing is visible."""
-        possible = [row for row in rows if 0 < len(row) <= MAX_ROW_KEY]
+        possible = list(filter(_is_row_key, rows))
         if wanted.is_nothing() or not possible:
             return [None] * len(rows)
         found = self._read(table, possible, wanted)
         if len(possible) == len(rows):
             return found
         each = iter(found)
-        return [next(each) if 0 < len(row) <= MAX_ROW_KEY else None for row in rows]
+        return [next(each) if _is_row_key(row) else None for row in rows]
 
     def read_cells(
         self,
@@ -192,7 +192,7 @@ class Store(abc.ABC):
         if b":" in family:
             raise InvalidArgument(f"family={family!r} must be the name without a colon")
         found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
-        places = [place for place, row in enumerate(rows) if 0 < len(row) <= MAX_ROW_KEY]
+        places = [place for place, row in enumerate(rows) if _is_row_key(row)]
         if limit and places and not qualifiers.is_empty():
             possible = [rows[place] for place in places]
             cells = self._read_cells(table, possible, family, qualifiers, limit, keys_only=keys_only)
@@ -312,6 +312,10 @@ class Store(abc.ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_row_key(row: bytes) -> bool:
+    return 0 < len(row) <= MAX_ROW_KEY
 
 
 def _check_limit(limit: int | None) -> None:

@@ -8,7 +8,7 @@ removed. So two that count at once do no harm, and a run that is cut short is do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -34,6 +34,7 @@ from webtable.store import Delete, NewCell, Put
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
+    from webtable.repository.arguments import Progress
     from webtable.repository.hints.queue import Waiting
     from webtable.store import Row
 
@@ -41,8 +42,6 @@ ROWS_A_ROUND = 200_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
-Progress = Callable[[int], None]
-"""Is told how many pages were counted so far."""
 
 
 @dataclass(frozen=True, slots=True)

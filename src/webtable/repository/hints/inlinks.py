@@ -16,11 +16,12 @@ from webtable.errors import InvalidURL
 from webtable.page import Link
 from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
-from webtable.rowkey import KeyRange, WebKey, canonical_url
+from webtable.rowkey import KeyRange, WebKey
+from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from webtable.page import Page
     from webtable.repository.hints.hints import Hints
@@ -146,24 +147,11 @@ def link_of(url: str, value: bytes) -> Link:
     return Link(url, anchor, rel)
 
 
-def link_to(target: str, links: Sequence[Link]) -> Link | None:
-    """Return the first of *links* that leads to the canonical URL *target*."""
-    exact = next((link for link in links if link.url == target), None)
-    return exact or next((link for link in links if _canonical(link.url) == target), None)
-
-
 def with_self_links(page: Page) -> Page:
-    """Return *page*, whose content is written with it, as one that has only links to itself where that is so."""
-    if page.content_at != page.fetched_at or page.outlinks is None:
+    """Return *page*, where its links are here, as one that has only links to itself where that is so."""
+    if page.outlinks is None:
         return page
     # Mostly the first link leads elsewhere, and nothing more is looked at.
-    leads_away = any(link.url != page.url and _canonical(link.url) != page.url for link in page.outlinks)
+    leads_away = any(link.url != page.url and canonical_or_none(link.url) != page.url for link in page.outlinks)
     is_only = bool(page.outlinks) and not leads_away
     return page if is_only == page.only_self_links else replace(page, only_self_links=is_only)
-
-
-def _canonical(url: str) -> str | None:
-    try:
-        return canonical_url(url)
-    except InvalidURL:
-        return None

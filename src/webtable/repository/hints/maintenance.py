@@ -14,7 +14,6 @@ hide it from then on: a delete in HBase also hides what is put later with the sa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
-from webtable.repository.arguments import check_times
+from webtable.repository.arguments import Progress, check_times
 from webtable.repository.creating import create_tables
 from webtable.repository.hints.drift import Drift
 from webtable.repository.hints.entry_drift import EntryComparison
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 PIECE = 500
 SAVE_SECONDS = 5.0
 """How often a rebuild stores how far it has come."""
-
-Progress = Callable[[int], None]
-"""Is told how many pages were looked at so far."""
 
 
 class Maintenance:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from webtable.errors import InvalidURL
-from webtable.rowkey import canonical_url
+from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +30,7 @@ class Targets:
     @cached_property
     def _others(self) -> dict[str, Link]:
         # Nearly all links are written as their targets are called, so that most pages are not asked for these.
-        return _first((_canonical(link.url), link) for link in self._links)
+        return _first((canonical_or_none(link.url) or "", link) for link in self._links)
 
 
 def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
@@ -39,10 +38,3 @@ def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
     for url, link in links:
         found.setdefault(url, link)
     return found
-
-
-def _canonical(url: str) -> str:
-    try:
-        return canonical_url(url)
-    except InvalidURL:
-        return ""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webtable.errors import InvalidURL
 from webtable.repository.indexes.index import Index, by_domain, by_term
 from webtable.repository.values import JSONValue
-from webtable.rowkey import canonical_url
 from webtable.rowkey.domain import reversed_host
+from webtable.rowkey.urls import canonical_or_none
 from webtable.rowkey.web import host_and_rest
 
 if TYPE_CHECKING:
@@ -94,11 +93,8 @@ def _links(page: Page) -> Iterator[tuple[str, str]]:
 def _handles(page: Page) -> Iterator[str]:
     yield handle_of(page.url)
     if page.redirect_to is not None:
-        try:
-            target = canonical_url(page.redirect_to)
-        except InvalidURL:
-            return
-        if target != page.url:
+        target = canonical_or_none(page.redirect_to)
+        if target is not None and target != page.url:
             yield handle_of(target)
 
 

@@ -10,10 +10,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable.errors import DamagedRow, InvalidURL
+from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import CURRENT_SOURCES
 from webtable.repository.questions.linked import LinkQuestions
-from webtable.rowkey import KeyRange, canonical_url
+from webtable.rowkey import KeyRange
+from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -114,17 +115,7 @@ def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
     urls = {link.url for link in links}
     left = wanted.keys() - urls
     # Most links are stored as they are canonical, and to make a URL so takes as long as to read a link.
-    return {wanted[url] for url in wanted.keys() & (urls | _canonical(urls) if left else urls)}
-
-
-def _canonical(urls: Iterable[str]) -> set[str]:
-    made: set[str] = set()
-    for url in urls:
-        try:
-            made.add(canonical_url(url))
-        except InvalidURL:
-            continue
-    return made
+    return {wanted[url] for url in wanted.keys() & (urls.union(map(canonical_or_none, urls)) if left else urls)}
 
 
 def _host(url: bytes) -> bytes:

@@ -26,6 +26,7 @@ from webtable.repository.indexes.web import (
 )
 from webtable.repository.questions.base import PLAIN_KEY, Asked, Asking
 from webtable.rowkey import KeyRange, canonical_host, canonical_url, prefix_stop
+from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -321,12 +322,7 @@ class IndexQuestions(Asked):
 
 def _target(page: Page) -> str | None:
     """Return where *page* redirects to, as a canonical URL."""
-    if page.redirect_to is None:
-        return None
-    try:
-        return canonical_url(page.redirect_to)
-    except InvalidURL:
-        return None
+    return None if page.redirect_to is None else canonical_or_none(page.redirect_to)
 
 
 def _next_millisecond(moment: datetime) -> datetime:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.hints.counts import LinkCounter, Progress, Recount
-from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of, link_to
+from webtable.repository.hints.counts import LinkCounter, Recount
+from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.targets import Targets
 from webtable.repository.indexes.lookup import Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.moments import moment_of, now_in_milliseconds
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.page import Link
+    from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
     from webtable.repository.results import Pages
     from webtable.store import Cell
@@ -297,7 +299,7 @@ class LinkQuestions(Asked):
             if isinstance(page, DamagedRow):
                 damage.add(page)
                 continue
-            link = None if page is None else link_to(target, page.outlinks or ())
+            link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
                 self.metrics["inlinks.dropped"] += 1
                 continue

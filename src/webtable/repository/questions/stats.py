@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.arguments import check_times
+from webtable.repository.arguments import Progress, check_times
 from webtable.repository.questions.pages import PageQuestions
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange, key_text
@@ -88,7 +88,7 @@ class StatsQuestions(PageQuestions):
         by: Grouping | Sequence[Grouping] = GROUPINGS,
         bytes: bool = True,  # noqa: A002, what `Stats` calls them
         full_scan: bool = False,
-        on_progress: Callable[[int], None] | None = None,
+        on_progress: Progress | None = None,
         now: datetime | None = None,
     ) -> Stats:
         """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
@@ -118,7 +118,7 @@ class StatsQuestions(PageQuestions):
         return Stats(pages, size if bytes else None, groups, damage.count, tuple(unreadable))
 
     def _count(
-        self, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Callable[[int], None] | None
+        self, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Progress | None
     ) -> tuple[int, int]:
         """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
         pages = total = 0

@@ -17,8 +17,9 @@ from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from webtable.repository.arguments import Progress
     from webtable.store import Row
 
 
@@ -51,7 +52,7 @@ class VerificationQuestions(PageQuestions, VersionQuestions):
         domain: str | None = None,
         *,
         full_scan: bool = False,
-        on_progress: Callable[[int], None] | None = None,
+        on_progress: Progress | None = None,
     ) -> Verification:
         """Return what is damaged of the pages of *domain*, or with *full_scan* of the whole table.
 
