@@ -58,6 +58,7 @@ class Weather:
     within: int = 20_000
     kinds: tuple[Kind, ...] = KINDS
     seconds: float = 0.01
+    ways: tuple[Way, ...] = get_args(Way)
 
     def faults(self) -> Any:
         """Yield what befalls one connection after another."""
@@ -65,7 +66,7 @@ class Weather:
         while True:
             fault = Fault(
                 chance.choices(self.kinds, [_WEIGHTS.get(kind, 1.0) for kind in self.kinds])[0],
-                chance.choice(get_args(Way)),
+                chance.choice(self.ways),
                 # As likely in the first hundred bytes as in the next thousands.
                 int(self.within ** chance.random()) - 1,
                 self.seconds,
