@@ -28,6 +28,11 @@ WRONG = {
         ["largest", "--class", "huge", "--min-size", "5"],
         "--class 'huge' must be one of small, medium, large, huge, and stands without --min-size and --max-size",
     ),
+    "two versions": (
+        ["diff", "https://example.com/", "--old", "1d", "--new", "2d"],
+        "is before --old",
+    ),
+    "a part of no domain": (["pages", "--host-only", "--full-scan"], "--host-only and --path choose among the pages"),
     "a method": (["indexed", "host"], "ask for webtable hosts"),
 }
 

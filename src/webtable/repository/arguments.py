@@ -12,13 +12,14 @@ Progress = Callable[[int], None]
 
 
 def check_times(**times: datetime | None) -> None:
-    """Raise `InvalidArgument` for a moment without a timezone, or an `until` that is before `since`."""
+    """Raise `InvalidArgument` for a moment without a timezone, an `until` before `since` or a `new` before `old`."""
     for name, moment in times.items():
         if moment is not None and (not isinstance(moment, datetime) or moment.tzinfo is None):
             raise InvalidArgument(f"{name}={moment!r} must be a datetime with a timezone, as in datetime.now(UTC)")
-    since, until = times.get("since"), times.get("until")
-    if since is not None and until is not None and until < since:
-        raise InvalidArgument(f"until={until} is before since={since}")
+    for first, last in (("since", "until"), ("old", "new")):
+        begin, end = times.get(first), times.get(last)
+        if begin is not None and end is not None and end < begin:
+            raise InvalidArgument(f"{last}={end} is before {first}={begin}")
 
 
 def check_numbers(**numbers: int | None) -> None:

@@ -114,8 +114,8 @@ class WebTable:
     ) -> None:
         """Store that the server of *url* said "not modified" (status 304) at *fetched_at*, now by default.
 
-        The page keeps its content and its links, which are written anew before half of their time is over; *headers*
-        are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
+        The page keeps its content and its links, which are written anew once half of their time to live is over;
+        *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
         same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
         self._writers.put_not_modified(url, fetched_at, headers)

@@ -50,7 +50,7 @@ class Scope(NamedTuple):
     def _whole(self, frame: Frame) -> list[KeyRange]:
         """Return the ranges of all rows, one a salt, so that they can be merged."""
         if self.host_only or self.path is not None:
-            raise InvalidArgument("host_only and path choose among the pages of a domain: name the domain")
+            raise InvalidArgument("host_only= and path= choose among the pages of a domain: name the domain")
         if not self.full_scan:
             raise FullScanNeeded(
                 f"{frame.name}: a question without a domain reads the whole table: name a domain, or say full_scan=True"

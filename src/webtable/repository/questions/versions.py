@@ -57,7 +57,7 @@ def history(frame: Frame, url: str, columns: Sequence[str] | None) -> list[Page]
 
 def diff(frame: Frame, url: str, old: datetime | None, new: datetime | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
-    check_times(since=old, until=new)
+    check_times(old=old, new=new)
     versions = _contents(frame, url, EXTRA_COLUMNS)
     after = versions if new is None else [one for one in versions if one[0] <= milliseconds(new)]
     before = after[1:] if old is None else [one for one in versions if one[0] <= milliseconds(old)]
