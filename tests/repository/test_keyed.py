@@ -24,8 +24,10 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import keyed, records, scan
-from webtable.repository.keyed import Table
+from webtable.repository import scan
+from webtable.repository.records import record as records
+from webtable.repository.records import table as keyed
+from webtable.repository.records.table import Table
 from webtable.rowkey import (
     CompositeKey,
     Date,

@@ -12,8 +12,9 @@ import pytest
 
 import webtable
 from webtable.errors import InvalidArgument, LayoutMismatch, SchemaDrift, TableNotFound
-from webtable.repository import keyed, regions_of
-from webtable.repository.keyed import Table
+from webtable.repository import regions_of
+from webtable.repository.records import table as keyed
+from webtable.repository.records.table import Table
 from webtable.rowkey import (
     CompositeKey,
     Hash,

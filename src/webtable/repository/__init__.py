@@ -1,25 +1,25 @@
 """The repository: pages in, pages out, over the store port."""
 
-from webtable.repository.altering import AlterOptions
 from webtable.repository.arguments import Progress
+from webtable.repository.creation.alteration import AlterOptions
 from webtable.repository.difference import Difference
+from webtable.repository.door import LayoutOptions, create, open  # as in shelve.open
 from webtable.repository.hints.counts import Recount
 from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
-from webtable.repository.keyed import Table
 from webtable.repository.matching import Hit, SearchIn
-from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
 from webtable.repository.questions.base import Asking
 from webtable.repository.questions.indexed import Resolution, SizeClass
 from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink
 from webtable.repository.questions.pages import Host
 from webtable.repository.questions.stats import Grouping, Stats
 from webtable.repository.questions.verifying import Verification
-from webtable.repository.records import Record, RecordOutcome
+from webtable.repository.records.reader import Records
+from webtable.repository.records.record import Record, RecordOutcome
+from webtable.repository.records.table import Table
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results
-from webtable.repository.rows import Records
 from webtable.repository.sampling import sample_urls
 from webtable.repository.table import WebTable
 from webtable.repository.writer import OutcomeCallback, Writer

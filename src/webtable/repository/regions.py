@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
-from webtable.repository.keyed import Table
+from webtable.repository.records.table import Table
 from webtable.rowkey.shown import key_text
 from webtable.rowkey.splits import merged_split_points, split_points
 from webtable.store import Region, Store

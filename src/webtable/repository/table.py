@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
-from webtable.repository.altering import Alteration, AlterOptions, options_of
 from webtable.repository.batch import BatchWriter
+from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
 from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift

@@ -9,8 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creating import bring, created, stored_layout
-from webtable.repository.records import (
+from webtable.repository.creation.tables import bring, created, stored_layout
+from webtable.repository.records.reader import RecordReader, Records
+from webtable.repository.records.record import (
     Clock,
     Record,
     RecordOutcome,
@@ -23,7 +24,6 @@ from webtable.repository.records import (
     timestamp_of,
 )
 from webtable.repository.removals import later_removed
-from webtable.repository.rows import RecordReader, Records
 from webtable.repository.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.conditions import Between, StartingWith, shown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, Unpack
 import msgspec
 
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
-from webtable.repository.creating import (
+from webtable.repository.creation.tables import (
     bring,
     create_tables,
     created,
