@@ -2,8 +2,9 @@
 
 from webtable.repository.arguments import Progress
 from webtable.repository.creation.alteration import AlterOptions
+from webtable.repository.creation.options import LayoutOptions
 from webtable.repository.difference import Difference
-from webtable.repository.door import LayoutOptions, create, open  # as in shelve.open
+from webtable.repository.door import create, open  # as in shelve.open
 from webtable.repository.hints.counts import Recount
 from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index

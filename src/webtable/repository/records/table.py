@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creation.tables import bring, created, stored_layout
+from webtable.repository.creation.layout import create_with_layout, stored_layout
+from webtable.repository.creation.tables import bring
 from webtable.repository.records.reader import RecordReader, Records
 from webtable.repository.records.record import (
     Clock,
@@ -93,7 +94,7 @@ class Table:
             stored = stored_layout(store, table)
             was_there = stored is not None
             if create and not was_there:
-                created(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
+                create_with_layout(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
                 raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
