@@ -25,7 +25,7 @@ from webtable.errors import (
     WriteFailed,
 )
 from webtable.repository import scan
-from webtable.repository.records import record as records
+from webtable.repository.records import clock as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import Table
 from webtable.rowkey import (
@@ -570,10 +570,10 @@ def test_a_moment_that_a_day_stands_for_in_front_is_still_asked_to_the_second(ta
 def clock(monkeypatch):
     """The clock of a table, and of the machine: `clock.moment` is what it says."""
 
-    class Frozen(records.Clock):
+    class Frozen(clocks.Clock):
         moment = 1_000_000
 
-    monkeypatch.setattr(records, "now", lambda: Frozen.moment)
+    monkeypatch.setattr(clocks, "now_in_milliseconds", lambda: Frozen.moment)
     yield Frozen()
     Frozen.moment = 1_000_000
 

@@ -11,19 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.layout import create_with_layout, stored_layout
 from webtable.repository.creation.tables import bring
+from webtable.repository.moments import now_in_milliseconds
+from webtable.repository.records.cells import new_cells, stored_columns
+from webtable.repository.records.clock import Clock, timestamp_of
 from webtable.repository.records.reader import RecordReader, Records
-from webtable.repository.records.record import (
-    Clock,
-    Record,
-    RecordOutcome,
-    named,
-    new_cells,
-    newest,
-    not_stored,
-    now,
-    stored_columns,
-    timestamp_of,
-)
+from webtable.repository.records.record import Record, RecordOutcome, named, newest, not_stored
 from webtable.repository.removals import later_removed
 from webtable.repository.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey
@@ -183,14 +175,14 @@ class Table:
         for error in self.store.write(self.table, deletes):
             if error is not None:
                 raise error
-        if max(delete.timestamp for delete in deletes) == now():
+        if max(delete.timestamp for delete in deletes) == now_in_milliseconds():
             # A row that was put anew in this very millisecond would be hidden by the delete.
             time.sleep(0.001)
         return True
 
     def _hidden_until(self, row: Row) -> int:
         """Remove the cells of *row* that are dated ahead of the clock, and return up to when a delete has to hide."""
-        until = min(newest(row), now())
+        until = min(newest(row), now_in_milliseconds())
         if until < newest(row):
             _, until = later_removed(self.store, self.table, row, None, until)
         return until
@@ -283,7 +275,7 @@ class Table:
 
     def _now(self, row: bytes) -> int:
         # Below one salt the store itself tells which of two puts in a millisecond is the later one.
-        return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now()
+        return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now_in_milliseconds()
 
     def _candidates(self, fields: Mapping[str, Any]) -> list[Row]:
         rows = self.store.read(self.table, self.key.candidates(**fields))
