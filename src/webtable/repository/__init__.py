@@ -18,7 +18,7 @@ from webtable.repository.questions.stats import Grouping, Stats
 from webtable.repository.questions.verifying import Verification
 from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
-from webtable.repository.records.table import Table
+from webtable.repository.records.table import KeyedTable
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results
 from webtable.repository.sampling import sample_urls
@@ -39,6 +39,7 @@ __all__ = [
     "Host",
     "Index",
     "Inlink",
+    "KeyedTable",
     "LayoutOptions",
     "OutcomeCallback",
     "Pages",
@@ -53,7 +54,6 @@ __all__ = [
     "SearchIn",
     "SizeClass",
     "Stats",
-    "Table",
     "Verification",
     "WebTable",
     "Writer",

@@ -1,4 +1,4 @@
-"""The rows of a `Table` as records: across salts, in order, without those that cannot be read."""
+"""The rows of a `KeyedTable` as records: across salts, in order, without those that cannot be read."""
 
 from __future__ import annotations
 

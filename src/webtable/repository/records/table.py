@@ -1,4 +1,4 @@
-"""Table: rows under any declared row key. Values and cells in, records out, on every store."""
+"""KeyedTable: rows under any declared row key. Values and cells in, records out, on every store."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _REMEDY = "Change it in the HBase shell"
 _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
 
 
-class Table:
-    """A table whose rows are found by the fields of their key; `Table.open` makes one.
+class KeyedTable:
+    """A table whose rows are found by the fields of their key; `KeyedTable.open` makes one.
 
-    May be used by many threads at once. Over a table that other programs made, it is `Table(store, table, key)`, and
-    nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
+    May be used by many threads at once. Over a table that other programs made, it is `KeyedTable(store, table, key)`,
+    and nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
     them in `metrics["damaged"]`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
     that is named as an option of `scan`.
     """
@@ -71,9 +71,9 @@ class Table:
         """Return the table that *url* leads to, as `webtable.open` takes it, to be used in a `with` block.
 
         With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
-        *key* is stored beside it. *strict* is what it is for `Table` itself. Raises `LayoutMismatch`, showing both,
-        where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or a
-        local function, which could not be checked.
+        *key* is stored beside it. *strict* is what it is for `KeyedTable` itself. Raises `LayoutMismatch`, showing
+        both, where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or
+        a local function, which could not be checked.
         Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for a table that is there
         with other families.
         """
@@ -89,7 +89,9 @@ class Table:
                 create_with_layout(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
-                raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
+                raise TableNotFound(
+                    f"{opened.name}: there is no such table; KeyedTable.open(…, create=True) creates it"
+                )
             layout.check(opened.name, stored)
             if create and was_there:
                 bring(store, wanted, apply=False, remedy=_REMEDY)
@@ -109,7 +111,7 @@ class Table:
         return self._reader.metrics
 
     def __repr__(self) -> str:
-        return f"<Table {self.name} key={self.key.declaration}>"
+        return f"<KeyedTable {self.name} key={self.key.declaration}>"
 
     def put(self, values: Mapping[str, Any], cells: Mapping[str, bytes], *, timestamp: datetime | None = None) -> None:
         """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is done.
@@ -296,7 +298,9 @@ def _check_key(key: object) -> None:
     if not isinstance(key, RowKey):
         raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
     if taken := _OPTIONS_OF_SCAN.intersection(key.names):
-        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of Table.scan; give it another name")
+        raise InvalidArgument(
+            f"field {min(taken)!r} has the name of an option of KeyedTable.scan; give it another name"
+        )
 
 
 def _families(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
