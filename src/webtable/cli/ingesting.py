@@ -23,8 +23,9 @@ from webtable.cli.layouts import (
 )
 from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, harmless, parse_size, plural
+from webtable.cli.text import examples, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
+from webtable.formats.text import harmless
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, file_name, harmless, plural
+from webtable.cli.text import examples, file_name, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.formats.text import harmless
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.shown import key_text, parse_key
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
