@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -49,6 +50,16 @@ def test_csv_leaves_a_formula_as_the_page_has_it():
     data, _ = written([Page(url="https://example.com/", title="=cmd|' /C calc'!A0")], "csv", columns=["title"])
 
     assert data == b"title\n=cmd|' /C calc'!A0\n"
+
+
+def test_tab_separated_values_are_a_line_a_record_and_come_back_whole():
+    data, _ = written([PAGE, PAGE], "tsv", columns=["url", "title", "etag"])
+
+    heading, *lines = (line.split("\t") for line in data.decode().removesuffix("\n").split("\n"))
+    assert heading == ["url", "title", "etag"]
+    assert lines == [[PAGE.url, '=1+1 "q", \\r\\n\\ttab \\\\t é \x1b[31m\u202e', ""]] * 2
+    plain = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+    assert re.sub(r"\\(.)", lambda found: plain[found[1]], lines[0][1]) == PAGE.title
 
 
 def test_links_and_headers_are_json_in_a_value():
