@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from webtable.page import Page
     from webtable.repository.matching import Hit
-    from webtable.repository.questions.linked import Inlink
+    from webtable.repository.questions.inlinks import Inlink
 
 COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 
