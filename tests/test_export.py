@@ -14,6 +14,7 @@ import webtable
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import FORMATS, read_pages, write
 from webtable.page import Link, Page
+from webtable.rowkey.examples import LATEST_KEY
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
 PAGE = Page(
@@ -171,3 +172,18 @@ def test_a_column_may_be_one_of_the_page_in_a_record(table):
     data, _ = written(table.linking_to("https://example.com/b"), "jsonl", columns=["source", "status_code", "title"])
 
     assert json.loads(data) == {"source": "https://example.com/", "status_code": 200, "title": "Salt"}
+
+
+def test_rows_under_other_keys_are_written_too(tmp_path):
+    with webtable.KeyedTable.open(tmp_path / "records.db", LATEST_KEY, create=True) as records:
+        records.put({"key": "sensor", "time": FETCHED}, {"d:celsius": b"8"}, timestamp=FETCHED)
+
+        data, _ = written(records.scan(key="sensor"), "csv", columns=["timestamp", "cells"])
+
+    assert rows(data)[1] == ["2026-03-01T10:20:30.123Z", '{"d:celsius":"OA=="}']
+
+
+def test_a_body_is_text_by_the_charset_of_its_page():
+    page = Page(url="https://example.com/", html="né".encode("latin-1"), charset="latin-1")
+
+    assert written([page], "csv", columns=["html"])[0] == "html\nné\n".encode()

@@ -38,10 +38,19 @@ def rows_of(
 
 def texts(record: Any, columns: Iterable[str]) -> Iterator[str]:
     """Yield the values of these *columns* of *record* as text; raises `UnknownColumn`."""
-    charset = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
     for name in columns:
         value = value_of(record, name)
-        yield " ".join(map(value_text, value)) if name == "excerpts" else value_text(value, charset)
+        if isinstance(value, bytes):
+            yield value_text(value, _charset_of(record))
+        elif name == "excerpts":
+            yield " ".join(map(value_text, value))
+        else:
+            yield value_text(value)
+
+
+def _charset_of(record: Any) -> str | None:
+    found: str | None = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
+    return found
 
 
 def value_of(record: Any, column: str) -> Any:
