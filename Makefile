@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench corpus clean
+.PHONY: demo test faults check bench corpus clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,12 @@ test: export HBASE_HEAP ?= 3g
 test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# The fault tests of `make test`, for longer: some 10,000 faults on connections and 100 kills on each store.
+faults: export WEBTABLE_FAULT_SECONDS ?= 75
+faults: export WEBTABLE_FAULT_KILLS ?= 100
+faults: $(STAMP)
+	$(BIN)/python -m pytest -m faults -s --timeout 3600
 
 check: $(STAMP)
 	$(BIN)/ruff check .

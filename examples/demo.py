@@ -1,9 +1,9 @@
-"""The main job on the embedded store: a small web is crawled three times, stored, and asked about.
+"""Store three crawls of a small invented web in one SQLite file, and ask about them.
 
     python examples/demo.py [FOLDER]
 
-Writes a sample web as WARC files and one SQLite file into FOLDER (a temporary one, removed at the end, unless given),
-and runs the `webtable` commands that it shows.
+Writes the sample web as WARC files and the SQLite file into FOLDER, and shows and runs `webtable` commands on them.
+Without FOLDER it takes a temporary folder, which is removed at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def run(*command: str, folder: Path) -> None:
 
 
 def demo(folder: Path) -> None:
-    """Build the sample web in *folder*, store it and ask for its pages."""
+    """Make the sample web in *folder*, store it, and ask about it."""
     run("python", str(HERE / "make_sample_web.py"), "--out", "sample", folder=folder)
     for crawl in sorted((folder / "sample").glob("*.warc.gz")):
         run("webtable", "ingest", f"sample/{crawl.name}", folder=folder)
@@ -46,7 +46,7 @@ def demo(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run the demo in the folder that was named, or in a temporary one."""
+    """Run the demo in the folder that is given, or in a temporary one."""
     if len(sys.argv) > 1:
         folder = Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,9 +2,9 @@
 
     python examples/make_sample_web.py --out sample/
 
-writes `crawl-1.warc.gz`, `crawl-2.warc.gz` and `crawl-3.warc.gz`, 14, 7 and 0 days before `--until` (now). Between two
-crawls pages change, vanish and appear; most stay as they are. All names and addresses are reserved for documentation.
-The same `--seed` and `--until` make the same bytes.
+writes `crawl-1.warc.gz`, `crawl-2.warc.gz` and `crawl-3.warc.gz`, dated 14, 7 and 0 days before `--until` (now by
+default). Between two crawls some pages change, vanish or appear; most stay the same. All host names and addresses are
+reserved for documentation. The same `--seed` and `--until` give the same bytes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 CRAWLS = 3
 DAYS_BETWEEN = 7
 
-# Where pages are, how many, and what their paths look like: subdomains, a port, an address, a name that is not ASCII,
-# and neighbours whose names begin like another's and that must never be taken for its subdomains.
+# Where the pages are, how many, and what their paths look like: with subdomains, a port, an IP address, a name that is
+# not ASCII, and hosts whose names only look like subdomains of another.
 SITES = {
     "https://example.com": (80, "/{section}/{slug}"),
     "https://docs.example.com": (110, "/guide/{section}/{slug}.html"),

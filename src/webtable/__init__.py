@@ -1,4 +1,8 @@
-"""Crawled web pages in HBase, or in one SQLite file, under row keys that are right."""
+"""Store crawled web pages in HBase or in one SQLite file, and ask questions about the crawl.
+
+`open` returns a `WebTable`, which stores `Page` values and answers questions. `webtable.rowkey` has the row keys,
+`webtable.formats` reads and writes files of pages, `webtable.errors` lists what can go wrong.
+"""
 
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.headers import Headers

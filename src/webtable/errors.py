@@ -1,39 +1,39 @@
 """Everything that can go wrong, as one tree.
 
 WebTableError
-├── InvalidURL               no http(s) URL that a browser would accept; fix or skip it (also a ValueError)
+├── InvalidURL               not an http(s) URL that a browser accepts; correct or skip it (also a ValueError)
 │   └── KeyTooLong           its row key would be over 16,384 bytes
-├── KeyFormatError           these bytes are no row key of this format (also a ValueError)
-├── InvalidArgument          an argument that no call can honour (also a ValueError)
+├── KeyFormatError           these bytes are not a row key of this format (also a ValueError)
+├── InvalidArgument          a wrong argument; the message quotes it (also a ValueError)
 │   ├── UnknownColumn        no such column
 │   ├── UnknownIndex         no such index
-│   ├── UnknownField         a row key that has no such field
+│   ├── UnknownField         the row key has no such field
 │   ├── FieldError           a value that a field of a row key cannot hold
 │   ├── NoRange              a question that a row key cannot answer by ranges
 │   ├── NotAlterable         an option that a table keeps as it was created; the message says why and what helps
-│   └── InvalidToken         a page token that is damaged or belongs to another query
+│   └── InvalidToken         a page token that is damaged or belongs to another question
 ├── InvalidCapture           a page that the table cannot keep as it is (also a ValueError)
-│   ├── ExpiredCapture       older than its family's time to live
+│   ├── ExpiredCapture       older than the time for which the table keeps content
 │   ├── FutureCapture        fetched more than a day from now
-│   ├── HiddenByDelete       older than a delete of its page, which would hide it
-│   └── CellTooLarge         a cell over the store's limit, after compression
-├── FullScanNeeded           a question that only a scan of the whole table answers (also a ValueError)
-│   └── IndexNeeded          a question on a table without the index it needs; the message says how to add it
+│   ├── HiddenByDelete       older than the delete of its page, which would hide it
+│   └── CellTooLarge         a cell over the limit of the store, after compression
+├── FullScanNeeded           a question that only reading the whole table can answer (also a ValueError)
+│   └── IndexNeeded          the table has no index for this question; the message says how to add it
 ├── IndexFailed              the function of an index of your own failed for a page
-├── WriteFailed              pages that were handed in and not stored, each with its reason
-├── OtherProcess             a writer, or a scan under way, of the process that this one was forked from
-├── FormatError              an input file that cannot be read as what it is taken for
-├── SchemaError              the table is not what the caller takes it for
+├── WriteFailed              pages that could not be stored, each with its reason
+├── OtherProcess             a writer or a scan of the parent process, used after a fork; make a new one
+├── FormatError              an input file that cannot be read as the format it should have
+├── SchemaError              the table is not what the caller expects
 │   ├── TableNotFound        no such table or file; create it first
 │   ├── LayoutMismatch       the table was created with another layout
-│   │   └── IndexNotNamed    an index of your own that the table has; name it, and it is imported
-│   └── SchemaDrift          the table's families differ from the schema
-└── StoreError               the store did not do it
+│   │   └── IndexNotNamed    the table has an index of your own; name it, and it is imported
+│   └── SchemaDrift          the families of the table differ from the schema
+└── StoreError               the store could not do what it was asked
     ├── StoreUnavailable     not reached in time; trying again may help
-    ├── StoreRefused         understood and declined; trying again does not help
-    ├── DamagedRow           a stored row that cannot be read; deleting or storing its page anew mends it
-    ├── NotAStore            what the URL leads to is no store of this kind
-    └── CapabilityError      this store has no call for that; the message says what to run instead
+    ├── StoreRefused         the store declined; trying again does not help
+    ├── DamagedRow           a stored row that cannot be read; store its page again, or delete it
+    ├── NotAStore            the URL leads to something else than such a store
+    └── CapabilityError      this store cannot do that; the message says what to run instead
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class KeyTooLong(InvalidURL):
 
 
 class KeyFormatError(WebTableError, ValueError):
-    """Bytes that are no row key of this format."""
+    """Bytes that are not a row key of this format."""
 
 
 class InvalidArgument(WebTableError, ValueError):
-    """An argument that no call can honour; the message quotes its name and value."""
+    """A wrong argument; the message quotes its name and value."""
 
 
 class UnknownColumn(InvalidArgument):
@@ -70,7 +70,7 @@ class UnknownColumn(InvalidArgument):
 
 
 class UnknownIndex(InvalidArgument):
-    """An index that a table does not have, or that there is not; the message lists those there are."""
+    """An index that the table does not have, or that does not exist; the message lists those that do."""
 
 
 class UnknownField(InvalidArgument):
@@ -82,7 +82,7 @@ class FieldError(InvalidArgument):
 
 
 class NoRange(InvalidArgument):
-    """A question that a row key cannot answer by ranges; `reason` says why, `remedy` what would help."""
+    """A question that a row key cannot answer by ranges; `reason` says why, and `remedy` what would help."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(f"{reason}; {remedy}")
@@ -91,19 +91,19 @@ class NoRange(InvalidArgument):
 
 
 class NotAlterable(InvalidArgument):
-    """An option that a table keeps as it was created; the message says why, and what would help."""
+    """An option that cannot be changed after the table was created; the message says why, and what would help."""
 
 
 class InvalidToken(InvalidArgument):
-    """A page token that is damaged or was given out by another query."""
+    """A page token that is damaged, or was given out by another question."""
 
 
 class InvalidCapture(WebTableError, ValueError):
-    """A page that this table cannot keep as it is; nothing of it was written."""
+    """A page that this table cannot store as it is; nothing of it was written."""
 
 
 class ExpiredCapture(InvalidCapture):
-    """A capture older than its family's time to live: the store would drop it as it is written."""
+    """A capture older than the time for which the table keeps content: the store would drop it at once."""
 
 
 class FutureCapture(InvalidCapture):
@@ -111,7 +111,7 @@ class FutureCapture(InvalidCapture):
 
 
 class HiddenByDelete(InvalidCapture):
-    """A capture older than a delete of its page: the delete would hide it. `deleted_at` is the moment of the delete."""
+    """A capture older than the delete of its page, which would hide it. `deleted_at` is the time of the delete."""
 
     def __init__(self, message: str, deleted_at: datetime) -> None:
         super().__init__(message)
@@ -119,22 +119,22 @@ class HiddenByDelete(InvalidCapture):
 
 
 class CellTooLarge(InvalidCapture):
-    """A cell over the store's limit after compression; `max_body` cuts such bodies instead."""
+    """A cell over the limit of the store, after compression; a writer with `max_body` cuts such bodies instead."""
 
 
 class FullScanNeeded(WebTableError, ValueError):
-    """A question that has neither a key range nor an index; it is answered only when called with `full_scan=True`."""
+    """A question that only reading the whole table can answer; give `full_scan=True` to do that."""
 
 
 class IndexNeeded(FullScanNeeded):
-    """A question on a table without the index that answers it, or with one that is not complete yet.
+    """A question whose index the table does not have, or does not have completely yet.
 
     The message names the command that adds or completes it.
     """
 
 
 class IndexFailed(WebTableError):
-    """The function of an index failed for a page, or gave what is no term; the message names both."""
+    """The function of an index failed for a page, or returned something that is not a term; the message names both."""
 
 
 class WriteFailed(WebTableError):
@@ -150,15 +150,15 @@ class WriteFailed(WebTableError):
 
 
 class OtherProcess(WebTableError):
-    """A writer, or a scan under way, that belongs to the process that this one was forked from: make a new one here."""
+    """A writer or a scan of the parent process was used after a fork; make a new one in this process."""
 
 
 class FormatError(WebTableError):
-    """An input file that cannot be read further as what it is taken for."""
+    """An input file that cannot be read (any further) as the format it should have."""
 
 
 class SchemaError(WebTableError):
-    """The table is not what the caller takes it for."""
+    """The table is not what the caller expects."""
 
 
 class TableNotFound(SchemaError):
@@ -170,9 +170,9 @@ class LayoutMismatch(SchemaError):
 
 
 class IndexNotNamed(LayoutMismatch):
-    """The table has an index of somebody's own, and this process was not told that it may be imported.
+    """The table has an index that a user defined, and this process was not told that it may be imported.
 
-    The message says by which name the table has it, and where that can be given.
+    The message gives the name of the index in the table, and says where to give it.
     """
 
 
@@ -181,7 +181,7 @@ class SchemaDrift(SchemaError):
 
 
 class StoreError(WebTableError):
-    """The store did not do what it was asked."""
+    """The store could not do what it was asked."""
 
 
 class StoreUnavailable(StoreError):
@@ -189,13 +189,13 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRefused(StoreError):
-    """The store understood and declined; trying again does not help."""
+    """The store declined; trying again does not help."""
 
 
 class DamagedRow(StoreError):
-    """A stored row that cannot be read: `row` is its key, `url` what the key stands for, `reason` what is wrong.
+    """A stored row that cannot be read: `row` is its key, `url` the URL of the key, `reason` what is wrong.
 
-    To delete the page mends it, and so does storing a newer capture of it.
+    To repair it, store a newer capture of the page, or delete the page.
     """
 
     def __init__(self, row: bytes, url: str | None, reason: str) -> None:
@@ -206,13 +206,13 @@ class DamagedRow(StoreError):
 
 
 class NotAStore(StoreError):
-    """What the URL leads to is no store of this kind: another file format, protocol or transport."""
+    """The URL leads to something else than a store of this kind: another file format, protocol or transport."""
 
 
 class CapabilityError(StoreError):
-    """This store has no call for that; the message says what to run instead."""
+    """This store cannot do that; the message says what to run instead."""
 
 
 def failed_together(what: str, errors: Sequence[Exception]) -> Exception:
-    """Return *errors* as one to be raised: a single one as it is, several as the `ExceptionGroup` of *what*."""
+    """Return one error to raise for *errors*: a single one as it is, several as an `ExceptionGroup` named *what*."""
     return errors[0] if len(errors) == 1 else ExceptionGroup(f"{what}: {len(errors)} errors", errors)

@@ -1,8 +1,8 @@
 """What an HTML page says: its title, its links, its charset and its text.
 
-A small page is parsed right here. A larger one is parsed in a process of its own, which has so much memory and so much
-time (`webtable.parser_process`): the parser takes quadratic time for elements in elements and for attributes of one,
-and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
+Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
+(`webtable.parser_process`), because the parser takes quadratic time for nested elements and for the attributes of one
+element, and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
 """
 
 from __future__ import annotations
@@ -55,24 +55,24 @@ class Extract(NamedTuple):
     title: str | None
     outlinks: tuple[Link, ...]
     charset: str
-    """The encoding that the page was read in, by the name of Python's codec."""
+    """The encoding in which the page was read, as Python names it."""
     over: Over | None = None
-    """The limit that the page is over, if it is: "parsed", "memory" or "seconds" where it was not parsed, "links" or
-    "link_text" where the links are only the first ones."""
+    """The limit that the page is over, or None. Over "parsed", "memory" or "seconds" it was not parsed; over "links" or
+    "link_text" only its first links are here."""
 
     @property
     def is_parsed(self) -> bool:
-        """Whether there is a title, and links, if the page has any."""
+        """Whether the page was parsed, so that its title and links are here if it has any."""
         return self.over in {None, "links", "link_text"}
 
 
 def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS) -> Extract:
     """Return the title, the links and the charset of the HTML page *body* at *url*.
 
-    `charset` is the one that the response announced. The links are in document order, one for each canonical http or
-    https URL, with the first anchor text that is not empty (or the text in place of its image) and the `rel` of the
-    first. No bytes are bad enough for an error: what cannot be read is left out. A page that is over one of *limits*
-    has no title and no links, or only the first links; `over` says so.
+    *charset* is the one that the response named. The links are in the order of the document, one for each canonical
+    http or https URL, with its first anchor text that is not empty (or the alternative text of its image) and its first
+    `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no title and no
+    links, or only the first links, and `over` names the limit.
 
     >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
     (Link(url='https://example.com/b', anchor='the next', rel='nofollow'),)
@@ -92,11 +92,11 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
 def plain_text(
     body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
 ) -> str | None:
-    r"""Return the text of *body* that can be read, None where it is neither HTML nor text, or over one of *limits*.
+    r"""Return the readable text of *body*; None if it is neither HTML nor text, or is over one of *limits*.
 
-    `charset` is the one that the response announced, `content_type` its media type. Of HTML, and of what came without
-    a type, that is one line for each block, white space collapsed, with the text in place of images but without
-    scripts, styles and form fields; what only a script would show is in. Other text (also JSON and XML) comes as it is.
+    *charset* is the one that the response named, *content_type* its media type. HTML, also without a type, gives a line
+    for each block, with white space collapsed and with the alternative text of images, but without scripts, styles and
+    form fields; hidden elements are included. Other text (also JSON and XML) is returned as it is.
 
     >>> plain_text(b"<style>p {}</style><p>A <b>b</b>old\n word<ul><li>one<li>two", "utf-8", "text/html")
     'A bold word\none\ntwo'
@@ -119,7 +119,7 @@ def plain_text(
 
 
 class _Page(msgspec.Struct, array_like=True):
-    """A page that is to be parsed: for its title and links, or where it has no URL for its text."""
+    """A page that is to be parsed: for its title and links, or for its text if it has no URL."""
 
     body: bytes
     charset: str | None
@@ -134,7 +134,7 @@ _extract_decoder = msgspec.msgpack.Decoder(Extract)
 
 
 def _apart(page: _Page, limits: ReadLimits) -> bytes:
-    """Return what `answered` does; from another process, unless it can be done here or there can be none."""
+    """Return what `answered` returns, from the second process; from this one where no second one can be started."""
     try:
         return _process.call(msgspec.msgpack.encode(page), memory=limits.memory, seconds=limits.seconds)
     except Unavailable:
@@ -146,7 +146,7 @@ def _apart(page: _Page, limits: ReadLimits) -> bytes:
 
 
 def answered(work: bytes) -> bytes:
-    """Parse, in the process that is for it, the page that *work* is; raises `MemoryError`."""
+    """Return what was found in the page *work*, encoded; the second process runs this. Raises `MemoryError`."""
     page = _page_decoder.decode(work)
     encoding = encoding_of(page.body, page.charset)
     text = decoded(page.body, encoding)
@@ -157,7 +157,7 @@ def answered(work: bytes) -> bytes:
 
 
 def _light(page: _Page) -> tuple[str, str] | None:
-    """Return *page* as text, and its encoding, if the worst that can be in it takes a second and 300 MB."""
+    """Return the text of *page* and its encoding, if parsing it takes a second and 300 MB at most."""
     if len(page.body) > _SMALL:
         return None
     encoding = encoding_of(page.body, page.charset)
@@ -190,20 +190,20 @@ def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool
 
 
 def is_html(content_type: str | None) -> bool:
-    """Whether the media type *content_type*, with parameters or without, is that of HTML or XHTML."""
+    """Whether the media type *content_type*, with or without parameters, is HTML or XHTML."""
     return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
 
 
 def looks_like_html(body: bytes) -> bool:
-    """Whether *body* begins as a browser expects of HTML that came without a type."""
+    """Whether *body*, which came without a type, begins with what browsers take for HTML."""
     return _HTML_START.match(body[:2_048] + b" ") is not None
 
 
 def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
-    """Return *page* with what its headers and its HTML say, where it is not given.
+    """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
-    That is all of `with_facts`, the title, the links and the charset. What came without a type is taken for HTML
-    unless it is binary. Beside the page comes what was found in its HTML, None where that was not parsed.
+    These are the fields of `with_facts`, the title, the links and the charset. A body without a type counts as HTML
+    unless it is binary. The second value is what was found in the HTML, None if it was not parsed.
     """
     page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.

@@ -1,4 +1,4 @@
-"""The headers of a response, and what they say: its media type, its dates, where it leads."""
+"""The headers of a response, and what they say: the media type, dates, and where a redirect leads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webtable.errors import InvalidURL
 from webtable.rowkey import join_url
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
-"""The status codes with which a Location leads somewhere else."""
+"""The status codes with which the header Location leads somewhere else."""
 
 _MAX_DATE = 100
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
@@ -20,11 +20,11 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 
 class Headers(dict[str, str]):
-    r"""The headers of a response: their names as they were given, found in any case.
+    r"""The headers of a response. Names are kept as given and found in any case.
 
-    They are made of any mapping or list of pairs, of text or bytes, one value or a list of them; repeated ones are
-    joined by ", ". Like a page they are a value: what would change them raises `TypeError`, and `|` makes new ones.
-    Raises `TypeError` for anything else than names and values.
+    Made from any mapping or list of pairs, of text or bytes, each with one value or a list of values; repeated headers
+    are joined by ", ". Headers cannot be changed: trying to raises `TypeError`, and `|` makes new ones. Anything that
+    is not names and values raises `TypeError` as well.
 
     >>> Headers([("ETag", '"1"'), (b"Vary", b"a"), (b"vary", [b"b", b"c"])])
     Headers({'ETag': '"1"', 'Vary': 'a, b, c'})
@@ -39,13 +39,13 @@ class Headers(dict[str, str]):
 
     @classmethod
     def as_stored(cls, headers: Mapping[str, str]) -> Headers:
-        """Return *headers* without a look at them, as those of a stored page: there are many of them."""
+        """Return *headers* without checking them, as is done for stored pages: there are many of them."""
         made = cls.__new__(cls)
         dict.update(made, headers)
         return made
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of the header *name*, in whatever case it is given, or *default*."""
+        """Return the value of the header *name*, in upper or lower case, or *default*."""
         found = super().get(name)
         if found is not None:
             return found
@@ -76,7 +76,7 @@ class Headers(dict[str, str]):
     __hash__ = None
 
     def __or__(self, other: Mapping[str, str]) -> Headers:  # type: ignore[override]
-        """Return these headers with the values of *other* in place of those of the same name."""
+        """Return these headers, with those of *other* added or in place of those with the same name."""
         newer = other if isinstance(other, Headers) else Headers(other)
         kept = {name: value for name, value in self.items() if name not in newer}
         return Headers.as_stored({**kept, **newer})
@@ -94,7 +94,7 @@ class Headers(dict[str, str]):
 
 
 def _joined(given: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
-    """Return the headers *given* in whatever form, repeated names joined under the first way to write them."""
+    """Return the headers *given*, with repeated ones joined under the first spelling of their name."""
     names: dict[str, str] = {}
     values: dict[str, list[str]] = {}
     for pair in given.items() if hasattr(given, "items") else given:
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 def media_type(content_type: str | None) -> tuple[str | None, str | None]:
-    """Return the media type in lower case and the charset that a Content-Type names, None for what it does not.
+    """Return the media type, in lower case, and the charset of a Content-Type; None for what it does not name.
 
     >>> media_type('Text/HTML; Charset="UTF-8"')
     ('text/html', 'UTF-8')
@@ -130,7 +130,7 @@ def media_type(content_type: str | None) -> tuple[str | None, str | None]:
 
 
 def http_date(value: str | None) -> datetime | None:
-    """Return the time that a header names, in UTC; None where it names none.
+    """Return the time in a header such as Last-Modified, in UTC; None if there is none that can be read.
 
     >>> http_date("Sun, 06 Nov 1994 08:49:37 GMT")
     datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
@@ -143,7 +143,7 @@ def http_date(value: str | None) -> datetime | None:
 
 
 def redirect_target(url: str, location: str | None) -> str | None:
-    """Return the absolute URL that *location* means at *url*; None where it is no http or https URL.
+    """Return *location*, which may be relative to *url*, as an absolute URL; None if it is no http or https URL.
 
     >>> redirect_target("https://example.com/a/b", "../c")
     'https://example.com/c'

@@ -1,4 +1,4 @@
-"""The links of an HTML page: where they lead, what they are called. Pure: no I/O."""
+"""The links of an HTML page: where they lead, and their anchor texts. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from resiliparse.parse.html import ElementNode, HTMLTree
 
 MAX_ANCHOR = 500
-"""Characters of an anchor text that are kept."""
+"""How many characters of an anchor text are kept."""
 
 _LINKS = "a[href], area[href]"
 # A jump inside the page is no link, and it is cheaper to leave it to the selector than to look at it.
@@ -22,11 +22,11 @@ _LINKS_BUT_JUMPS = 'a[href]:not([href^="#"]), area[href]'
 _STRIPPED = "".join(map(chr, range(0x21)))
 _NO_PAGE = re.compile(r"(?:javascript|mailto|data|tel|blob|about):", re.IGNORECASE)
 _SHORT = 500
-"""Characters of what is remembered: there may be many of them."""
+"""Longer URLs are not remembered: there may be many of them."""
 
 
 class Outlinks:
-    """Collects the links of a page, in document order, as far as there is room."""
+    """Collects the links of a page in the order of the document, until a limit is reached."""
 
     def __init__(self, url: str, most: int, most_text: int) -> None:
         self._url = url
@@ -90,7 +90,7 @@ class Outlinks:
 
 
 def _target(base: str, reference: str) -> str:
-    """Return the URL that *reference* leads to, or "" where that can be no page."""
+    """Return the URL that *reference* leads to, or "" if that cannot be a page."""
     if _NO_PAGE.match(reference):
         return ""
     try:

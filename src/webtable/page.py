@@ -17,7 +17,7 @@ from webtable.responses import body_of, headers_of, status_of, url_of
 
 
 class Link(NamedTuple):
-    """A link of a page: the absolute URL it leads to, its anchor text and its `rel` ("" where it has none)."""
+    """A link on a page: the absolute URL that it leads to, its anchor text, and its `rel` ("" if it has none)."""
 
     url: str
     anchor: str = ""
@@ -25,16 +25,17 @@ class Link(NamedTuple):
 
 
 class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many pages link to a page, as they were counted last (`WebTable.refresh_links`).
+    """How many pages link to a page, as of the last count (`WebTable.refresh_links`).
 
-    `inlinks` is all of them but the page itself: those of its registered domain are `internal`, the others `external`.
+    `inlinks` counts all of them except the page itself. Those of the same registered domain are `internal`, the others
+    `external`. `counted_at` is the time of the count.
     """
 
     inlinks: int = 0
     internal: int = 0
     external: int = 0
     self_links: int = 0
-    """1 where the page links to itself."""
+    """1 if the page links to itself, else 0."""
     counted_at: datetime | None = None
 
 
@@ -43,64 +44,64 @@ def _now() -> datetime:
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
-    """A capture of a page.
+    """A capture: one URL, fetched once.
 
-    A caller gives `url`, `html` and `fetched_at`, and what else it knows, best of all the headers of the response:
-    what these say is found in them when the page is put (`with_facts`). A page that was read carries the rest. `html`
-    and `outlinks` are None where they were not asked for (or the page has none).
+    Give `url`, `html` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in
+    them what you leave out. Pages that come from the store have the other fields too; `html` and `outlinks` are None
+    where you did not ask for them, or the page has none.
     """
 
     url: str
     """The URL; canonical (`webtable.rowkey.canonical_url`) once stored."""
     html: bytes | None = None
-    """The body as it was sent, transfer and content encodings removed; HTML or any other type."""
+    """The body as it was sent, without transfer and content encodings; HTML or any other type."""
     title: str | None = None
     status_code: int = 200
     content_type: str | None = None
-    """The media type, as in `text/html`. Given as in a header, it is stored in lower case without its parameters."""
+    """The media type, as in `text/html`. What is given as in a header is stored in lower case, without parameters."""
     charset: str | None = None
     headers: Mapping[str, str] = {}
-    """The response's headers, as `Headers`: found in any case, repeated ones joined by ", ".
+    """The headers of the response, as `Headers`: names in any case, repeated headers joined by ", ".
 
-    They can be given as any mapping or list of pairs, of text or bytes.
+    Can be given as any mapping or list of pairs, of text or bytes.
     """
     fetched_at: datetime = msgspec.field(default_factory=_now)
-    """When it was fetched (timezone-aware, kept to the millisecond): the timestamp of its cells."""
+    """When it was fetched: with a timezone, kept to the millisecond. The default is now."""
     last_modified: datetime | None = None
     etag: str | None = None
     digest: str | None = None
     """The SHA-256 of the whole body, in hex."""
     size: int | None = None
-    """The length of the whole body in bytes, also of one that was cut."""
+    """The length of the whole body in bytes, even if the stored body was cut."""
     truncated: bool = False
     """Whether the stored body was cut (`max_body`)."""
     redirect_to: str | None = None
-    """Where a redirect leads. Given as it stands in a Location, it is stored as an absolute URL."""
+    """Where a redirect leads. What is given as in the header Location is stored as an absolute URL."""
     changed_at: datetime | None = None
-    """When a capture first brought the content that the page has now."""
+    """The date of the first capture with the content that the page has now."""
     change_count: int = 0
-    """How many times a capture brought other content than what was stored, counted as they came in."""
+    """How many times a capture had other content than was stored, in the order in which they were stored."""
     content_at: datetime | None = None
-    """The capture under which body and links are stored; before `fetched_at` where the content did not change."""
+    """The date of the capture with which body and links are stored: before `fetched_at` if they did not change."""
     has_body: bool = False
-    """Whether a body is stored with it, to be asked for as `html`."""
+    """Whether a body is stored, which you get when you ask for the column `html`."""
     outlink_count: int | None = None
     only_self_links: bool = False
-    """Whether it has links, and all of them lead to itself."""
+    """Whether the page has links, all of them to itself."""
     outlinks: tuple[Link, ...] | None = None
-    """The links of this capture in document order, one for each URL."""
+    """The links of this capture in the order of the document, one for each URL."""
     links_digest: str | None = None
-    """Of a page with links and without a body: the SHA-256 of its links, in hex."""
+    """For a page with links and without a body, the SHA-256 of its links, in hex."""
     inlinks_at: datetime | None = None
-    """The capture under which all its links were last written to the pages that they lead to."""
+    """The date of the capture with which all its links were last written to the pages that they lead to."""
     hints_at: datetime | None = None
-    """The date of its index entries and inlinks, where that is not `fetched_at`: another capture had the same date."""
+    """The date of its index entries and inlinks, if another capture had the same date as this one."""
     link_counts: LinkCounts | None = None
-    """How many pages link to it, where that was asked for and has been counted."""
+    """How many pages link to it, if you asked for that and it has been counted."""
     same_as: str | None = None
-    """Given with a capture that has no body of its own: the URL whose stored content it repeats.
+    """For a capture without a body of its own, the URL whose stored content it repeats. It is not stored.
 
-    A 304 and most WARC revisit records repeat their own URL. It is not stored.
+    A response with status 304 repeats its own URL, and so do most WARC revisit records.
     """
 
     def __post_init__(self) -> None:
@@ -113,12 +114,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
     @classmethod
     def from_response(cls, response: object, *, body: bytes | None = None, fetched_at: datetime | None = None) -> Page:
-        """Return the page that an HTTP client's *response* is: its URL, status, headers and body, and what they say.
+        """Return the page for the *response* of an HTTP client: URL, status, headers and body, and what these say.
 
-        Takes what has the shape of a response of httpx, requests, Scrapy or aiohttp; that of aiohttp, and any other
-        that reads its body later, is given with its *body* (of aiohttp, `await response.read()`). A client that has
-        followed redirects has the URL of the last; those before it are in its `response.history`, and are pages of
-        their own. `fetched_at` is now, unless it is given. Raises `InvalidArgument` for what is no such response.
+        Takes responses of httpx, requests, Scrapy and aiohttp, and objects with the same attributes. Give the *body* of
+        clients that read it later (aiohttp: `await response.read()`). If the client has followed redirects, the URL is
+        the last one; the responses before it are in `response.history`, and are pages of their own. `fetched_at` is now
+        unless you give it. Raises `InvalidArgument` for an object that is no such response.
         """
         status = status_of(response)
         page = cls(
@@ -132,9 +133,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
     @property
     def text(self) -> str | None:
-        """The body as text, in the charset that a browser would take; None where there is no body here.
+        """The body as text, in the charset that a browser would choose; None if the page has no body here.
 
-        What that charset cannot read is U+FFFD, the replacement character.
+        Bytes that cannot be read in that charset become U+FFFD, the replacement character.
         """
         return None if self.html is None else decoded(self.html, encoding_of(self.html, charset_of(self)))
 
@@ -144,19 +145,19 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
 
 def charset_of(page: Page) -> str | None:
-    """Return the charset that *page* brings, or else the one that its header announces.
+    """Return the `charset` of *page*, or else the one that its header names.
 
-    A version from the history does not bring its own.
+    Versions from the history have no `charset` of their own.
     """
     return page.charset or media_type(page.headers.get("content-type"))[1]
 
 
 def with_facts(page: Page) -> Page:
-    """Return *page* with what its headers say, where it is not given.
+    """Return *page* with the fields filled in that are not given and that its headers tell.
 
-    That is its media type and charset (Content-Type), ETag, date of modification (Last-Modified) and, of a redirect,
-    where it leads (Location, which may be relative to the URL). A media type that is given as in a header is taken
-    apart, a relative `redirect_to` resolved. A 304 without a body repeats what is stored of its URL (`same_as`).
+    These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified) and, for
+    a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as in a
+    header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as `same_as`.
 
     >>> page = Page(url="https://example.com/a", status_code=301, headers={"Location": "../b", "ETag": "1"})
     >>> with_facts(page).redirect_to, with_facts(page).etag
@@ -185,9 +186,9 @@ def with_facts(page: Page) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What became of a page that was handed to a writer: stored where `error` is None.
+    """What happened to a page that was given to a writer. It is stored if `error` is None.
 
-    `is_new` tells whether it brought content that was not stored as the page's newest before.
+    `is_new` tells whether its content differs from the newest that was stored before.
     """
 
     url: str
@@ -206,8 +207,7 @@ _HEADER_BYTES = 130
 def memory_of(page: Page) -> int:
     """Return about how many bytes of memory *page* takes, with its body, its links and its headers.
 
-    The constants are what Python 3.11 takes for the objects, measured with tracemalloc; a character is taken for one
-    byte.
+    The constants were measured with tracemalloc on Python 3.11; a character counts as one byte.
     """
     links = page.outlinks or ()
     return (

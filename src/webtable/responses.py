@@ -1,4 +1,4 @@
-"""Responses of HTTP clients by their shape, whichever client made them: none is imported here."""
+"""Read the responses of HTTP clients by their attributes; no client is imported for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLIENTS = "give a response of httpx, requests, aiohttp or Scrapy"
 
 
 def status_of(response: object) -> int:
-    """Return the status code of *response*; raises `InvalidArgument` where it has none."""
+    """Return the status code of *response*; raises `InvalidArgument` if it has none."""
     for name in ("status_code", "status"):
         status = getattr(response, name, None)
         if isinstance(status, int):
@@ -20,7 +20,7 @@ def status_of(response: object) -> int:
 
 
 def url_of(response: object) -> str:
-    """Return the URL of *response*, text or an object of the client's own that stands for one."""
+    """Return the URL of *response* as text; raises `InvalidArgument` if it has none."""
     url = getattr(response, "url", None)
     if not url or callable(url):
         raise InvalidArgument(f"response={_shown(response)} has no URL: {_CLIENTS}")
@@ -28,7 +28,7 @@ def url_of(response: object) -> str:
 
 
 def headers_of(response: object) -> Headers:
-    """Return the headers of *response*."""
+    """Return the headers of *response*; raises `InvalidArgument` if they are not names and values."""
     headers: Any = getattr(response, "headers", None)
     # httpx joins repeated ones by itself, others only if they are asked for all of them.
     try:
@@ -38,9 +38,9 @@ def headers_of(response: object) -> Headers:
 
 
 def body_of(response: object, body: bytes | None) -> bytes:
-    """Return *body* where it is given, else the body that *response* has read already.
+    """Return *body* if it is given, else the body that *response* has already read.
 
-    Raises `InvalidArgument` where it has read none, or *body* is no bytes.
+    Raises `InvalidArgument` if it has read none, or if *body* is not bytes.
     """
     if body is not None:
         if not isinstance(body, bytes | bytearray | memoryview):

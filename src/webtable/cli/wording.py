@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# An argument with its value, or one of several words that stands for itself.
-_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b")
+# An argument with its value (also as an option writes it, `max-size=5`), one of several words that stands for itself,
+# or a method.
+_ARGUMENT = re.compile(
+    r"(?<![\w-])([a-z]+(?:[_-][a-z]+)*)=(True\b)?|\b([a-z]+(?:_[a-z]+)+)\b(?!\()|\b([a-z]+(?:_[a-z]+)*\(\))"
+)
+_COLUMNS = "; it has "
+"""What begins a list of columns in a message. Some of them are named like arguments, and are none."""
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
@@ -20,25 +25,30 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     >>> in_options("takes since_day= or full_scan=True", {"since_day": "--since-day", "full_scan": "--full-scan"})
     'takes --since-day or --full-scan'
     """
+    told, columns, listed = message.partition(_COLUMNS)
 
     def option(found: re.Match[str]) -> str:
-        name = found[1] or found[3]
+        name = (found[1] or found[3] or found[4]).replace("-", "_")
         if name not in options:
             return found[0]
-        behind = message[found.end() : found.end() + 1]
+        behind = told[found.end() : found.end() + 1]
         return options[name] + (" " if found[1] and not found[2] and behind not in {"", " ", ","} else "")
 
-    return _ARGUMENT.sub(option, message)
+    return _ARGUMENT.sub(option, told) + columns + listed
 
 
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
-    """Return the options of a command of Typer by the names of their arguments; those of what was *invoked* first."""
+    """Return the options of a command of Typer by the names of their arguments; those of what was *invoked* first.
+
+    Those of the *invoked* command are found by their own names as well. A command is found as the method of its name.
+    """
     commands = getattr(command, "commands", {})
-    first = [commands[invoked]] if invoked in commands else []
+    first = list(_options(commands[invoked])) if invoked in commands else []
+    spelled = [(option.removeprefix("--").replace("-", "_"), option) for _, option in first if option[0] == "-"]
+    methods = [(f"{name.replace('-', '_')}()", f"webtable {name}") for name in commands]
     found: dict[str, str] = {}
-    for one in (*first, command):
-        for name, option in _options(one):
-            found.setdefault(name, option)
+    for name, option in (*first, *spelled, *_options(command), *methods):
+        found.setdefault(name, option)
     return found
 
 

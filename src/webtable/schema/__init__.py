@@ -1,4 +1,4 @@
-"""Tables and column families as frozen values, the web table's own, and plans to bring a table to its schema."""
+"""Schemas: tables and column families as frozen values, those of web tables, and plans to create or change tables."""
 
 from webtable.schema.indexes import (
     INDEX_COLUMN,

@@ -1,4 +1,4 @@
-"""The tables of secondary indexes, and how the state of each index is kept beside the layout of its web table."""
+"""The tables of secondary indexes, and the state of each index, which is stored beside the layout of the web table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INDEX_NAMES = ("time", "size", "link", "url", "status", "host", "digest")
 """The indexes that a web table has unless it is created with others."""
 INDEX_REGIONS = 4
 INDEX_COLUMN = b"ref:e"
-"""The column of an entry. It has no value; its timestamp is that of the capture that made it."""
+"""The column of an entry. Its value is empty; its timestamp is that of the capture from which it was made."""
 INDEX_SUFFIX = "_idx"
 STATES_FAMILY = b"layout:"
 STATES_ROW = b"indexes"
@@ -27,16 +27,16 @@ QUEUE_FAMILY = "queue"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
 
 Phase = Literal["building", "ready", "retired", "dropped"]
-"""Entries are written until an index is dropped; questions are asked only of one that is ready."""
+"""Entries are written until an index is dropped. Only an index that is ready answers questions."""
 
 
 class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is stored of an index: where it is defined, and whether its entries are complete.
+    """What is stored about an index: where it is defined, and whether its entries are complete.
 
-    `of` is the importable name (`package.module:attribute`) of an index of the user's own. `position` is the row, in
-    hex, that a rebuild has come to. `added` tells an index from one of the same name that was dropped, in epoch
-    milliseconds; it is 0 for those that the table was created with. `is_ordered` tells an index of the user's own whose
-    entries come in the order of its terms; those of earlier versions do not.
+    `of` is the importable name (`package.module:attribute`) of an index that a user defined. `position` is the row, in
+    hex, that a rebuild has reached. `added` is when the index was added, in epoch milliseconds, and 0 for those with
+    which the table was created; it differs from that of a dropped index of the same name. `is_ordered` is true if the
+    entries of a user's index are in the order of its terms; those that earlier versions added are not.
     """
 
     phase: Phase = "ready"
@@ -51,7 +51,7 @@ class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     @classmethod
     def from_json(cls, table: str, index: str, stored: bytes) -> IndexState:
-        """Return the state that was stored; raises `LayoutMismatch` where this version cannot read it."""
+        """Return the state that was stored; raises `LayoutMismatch` if this version cannot read it."""
         try:
             state = msgspec.json.decode(unsealed(stored), type=cls)
             bytes.fromhex(state.position)
@@ -71,18 +71,18 @@ def index_of_column(column: bytes) -> str:
 
 
 def check_index_name(name: str) -> None:
-    """Raise `InvalidArgument` for a name that cannot be part of the name of a table."""
+    """Raise `InvalidArgument` for an index name that cannot be part of the name of a table."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(f"index {name!r} must be named by a letter and up to 30 letters or digits, in lower case")
 
 
 def index_table(table: str, index: str) -> TableSchema:
-    """Return the schema of the table that holds the entries of *index*; one hexadecimal digit is in front of each."""
+    """Return the schema of the table with the entries of *index*, whose keys begin with one hexadecimal digit."""
     # Entries are in order and much alike, which this encoding makes use of.
     family = FamilySchema("ref", block_encoding="FAST_DIFF")
     return TableSchema(f"{table}_{index}{INDEX_SUFFIX}", (family,), tuple(split_points(INDEX_REGIONS, 1)))
 
 
 def queue_table(table: str) -> TableSchema:
-    """Return the schema of the table that holds which pages' inbound links are to be counted anew."""
+    """Return the schema of the queue: a table that names the pages whose inlinks are to be counted again."""
     return TableSchema(f"{table}_queue", (FamilySchema(QUEUE_FAMILY),))

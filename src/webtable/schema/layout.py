@@ -1,4 +1,4 @@
-"""The layout of a table: what must never be guessed. It is stored beside the table and checked at open."""
+"""The layout of a table: what was decided when it was created. It is stored beside it and checked when it is opened."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LAYOUT_FORMAT = 1
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
 ALTERED = b"layout:altered."
-"""What begins the columns beside that, one for each option that was altered since: `layout:altered.ttl`."""
+"""The beginning of further columns, one for each option that was altered since: `layout:altered.ttl`."""
 
 PAGE_FAMILIES = ("content", "metadata", "outlinks", "inlinks")
 FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
-"""The families whose options can be altered: those of pages, that of the entries of all indexes, and the queue's."""
+"""The families whose options can be altered: those of pages, that of all index entries, and that of the queue."""
 FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
-"""The options of each of them that can be altered; versions and TTL follow from those of the layout."""
+"""The options of a family that can be altered. Its versions and TTL follow from those of the layout."""
 
 OptionValue = int | bool | str | None
 
@@ -43,9 +43,9 @@ _NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[
 class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the keys, columns and bodies of a web table are made.
 
-    `versions` and `ttl` (seconds) are those of the content family. `suffix_list` is the version of the Public Suffix
-    List where the salt is taken from the registered domain: a newer list would move pages. `family_options` are the
-    options of families that were altered, as in `content.block_size`.
+    `versions` and `ttl` (in seconds, None for ever) are those of the content family. `suffix_list` is the version of
+    the Public Suffix List if the salt is taken from the registered domain, because another list would look for pages
+    elsewhere. `family_options` are the options of families that were altered, named as in `content.block_size`.
     """
 
     format: int = LAYOUT_FORMAT
@@ -70,7 +70,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def of(cls, salt: Salt, **options: object) -> Layout:
-        """Return the layout of a new table with this salt; *options* are the fields of a layout."""
+        """Return the layout of a new table with this salt; *options* are other fields of a layout."""
         suffixes = suffix_list_version() if salt.source == "domain" else None
         values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **options}
         try:
@@ -102,12 +102,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return replace(schema, families=tuple(changed)) if any(given) else schema
 
     def options_of(self, family: str) -> dict[str, Any]:
-        """Return the options of one of `FAMILIES` that were altered."""
+        """Return the altered options of the *family*, one of `FAMILIES`."""
         named = ((name.partition("."), value) for name, value in self.family_options.items())
         return {option: value for (of, _, option), value in named if of == family}
 
     def altered(self, options: Mapping[str, OptionValue]) -> Layout:
-        """Return the layout with other *options*: `ttl`, `versions`, and options of families by their whole names.
+        """Return the layout with other *options*: `ttl`, `versions`, and options of families, as `content.block_size`.
 
         Raises `InvalidArgument` for a value that HBase would refuse.
         """
@@ -123,7 +123,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return layout
 
     def option(self, name: str) -> OptionValue:
-        """Return what the layout has for one of the options that can be altered; None also for a family's default."""
+        """Return the value of an option that can be altered; None also if a family has its default."""
         return self.family_options.get(name) if "." in name else getattr(self, name)
 
     def to_json(self) -> bytes:
@@ -135,14 +135,14 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def from_json(cls, table: str, stored: bytes) -> Layout:
-        """Return the layout that was stored with *table*; raises `LayoutMismatch` where this version can't read it."""
+        """Return the layout that was stored with *table*; raises `LayoutMismatch` if this version cannot read it."""
         return cls.from_cells(table, {LAYOUT_COLUMN: stored})
 
     @classmethod
     def from_cells(cls, table: str, cells: Mapping[bytes, bytes]) -> Layout:
-        """Return the layout that was stored with *table*, with what was altered since, by their columns.
+        """Return the layout that was stored with *table* in these *cells*, including what was altered since.
 
-        Raises `LayoutMismatch` where this version cannot read it.
+        Raises `LayoutMismatch` if this version cannot read it.
         """
         created = cls._created(table, cells[LAYOUT_COLUMN])
         altered = {column: value for column, value in cells.items() if column != LAYOUT_COLUMN}
@@ -201,7 +201,7 @@ def _option_of(column: bytes) -> str:
 
 
 def _check_family_option(name: str, value: object) -> None:
-    """Raise `InvalidArgument` for what is no option of a family that can be altered, as in `content.block_size`."""
+    """Raise `InvalidArgument` unless *name* is an alterable option of a family, such as `content.block_size`."""
     family, dot, option = name.partition(".")
     if not dot or family not in FAMILIES:
         raise InvalidArgument(f"families: {family!r} must be one of {', '.join(FAMILIES)}")
@@ -237,7 +237,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the row keys of a table of records are made: their declaration as text."""
+    """How the row keys of a keyed table are made: their declaration as text."""
 
     kind: Literal["keyed"] = "keyed"
     format: int = LAYOUT_FORMAT
@@ -247,8 +247,8 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def of(cls, key: RowKey) -> KeyLayout:
         """Return the layout of a new table with these keys.
 
-        Raises `InvalidArgument` for keys whose declaration says nothing to another process: those with a lambda, a
-        function that is local to another one, or a partial one.
+        Raises `InvalidArgument` for keys that another process could not compare: those that are made with a lambda, a
+        function within a function, or a `functools.partial`.
         """
         if nameless := _NAMELESS.search(key.declaration):
             raise InvalidArgument(
@@ -263,14 +263,14 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @classmethod
     def from_json(cls, stored: bytes) -> KeyLayout | None:
-        """Return the layout that was stored, None where it is one of another kind of table, or of a later version."""
+        """Return the layout that was stored; None for that of another kind of table, or of a later version."""
         try:
             return msgspec.json.decode(unsealed(stored), type=cls)
         except UNREADABLE:
             return None
 
     def check(self, table: str, stored: bytes) -> None:
-        """Raise `LayoutMismatch`, showing both, where what is *stored* with *table* is another layout than this."""
+        """Raise `LayoutMismatch`, which shows both, if the layout *stored* with *table* is not this one."""
         found = _Header.of(table, stored)
         if found.kind != self.kind:
             raise LayoutMismatch(
@@ -289,12 +289,12 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def meta_table(name: str) -> TableSchema:
-    """Return the schema of the table that holds the layout of the table *name*."""
+    """Return the schema of the table with the layout of the table *name*."""
     return TableSchema(f"{name}_meta", families=(FamilySchema("layout"),))
 
 
 def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
-    """Raise `LayoutMismatch`, showing both, where *wanted* is not what *table* was created with."""
+    """Raise `LayoutMismatch`, which shows both, if *table* was not created with the layout *wanted*."""
     differences = [
         f"{field}: the table has {getattr(stored, field)!r}, asked for is {getattr(wanted, field)!r}"
         for field in Layout.__struct_fields__
@@ -309,7 +309,7 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
 
 
 def check_suffix_list(table: str, stored: Layout) -> None:
-    """Raise `LayoutMismatch` where the Public Suffix List in use is not the one that the keys were made with."""
+    """Raise `LayoutMismatch` if the installed Public Suffix List is not the one with which the keys were made."""
     installed = suffix_list_version()
     if stored.suffix_list not in (None, installed):
         raise LayoutMismatch(

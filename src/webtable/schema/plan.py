@@ -1,4 +1,4 @@
-"""What must change between the table that is wanted and the one that is there."""
+"""Plans: what must change so that a table is as it is wanted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FamilyChange:
-    """A family to be added (`found` is None) or given other options; the others stay as they are."""
+    """A family to add (`found` is None), or to give other options; options that are not named stay as they are."""
 
     wanted: FamilySchema
     found: FamilySchema | None
@@ -33,13 +33,13 @@ class FamilyChange:
         return f"change family {self.wanted.name!r}: {', '.join(differences)}"
 
     def shell(self, table: str) -> str:
-        """Return the same as a statement of the HBase shell."""
+        """Return the change as a statement for the HBase shell."""
         # Options that need no change are not named: of those that could not be read the values are not known.
         return alter_statement(table, self.wanted, FAMILY_OPTIONS if self.found is None else self.options)
 
     @property
     def losses(self) -> list[str]:
-        """What the family will keep no longer, in words."""
+        """What the family will no longer keep, in words."""
         found, wanted = self.found, self.wanted
         if found is None:
             return []
@@ -55,7 +55,7 @@ class FamilyChange:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The way from a table that was found to the schema that is wanted; nothing is ever removed."""
+    """The steps from the table that was found to the schema that is wanted; no family or table is removed."""
 
     wanted: TableSchema
     create: bool = False
@@ -63,11 +63,11 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table is as it is wanted."""
+        """Whether there is nothing to do."""
         return not self.create and not self.changes
 
     def __str__(self) -> str:
-        """Return a line for each step, empty where there is none."""
+        """Return a line for each step; empty if there is nothing to do."""
         if self.create:
             regions = len(self.wanted.split_keys) + 1
             names = ", ".join(family.name for family in self.wanted.families)
@@ -75,14 +75,14 @@ class Plan:
         return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
 
     def shell(self) -> str:
-        """Return the same as statements of the HBase shell, one a line."""
+        """Return the steps as statements for the HBase shell, one on each line."""
         if self.create:
             return create_statement(self.wanted)
         return "\n".join(change.shell(self.wanted.name) for change in self.changes)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the table will keep no longer, a line for each; it cannot be brought back."""
+        """What the table will no longer keep, in lines of text; it cannot be brought back."""
         return tuple(
             f"removes from table {self.wanted.name!r}, family {change.wanted.name!r}: {lost}"
             for change in self.changes
@@ -92,7 +92,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:
-    """The way from the layout that a web table has to the one that is wanted, and what its tables need for that."""
+    """The steps from the layout that a web table has to the one that is wanted, with the plans of its tables."""
 
     table: str
     found: Layout
@@ -108,16 +108,16 @@ class LayoutPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the layout and all tables are as they are wanted."""
+        """Whether there is nothing to do."""
         return not self.options and not self.tables
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the tables will keep no longer, a line for each; it cannot be brought back."""
+        """What the tables will no longer keep, in lines of text; it cannot be brought back."""
         return tuple(lost for steps in self.tables for lost in steps.losses)
 
     def __str__(self) -> str:
-        """Return a line for each step, and for what is lost by it; empty where there is none."""
+        """Return a line for each step, and for what it loses; empty if there is nothing to do."""
         changes = (
             f"{name} {_value_text(self.found.option(name), name)} -> {_value_text(value, name)}"
             for name, value in self.options.items()
@@ -126,7 +126,7 @@ class LayoutPlan:
         return "\n".join([*layout, *map(str, self.tables), *self.losses])
 
     def shell(self) -> str:
-        """Return what is to be done with the tables as statements of the HBase shell, one a line."""
+        """Return the steps for the tables as statements for the HBase shell, one on each line."""
         return "\n".join(steps.shell() for steps in self.tables)
 
 
@@ -137,7 +137,7 @@ def _value_text(value: OptionValue, name: str) -> str:
 
 
 def days_text(seconds: int) -> str:
-    """Return a time to live as people read it.
+    """Return a time to live, given in seconds, in words.
 
     >>> days_text(90 * 86_400), days_text(43_200), days_text(5)
     ('90 days', '0.5 days', '5 seconds')
@@ -149,10 +149,10 @@ def days_text(seconds: int) -> str:
 
 
 def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:
-    """Return what must change for *found* (None where there is no table) to be as *wanted*.
+    """Return what must change so that the table *found* (None if there is no table) is as *wanted*.
 
-    Options named in *unread* could not be read back and are not compared. Families that only *found* has stay as they
-    are, and so do its regions: those of a living table split on their own.
+    Options named in *unread* could not be read and are not compared. Families that only *found* has stay as they are,
+    and so do its regions, which HBase splits as the table grows.
     """
     if found is None:
         return Plan(wanted, create=True)

@@ -1,4 +1,4 @@
-"""The same DDL as text for the HBase shell, for clusters whose gateway cannot do it."""
+"""Creating and altering tables as text for the HBase shell, for clusters whose gateway cannot do it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ATTRIBUTES: Mapping[str, str] = {
 
 
 def create_statement(schema: TableSchema) -> str:
-    """Return the HBase shell's `create` for the table, with every option and split point spelled out."""
+    """Return the statement of the HBase shell that creates the table, with all options and split points."""
     parts = [_quoted(schema.name.encode()), *map(family_text, schema.families)]
     if schema.split_keys:
         parts.append(splits_text(schema.split_keys, "shell"))
@@ -36,16 +36,16 @@ def create_statement(schema: TableSchema) -> str:
 
 
 def alter_statement(table: str, family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
-    """Return the HBase shell's `alter` that adds the family or gives it these *options*; others stay as they are."""
+    """Return the statement of the HBase shell that adds the *family*, or changes only these *options* of it."""
     return f"alter {_quoted(table.encode())}, {family_text(family, options)}"
 
 
 def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
-    r"""Return split points as somebody else reads them, without a newline at the end.
+    r"""Return split points as text in one of three forms, without a newline at the end.
 
-    `python` is a list of bytes; `shell` the `SPLITS => [...]` of the HBase shell's `create`; `file` a point a line, as
-    its `SPLITS_FILE` reads them (empty where there are no points). Raises `InvalidArgument` for another *form* and for
-    an empty point, which HBase would refuse.
+    `python` is a list of bytes; `shell` is `SPLITS => [...]` for `create` in the HBase shell; `file` has one point on
+    each line, for its `SPLITS_FILE` (empty if there are no points). Raises `InvalidArgument` for another *form*, and
+    for an empty point, which HBase would refuse.
 
     >>> splits_text([b"40", b"\xff "], "shell")
     "SPLITS => ['40', '\\xFF\\x20']"
@@ -61,9 +61,9 @@ def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
 
 
 def binary_text(key: bytes) -> str:
-    r"""Return a key in printable ASCII, the rest of it as `\xNN`, as HBase's `Bytes.toBytesBinary` reads it.
+    r"""Return a key in printable ASCII, with other bytes as `\xNN`, as HBase's `Bytes.toBytesBinary` reads it.
 
-    Quotes and spaces are among the rest, so that it can stand in single quotes and at the end of a line.
+    Quotes and spaces are written as `\xNN` too, so that the text can stand in single quotes and at the end of a line.
 
     >>> binary_text(b"5a:com.example/\xff'")
     '5a:com.example/\\xFF\\x27'
@@ -73,13 +73,13 @@ def binary_text(key: bytes) -> str:
 
 
 def family_text(family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
-    """Return the family, or *options* of it, as the shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
+    """Return the family with these *options* as the HBase shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
     shown = (f"{_ATTRIBUTES[option]} => {option_text(getattr(family, option))}" for option in options)
     return "{" + ", ".join([f"NAME => {_quoted(family.name.encode())}", *shown]) + "}"
 
 
 def option_text(value: object) -> str:
-    """Return the value of an option as the shell writes it (`'FOREVER'` for a TTL of None)."""
+    """Return the value of an option as the HBase shell writes it (`'FOREVER'` for a TTL of None)."""
     match value:
         case None:
             return "'FOREVER'"

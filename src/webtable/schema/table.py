@@ -1,4 +1,4 @@
-"""Tables and column families as frozen values, with every option that HBase has for them."""
+"""Tables and column families as frozen values, with the options that HBase has for them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FOREVER = None  # a TTL that never ends; HBase shows it as FOREVER or 2147483647
 
 @dataclass(frozen=True, slots=True)
 class FamilySchema:
-    """A column family; what is not given is HBase's own default.
+    """A column family: columns with the same options. The defaults are those of HBase.
 
-    `versions` and `min_versions` count cells, `ttl` is in seconds (None keeps cells for ever), `block_size` in bytes,
-    `replication_scope` is 0 (local) or 1 (replicated). The options are those of HBase's ColumnFamilyDescriptor.
-    Raises `InvalidArgument` for a value that HBase would refuse.
+    `versions` is how many versions of a cell are kept, `min_versions` how many of them even after the TTL. `ttl` is in
+    seconds (None keeps cells for ever), `block_size` in bytes; `replication_scope` is 0 (local) or 1 (replicated). The
+    options are those of HBase's ColumnFamilyDescriptor. Raises `InvalidArgument` for a value that HBase would refuse.
     """
 
     name: str
@@ -66,10 +66,10 @@ FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """A table: its name (with `namespace:` in front where it has one), its families and its split points.
+    """A table: its name (with `namespace:` in front if it has one), its families and its split points.
 
-    `split_keys` are the first keys of all regions but the first, in byte order.
-    Raises `InvalidArgument` for a table without families, families of one name or split keys out of order.
+    `split_keys` are the split points: the first keys of all regions but the first, in byte order.
+    Raises `InvalidArgument` for a table without families, families with the same name, or split keys out of order.
     """
 
     name: str
@@ -88,7 +88,7 @@ class TableSchema:
             raise InvalidArgument(f"table {self.name!r}: split_keys must be distinct, not empty and in byte order")
 
     def family(self, name: str) -> FamilySchema:
-        """Return the family of that name; raises `KeyError` when there is none."""
+        """Return the family with that name; raises `KeyError` if there is none."""
         for family in self.families:
             if family.name == name:
                 return family

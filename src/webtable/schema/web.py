@@ -1,4 +1,4 @@
-"""The web table's own schema: its families, and the physical names of its columns."""
+"""The schema of web tables: their families, and the names of their columns in the store."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PlainColumn = Literal["title", "status_code", "last_modified"]
 
 DAY = 86_400
 DEFAULT_TTL = 90 * DAY
-"""The time to live of a page's content in seconds; links are kept twice as long."""
+"""For how many seconds the content of a page is kept on HBase; links are kept twice as long."""
 DEFAULT_VERSIONS = 3
-"""How many distinct contents of a page are kept."""
+"""How many different contents of a page are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebColumns:
-    """The physical names of the web table's families and columns.
+    """The names of the families and columns of a web table in the store.
 
-    Names are repeated in every cell, so `short` ones save bytes on disk and on the wire; `readable` ones are what the
-    HBase shell and other programs show.
+    Names are repeated in every cell, so `short` ones save space on disk and in transfer; `readable` ones are easier to
+    understand in the HBase shell and in other programs.
     """
 
     content: str
@@ -73,7 +73,7 @@ _COLUMNS: dict[ColumnNames, WebColumns] = {
 
 
 def web_columns(names: ColumnNames = "readable") -> WebColumns:
-    """Return the physical names; raises `InvalidArgument` for a *names* that is neither readable nor short."""
+    """Return the names in the store; raises `InvalidArgument` if *names* is neither readable nor short."""
     if names not in _COLUMNS:
         raise InvalidArgument(f"names={names!r} must be one of {', '.join(_COLUMNS)}")
     return _COLUMNS[names]
@@ -89,8 +89,9 @@ def web_table_schema(
 ) -> TableSchema:
     """Return the schema of the web table *name*.
 
-    The content of a page is kept in *versions* versions for *ttl* seconds, its links in as many twice as long, its
-    metadata always; None keeps everything. Raises `InvalidArgument` for a value that HBase would refuse.
+    The content of a page is kept in *versions* versions for *ttl* seconds (None: for ever). Links are kept for twice
+    that time, outlinks in as many versions (at least 2), inlinks in 2. Metadata is always kept. Raises
+    `InvalidArgument` for a value that HBase would refuse.
     """
     columns = web_columns(names)
     twice = FOREVER if ttl is None else min(2 * ttl, 2**31 - 2)

@@ -1,0 +1,49 @@
+"""Messages of the library speak of arguments; on the command line they speak of its options."""
+
+from __future__ import annotations
+
+import pytest
+from running import Run
+
+import webtable
+
+
+@pytest.fixture
+def store() -> None:
+    """A store of one page."""
+    with webtable.open("webtable.db", create=True) as table:
+        table.put(webtable.Page(url="https://example.com/", html=b"<title>Home</title>"))
+
+
+WRONG = {
+    "a time": (["get", "https://example.com/", "--as-of", "then"], "--as-of 'then' is no time"),
+    "a time of two words": (["outdated", "--not-fetched-since", "x"], "--not-fetched-since 'x' is no time"),
+    "a size": (["pages", "example.com", "--min-size", "big"], "--min-size 'big' must be a number of bytes"),
+    "an option of another name": (["alter", "--set", "content"], "--set 'content' must be FAMILY.OPTION=VALUE"),
+    "two that exclude each other": (
+        ["outdated", "--not-fetched-since", "7d", "--not-modified-since", "7d"],
+        "takes --not-fetched-since or --not-modified-since, one of the two",
+    ),
+    "two sizes": (
+        ["largest", "--class", "huge", "--min-size", "5"],
+        "--class 'huge' must be one of small, medium, large, huge, and stands without --min-size and --max-size",
+    ),
+    "a method": (["indexed", "host"], "ask for webtable hosts"),
+}
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(("command", "told"), list(WRONG.values()), ids=list(WRONG))
+def test_a_message_names_the_options_of_the_command(run: Run, command, told):
+    done = run(*command)
+
+    assert done.code == 2
+    assert told in done.err
+
+
+@pytest.mark.usefixtures("store")
+def test_columns_keep_their_names_in_a_message(run: Run):
+    done = run("pages", "example.com", "--columns", "type")
+
+    assert done.err.startswith("webtable: --columns 'type' is no column of a page; it has url, ")
+    assert {"content_type", "fetched_at"} < set(done.err.replace(",", "").split())
