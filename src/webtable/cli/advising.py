@@ -14,8 +14,9 @@ from webtable.cli.failing import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, file_name, harmless, harmless_json, plural
+from webtable.cli.text import examples, file_name, plural
 from webtable.errors import InvalidArgument
+from webtable.formats.text import harmless, harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperGroup
 
 from webtable.cli.session import Session
-from webtable.cli.text import harmless
 from webtable.cli.wording import in_options, options_of
 from webtable.errors import (
     DamagedRow,
@@ -25,6 +24,7 @@ from webtable.errors import (
     StoreError,
     WebTableError,
 )
+from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

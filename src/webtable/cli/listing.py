@@ -12,12 +12,13 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.failing import NOT_DONE, note
-from webtable.cli.output import ColumnsOption, Format, FormatOption, chosen_format, on_terminal, write_records
-from webtable.cli.records import ALL_COLUMNS, PAGES, Kind
+from webtable.cli.output import TABLE, ColumnsOption, Format, FormatOption, chosen_format, on_terminal, write_records
+from webtable.cli.records import PAGES, Kind
 from webtable.cli.session import session
 from webtable.cli.text import plural
 from webtable.cli.times import is_ago, parse_time
 from webtable.errors import InvalidArgument
+from webtable.formats.columns import ALL_COLUMNS
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
@@ -145,12 +146,12 @@ class _Listed(NamedTuple):
     def taken_from(cls, given: dict[str, Any], kind: Kind) -> Self:
         """Return what the options say of it, and remove those from *given*."""
         text, html, form = given.pop("columns", None), given.pop("html", False), chosen_format(given.pop("format"))
-        columns = kind.chosen(text, html=html, json=form is Format.jsonl)
+        columns = kind.chosen(text, html=html, json=form == "jsonl")
         return cls(columns, text is not None or html, form, given.pop("explain"))
 
     def write(self, records: Iterable[object], table_writer: Writer) -> int:
         """Write *records*, and return how many they were."""
-        write = table_writer if self.format is Format.table and not self.is_asked_for else write_records
+        write = table_writer if self.format == TABLE and not self.is_asked_for else write_records
         return write(records, self.columns, self.format, asked_for=self.is_asked_for)
 
 

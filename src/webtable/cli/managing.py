@@ -23,8 +23,9 @@ from webtable.cli.layouts import (
 )
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
 from webtable.errors import InvalidArgument, SchemaDrift
+from webtable.formats.text import harmless
 from webtable.repository import create as create_table
 from webtable.rowkey.shown import key_text
 from webtable.schema import FAMILY_OPTIONS, Layout, LayoutPlan, Plan

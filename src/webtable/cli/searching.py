@@ -19,10 +19,11 @@ from webtable.cli.listing import (
     check_scan,
     question,
 )
-from webtable.cli.output import Format, FormatOption, chosen_format, console, write_records
+from webtable.cli.output import TABLE, Format, FormatOption, chosen_format, console, write_records
 from webtable.cli.records import HITS
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural, size_text
+from webtable.cli.text import examples, plural, size_text
+from webtable.formats.text import harmless
 from webtable.repository import Results, WebTable  # noqa: TC001 - typer reads it
 from webtable.repository.matching import Hit  # noqa: TC001 - typer reads it
 from webtable.repository.questions.stats import GROUPINGS, Stats
@@ -151,7 +152,7 @@ def stats(
             full_scan=full_scan,
             on_progress=counted,
         )
-    if chosen_format(format) is Format.table:
+    if chosen_format(format) == TABLE:
         _show_stats(found)
     else:
         columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
@@ -183,8 +184,6 @@ def _show_stats(found: Stats) -> None:
         lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
         if len(lines) > _MOST_GROUPS:
             lines.sort(key=lambda line: -line.pages)
-        write_records(
-            lines[:_MOST_GROUPS], ("group", "pages", "bytes"), Format.table, asked_for=False, title=f"By {by}"
-        )
+        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), TABLE, asked_for=False, title=f"By {by}")
         if len(lines) > _MOST_GROUPS:
             typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

@@ -19,8 +19,9 @@ from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, file_name, harmless, plural
+from webtable.cli.text import examples, file_name, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.formats.text import harmless
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.shown import key_text, parse_key
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
@@ -205,7 +206,7 @@ def _web_sketch(chosen: Session) -> _Sketch:
 
 def _keyed_sketch(chosen: Session) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
-    from webtable.repository.creating import stored_layout
+    from webtable.repository.creation.layout import stored_layout
     from webtable.repository.sampling import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store
