@@ -15,7 +15,7 @@ from webtable.cli.session import DEFAULT_STORE, session
 from webtable.cli.text import examples, plural
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.shown import key_text, parse_key
+from webtable.rowkey.key_text import key_text, parse_key
 
 commands = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 

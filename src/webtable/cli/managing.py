@@ -26,7 +26,7 @@ from webtable.cli.session import session
 from webtable.cli.text import examples, harmless, plural
 from webtable.errors import InvalidArgument, SchemaDrift
 from webtable.repository import create as create_table
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 from webtable.schema import FAMILY_OPTIONS, Layout, LayoutPlan, Plan
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from webtable.cli.session import Session, session
 from webtable.cli.text import examples, file_name, harmless, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.repository.regions import RegionComparison
-from webtable.rowkey.shown import key_text, parse_key
+from webtable.rowkey.key_text import key_text, parse_key
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
 from webtable.rowkey.urls import split_url
 from webtable.schema.shell import splits_text

@@ -17,7 +17,7 @@ from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 WINDOWS = 64
 """Into how many windows the writes are cut, unless the caller says how many keys one has."""

@@ -17,7 +17,7 @@ from webtable.rowkey.advice.measure import (
     measure_questions,
     measure_writes,
 )
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

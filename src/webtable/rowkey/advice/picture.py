@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.rowkey.advice.colors import INKS_ON_DARK, INKS_ON_LIGHT, ON_DARK, ON_LIGHT
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
