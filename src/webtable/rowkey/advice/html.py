@@ -10,8 +10,8 @@ from webtable.rowkey.advice.style import SCOPE, page_style, style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.rowkey.advice.judge import Judgement
-    from webtable.rowkey.advice.measure import QuestionCost
+    from webtable.rowkey.advice.judgement import Judgement
+    from webtable.rowkey.advice.measures import QuestionCost
     from webtable.rowkey.advice.ranking import Ranking
 
 _HEADINGS = (

@@ -13,7 +13,7 @@ from webtable.rowkey.key_text import key_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.rowkey.advice.judge import Judgement
+    from webtable.rowkey.advice.judgement import Judgement
 
 _MOST_COLUMNS, _MOST_ROWS = 96, 128
 _LEFT, _WIDE, _GAP, _BARS, _RIGHT = 168, 512, 16, 96, 48

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from webtable.rowkey.advice.measure import (
+from webtable.rowkey.advice.measures import (
     HOT,
     Cell,
     Lengths,

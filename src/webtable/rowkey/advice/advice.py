@@ -11,8 +11,8 @@ import msgspec
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
-from webtable.rowkey.advice.judge import Table, judged
-from webtable.rowkey.advice.measure import Cell
+from webtable.rowkey.advice.judgement import Table, judged
+from webtable.rowkey.advice.measures import Cell
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.field import is_count
