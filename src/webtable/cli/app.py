@@ -9,20 +9,20 @@ from typing import Annotated
 import typer
 
 from webtable.cli import (
-    advising,
-    compacting,
-    indexing,
+    advice,
+    compaction,
+    indexes,
     ingesting,
     keys,
-    linking,
-    managing,
+    links,
+    page,
     questions,
-    reading,
-    searching,
-    splitting,
-    verifying,
+    search,
+    splits,
+    tables,
+    verification,
 )
-from webtable.cli.failing import CommandGroup
+from webtable.cli.exits import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, Session
 from webtable.cli.text import examples
 
@@ -41,17 +41,17 @@ app = typer.Typer(
     ),
 )
 app.add_typer(ingesting.commands)
-app.add_typer(managing.commands)
-app.add_typer(verifying.commands)
-app.add_typer(compacting.commands)
-app.add_typer(reading.commands)
+app.add_typer(tables.commands)
+app.add_typer(verification.commands)
+app.add_typer(compaction.commands)
+app.add_typer(page.commands)
 app.add_typer(questions.commands)
-app.add_typer(linking.commands)
-app.add_typer(searching.commands)
-keys.commands.add_typer(splitting.commands)
-keys.commands.add_typer(advising.commands)
-app.add_typer(linking.group, name="links")
-app.add_typer(indexing.group, name="index")
+app.add_typer(links.commands)
+app.add_typer(search.commands)
+keys.commands.add_typer(splits.commands)
+keys.commands.add_typer(advice.commands)
+app.add_typer(links.group, name="links")
+app.add_typer(indexes.group, name="index")
 app.add_typer(keys.commands, name="keys")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.cli.failing import complain
+from webtable.cli.exits import complain
 from webtable.cli.text import plural
 from webtable.rowkey.key_text import key_text
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import note
+from webtable.cli.exits import note
 from webtable.cli.layouts import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import DEFAULT_STORE, session

@@ -7,7 +7,7 @@ from typing import Annotated, Unpack
 
 import typer
 
-from webtable.cli.listing import (
+from webtable.cli.listings import (
     DomainArgument,
     FullScanOption,
     HostOnlyOption,

@@ -7,8 +7,8 @@ from typing import Annotated, Unpack
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import DomainArgument, FullScanOption, InDomain, OfPages, Paging, check_scan, question
+from webtable.cli.exits import NOT_DONE
+from webtable.cli.listings import DomainArgument, FullScanOption, InDomain, OfPages, Paging, check_scan, question
 from webtable.cli.output import on_terminal, write_lines
 from webtable.cli.records import BROKEN, COUNTED, INLINKS, LINKS
 from webtable.cli.session import session

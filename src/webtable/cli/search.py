@@ -9,8 +9,8 @@ import typer
 
 from webtable.cli.cells import highlighted
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import (
+from webtable.cli.exits import NOT_DONE
+from webtable.cli.listings import (
     DomainArgument,
     FullScanOption,
     HostOnlyOption,

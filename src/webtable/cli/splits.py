@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import note
+from webtable.cli.exits import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import note
+from webtable.cli.exits import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.cli.session import session

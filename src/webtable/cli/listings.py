@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, Typ
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE, note
+from webtable.cli.exits import NOT_DONE, note
 from webtable.cli.output import ColumnsOption, Format, FormatOption, chosen_format, on_terminal, write_records
 from webtable.cli.records import ALL_COLUMNS, PAGES, Kind
 from webtable.cli.session import session

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import NOT_DONE, STORE, complain
-from webtable.cli.indexing import index_lines
+from webtable.cli.exits import NOT_DONE, STORE, complain
+from webtable.cli.indexes import index_lines
 from webtable.cli.layouts import (
     Compression,
     DigitsOption,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import DomainArgument, FullScanOption, check_scan
+from webtable.cli.exits import NOT_DONE
+from webtable.cli.listings import DomainArgument, FullScanOption, check_scan
 from webtable.cli.output import FormatOption, write_records
 from webtable.cli.session import session
 from webtable.cli.text import examples
