@@ -24,7 +24,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import keyed, records, scan
+from webtable.repository import keyed, merge, pieces, records
 from webtable.repository.keyed import Table
 from webtable.rowkey import (
     CompositeKey,
@@ -337,8 +337,9 @@ class TestScan:
     def test_whatever_the_pieces_a_scan_gives_its_limit_and_goes_on(
         self, salted, moments, reverse, merge_rows, body_rows, monkeypatch
     ):
-        monkeypatch.setattr(scan, "MERGE_ROWS", merge_rows)
-        monkeypatch.setattr(scan, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(merge, "MERGE_ROWS", merge_rows)
+        monkeypatch.setattr(merge, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(pieces, "BODY_ROWS", body_rows)
         question = {"time": between(minutes(100)), "reverse": reverse}
         wanted = [moment for moment in moments if moment[0] >= minutes(100)][:: -1 if reverse else 1]
         given, after = [], None

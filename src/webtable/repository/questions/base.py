@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypedDict
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.codec import column_names
 from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.read_ahead import read_ahead
 from webtable.repository.refreshed import CountedReader, Refreshed
 from webtable.repository.results import Explanation, Pages, Results, check_order, position_of
-from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.rowkey import KeyRange, Salt, WebKey, canonical_host
 
 if TYPE_CHECKING:

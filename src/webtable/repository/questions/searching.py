@@ -18,8 +18,9 @@ from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.matching import Hit, Matcher, SearchIn
 from webtable.repository.questions.pages import ROW_ORDERS, PageQuestions
+from webtable.repository.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
 from webtable.repository.results import Explanation, Results, check_order, position_of
-from webtable.repository.scan import PIECE_ROWS, READ_AHEAD_BYTES, ScanSpec
+from webtable.repository.scan import ScanSpec
 from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing, Row
