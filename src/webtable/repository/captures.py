@@ -2,99 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import chain
-from types import NoneType
-from typing import NamedTuple
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.headers import Headers
-from webtable.page import Link, Page
+from webtable.page import Page
 from webtable.repository.moments import hints_at
-from webtable.repository.values import json_of
+from webtable.repository.page_state import Capture, Stored, Version
 
-MAX_AHEAD = timedelta(days=1)
-"""How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
-
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
 
 NEWEST = 8
 """How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a history needs to know of a version without its body: the value of the capture column."""
-
-    digest: str | None = None
-    size: int | None = None
-    title: str | None = None
-    status_code: int = 200
-    content_type: str | None = None
-    truncated: bool = False
-    headers: Mapping[str, str] = {}
-    charset: str | None = None
-    body_crc32: str | None = None
-    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
-    links_crc32: str | None = None
-    """The same of the links."""
-    etag: str | None = None
-    last_modified: datetime | None = None
-    redirect_to: str | None = None
-    has_links: bool = True
-    """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
-
-
-DAMAGED_CAPTURE = Capture(status_code=999)
-"""Stands for a version whose capture cannot be read: its content may still be there."""
-
-
-class Version(NamedTuple):
-    """A version of a page's content: the capture that brought it, and when."""
-
-    at: datetime
-    capture: Capture
-
-
-class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a delete has hidden of a page: all captures up to a moment, and those of some later moments.
-
-    It is the value of the column that a delete leaves behind.
-    """
-
-    until: datetime
-    also: tuple[datetime, ...] = ()
-
-    def hides(self, fetched_at: datetime) -> bool:
-        """Whether a capture of that date is hidden."""
-        return fetched_at <= self.until or fetched_at in self.also
-
-
-class Unreadable(NamedTuple):
-    """A stored page whose newest metadata cannot be read; its date, in epoch milliseconds, is still known."""
-
-    timestamp: int
-    error: DamagedRow
-
-    def hides(self, page: Page) -> bool:
-        """Whether the capture *page* would not take its place."""
-        return (page.fetched_at - _EPOCH) // timedelta(milliseconds=1) < self.timestamp
-
-
-class Stored(NamedTuple):
-    """What is stored of a page: its newest capture, the versions of its content, newest first, and its last delete."""
-
-    page: Page | None = None
-    versions: Sequence[Version] = ()
-    deleted: Deleted | None = None
-    unreadable: Unreadable | None = None
-    """In place of the page, where its newest metadata cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,147 +46,6 @@ class Write:
         if moved == self.page.hints_at:
             return self
         return Write(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("url",), (str,)),
-    **dict.fromkeys(("title", "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
-    **dict.fromkeys(("status_code", "change_count"), (int,)),
-    **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
-    **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
-    "html": (bytes, NoneType),
-    "headers": (dict,),
-    "fetched_at": (datetime,),
-    "truncated": (bool,),
-    "outlinks": (tuple, list, NoneType),
-}
-
-
-def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
-    """Return *page* as it can be stored, its date in UTC and to the millisecond.
-
-    Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
-    than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
-    """
-    _check_types(page)
-    page = _with_text_headers(page)
-    if page.fetched_at.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
-    try:
-        fetched_at = page.fetched_at.astimezone(UTC)
-    except OverflowError as exc:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} is no date of a capture") from exc
-    fetched_at = fetched_at.replace(microsecond=fetched_at.microsecond // 1000 * 1000)
-    if fetched_at > now + MAX_AHEAD:
-        raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
-    if fetched_at.year < 1970:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None, only_self_links=False)
-    if error := expired(page, ttl, now):
-        raise error
-    return page
-
-
-def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
-    """Return why the store would drop *page* as it is written: it is older than content is kept (*ttl* in seconds)."""
-    if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
-        return None
-    return ExpiredCapture(
-        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the "
-        "table keeps content: have it keep everything (webtable alter --ttl none) to store old captures"
-    )
-
-
-def _check_types(page: Page) -> None:
-    # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
-    for name, types in _TYPES.items():
-        value = getattr(page, name)
-        if not isinstance(value, types):
-            wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
-            raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
-    if page.last_modified is not None and page.last_modified.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
-    links = page.outlinks or ()
-    if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
-
-
-def _with_text_headers(page: Page) -> Page:
-    if set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
-        return page
-    try:
-        return replace(page, headers=Headers(list(page.headers.items())))
-    except (TypeError, ValueError) as exc:
-        raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
-
-
-def measured(page: Page, max_body: int | None) -> Page:
-    """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
-
-    The digest and the size are those of the whole body; a long one is cut to *max_body*.
-    """
-    if page.outlinks is not None:
-        first: dict[str, Link] = {}
-        for link in page.outlinks:
-            first.setdefault(link.url, link)
-        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
-    body = page.html
-    if body is None:
-        links = page.outlinks
-        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
-        return replace(page, links_digest=digest)
-    cut = max_body is not None and len(body) > max_body
-    return replace(
-        page,
-        html=body[:max_body] if cut else body,
-        digest=hashlib.sha256(body).hexdigest(),
-        links_digest=None,
-        size=len(body),
-        truncated=page.truncated or cut,
-    )
-
-
-def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
-    """Return why the store would hide *page* although it takes it: a delete is later than the capture."""
-    deleted = stored.deleted
-    if deleted is None or not deleted.hides(page.fetched_at):
-        return None
-    return HiddenByDelete(
-        f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
-        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or have the deletes forgotten (webtable compact) "
-        "to store what is older",
-        deleted.until,
-    )
-
-
-def follows(page: Page, before: datetime) -> bool:
-    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
-
-    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
-    its own, and is the later one.
-    """
-    return page.html is not None and page.same_as is None and page.fetched_at > before
-
-
-def stored_after(stored: Stored, write: Write) -> Stored:
-    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
-    page, versions = write.page, stored.versions
-    if write.with_content:
-        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
-        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
-    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
-
-
-def rests_on_older(page: Page, stored: Stored) -> bool:
-    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
-    before, versions = stored.page, stored.versions
-    if before is None or not versions:
-        return False
-    if page.fetched_at < before.fetched_at:
-        return versions[-1].at > page.fetched_at
-    if page.status_code == 304 and before.status_code >= 400:
-        return all(version.capture.status_code >= 300 for version in versions)
-    return before.has_body and all(version.at != before.content_at for version in versions)
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
@@ -438,3 +221,33 @@ def _changed(page: Page, count: int) -> Page:
         content_at=page.fetched_at,
         has_body=page.html is not None,
     )
+
+
+def follows(page: Page, before: datetime) -> bool:
+    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
+
+    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
+    its own, and is the later one.
+    """
+    return page.html is not None and page.same_as is None and page.fetched_at > before
+
+
+def stored_after(stored: Stored, write: Write) -> Stored:
+    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
+    page, versions = write.page, stored.versions
+    if write.with_content:
+        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
+    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
+
+
+def rests_on_older(page: Page, stored: Stored) -> bool:
+    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    before, versions = stored.page, stored.versions
+    if before is None or not versions:
+        return False
+    if page.fetched_at < before.fetched_at:
+        return versions[-1].at > page.fetched_at
+    if page.status_code == 304 and before.status_code >= 400:
+        return all(version.capture.status_code >= 300 for version in versions)
+    return before.has_body and all(version.at != before.content_at for version in versions)
