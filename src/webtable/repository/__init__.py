@@ -10,6 +10,7 @@ from webtable.repository.indexes.web import handle_of
 from webtable.repository.keyed import Table
 from webtable.repository.matching import Hit, SearchIn
 from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
+from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.base import Asking
 from webtable.repository.questions.indexed import Resolution, SizeClass
 from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink
@@ -22,7 +23,7 @@ from webtable.repository.results import Batch, Explanation, Pages, Results
 from webtable.repository.rows import Records
 from webtable.repository.sampling import sample_urls
 from webtable.repository.table import WebTable
-from webtable.repository.writer import OutcomeCallback, Writer
+from webtable.repository.writer import Writer
 
 __all__ = [
     "AlterOptions",

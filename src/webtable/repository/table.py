@@ -14,13 +14,14 @@ from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
+from webtable.repository.outcomes import OutcomeCallback, failed
 from webtable.repository.questions.discovering import DiscoveryQuestions
 from webtable.repository.questions.indexed import IndexQuestions
 from webtable.repository.questions.orphaned import OrphanQuestions
 from webtable.repository.questions.searching import SearchQuestions
 from webtable.repository.questions.stats import StatsQuestions
 from webtable.repository.questions.verifying import VerificationQuestions
-from webtable.repository.writer import OutcomeCallback, Writer, failed
+from webtable.repository.writer import Writer
 from webtable.schema import meta_table, queue_table
 from webtable.store.deadline import Deadline, until
 
