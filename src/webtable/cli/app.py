@@ -11,14 +11,18 @@ import typer
 from webtable.cli import (
     advice,
     compaction,
+    deletion,
     indexes,
+    info,
     ingesting,
     keys,
     links,
     page,
     questions,
     search,
+    sketch,
     splits,
+    stats,
     tables,
     verification,
 )
@@ -42,13 +46,17 @@ app = typer.Typer(
 )
 app.add_typer(ingesting.commands)
 app.add_typer(tables.commands)
+app.add_typer(info.commands)
+app.add_typer(deletion.commands)
 app.add_typer(verification.commands)
 app.add_typer(compaction.commands)
 app.add_typer(page.commands)
 app.add_typer(questions.commands)
 app.add_typer(links.commands)
 app.add_typer(search.commands)
+app.add_typer(stats.commands)
 keys.commands.add_typer(splits.commands)
+keys.commands.add_typer(sketch.commands)
 keys.commands.add_typer(advice.commands)
 app.add_typer(links.group, name="links")
 app.add_typer(indexes.group, name="index")
