@@ -7,13 +7,14 @@ from collections import Counter
 import pytest
 
 from webtable import Link, Page
-from webtable.repository.questions.confirming import FIRST_SOURCES
+from webtable.repository.questions.confirmation import FIRST_SOURCES
+from webtable.repository.questions.page_rows import PageRows
 from webtable.store import NewCell, Put
 
 
 def hint(site, target, *sources):
     """Write inlinks of *target* that no page has."""
-    family = site.table._codec.columns.inlinks.encode()
+    family = site.table._frame.codec.columns.inlinks.encode()
     cells = [NewCell(family + b":" + source.encode(), 1_000, b"") for source in sources]
     site.table.store.write(site.table.table, [Put(site.table.key.encode(target), cells)])
 
@@ -41,7 +42,7 @@ def test_pages_are_left_out_wherever_they_stand_among_the_urls(site, order):
     found = list(site.table.discovered(site.domain, order=order))
 
     wanted = [site.url(path) for path in paths[:35] if path not in paths[1:30:3]]
-    assert found == sorted(wanted, key=lambda url: site.table._place(url, order))
+    assert found == sorted(wanted, key=lambda url: PageRows(site.table._frame).place_of(url, order))
     for at, url in enumerate(found):
         token = site.table.discovered(site.domain, order=order).token_behind(url)
         assert list(site.table.discovered(site.domain, order=order, after=token, limit=2)) == found[at + 1 : at + 3]

@@ -10,9 +10,7 @@ import pytest
 import webtable
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
 from webtable.page import Link
-from webtable.repository.frame import Frame
-from webtable.repository.questions import searching
-from webtable.repository.questions.searching import SearchQuestions
+from webtable.repository.questions import matched
 from webtable.store import Cell, Row
 
 BODY = b"content:html"
@@ -23,12 +21,8 @@ PLACES = ["title", "body", "all"]
 @pytest.fixture
 def search(site):
     """Search the site."""
-    table = questions(site.table)
+    table = site.table
     return lambda text, **options: table.search(text, **{"domain": site.domain, **options})
-
-
-def questions(table):
-    return SearchQuestions(Frame.of(table.store, table.table, table.layout))
 
 
 def html(text):
@@ -293,7 +287,7 @@ def test_a_search_of_titles_reads_metadata_only(spied, site):
     read = []
     spied.listener = lambda call, table, columns: table == site.table.table and read.append((call, columns))
 
-    found = paths(questions(spied.site.table).search("keys", in_="title", domain=site.domain, host_only=True))
+    found = paths(spied.site.table.search("keys", in_="title", domain=site.domain, host_only=True))
 
     assert found == ["/a"]
     assert read == [("scan", (b"metadata:page",))]
@@ -308,7 +302,7 @@ def test_the_body_is_read_of_the_pages_whose_title_matched(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = questions(spied.site.table).search("1", in_="title", domain=site.domain, path="/", columns=["html"])
+    found = spied.site.table.search("1", in_="title", domain=site.domain, path="/", columns=["html"])
 
     assert [hit.page.html for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
     assert rows == [site.table.key.encode(site.url(f"/{n}")) for n in range(1, 10, 2)]
@@ -323,9 +317,7 @@ def test_no_more_bodies_are_read_than_titles_are_wanted(spied, site):
         rows.extend(keys if BODY in wanted.columns else ()) or read(table, keys, wanted)
     )
 
-    found = questions(spied.site.table).search(
-        "keys", in_="title", domain=site.domain, path="/", columns=["html"], limit=4
-    )
+    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["html"], limit=4)
 
     assert [hit.page.html for hit in found] == [b"<p>0", b"<p>1", b"<p>2", b"<p>3"]
     assert len(rows) == 4
@@ -337,17 +329,17 @@ def test_a_page_that_goes_away_while_its_body_is_read_is_left_out(spied, site):
         (call, table) == ("read", site.table.table) and site.table.delete(site.url("/1"))
     )
 
-    found = questions(spied.site.table).search("keys", in_="title", domain=site.domain, path="/", columns=["html"])
+    found = spied.site.table.search("keys", in_="title", domain=site.domain, path="/", columns=["html"])
 
     assert [hit.page.html for hit in found] == [b"<p>0", b"<p>2"]
 
 
 def test_the_store_leaves_out_titles_without_the_words(spied, site):
     site.store(*(site.page(f"/{n}", title=f"page {n}", html=b"") for n in range(30)))
-    table = questions(spied.site.table)
+    table = spied.site.table
     given = []
-    page = table._reader.page
-    table._reader.page = lambda row: given.append(row.key) or page(row)
+    page = table._frame.counted.page
+    table._frame.counted.page = lambda row: given.append(row.key) or page(row)
 
     found = paths(table.search("PAGE 7", in_="title", domain=site.domain))
 
@@ -375,7 +367,7 @@ def test_titles_are_found_without_a_plain_column(new_url, site, order):
         with table.writer() as writer:
             for n in range(10):
                 writer.put(site.page(f"/{n}", title=f"keys {n % 2}", **html(f"<p>{n}")))
-        found = questions(table).search("1 keys", in_="title", full_scan=True, order=order, columns=["html"])
+        found = table.search("1 keys", in_="title", full_scan=True, order=order, columns=["html"])
 
         assert [hit.page.html for hit in found] == [b"<p>1", b"<p>3", b"<p>5", b"<p>7", b"<p>9"]
         assert "no filter in the store" in str(found.explain())
@@ -383,10 +375,10 @@ def test_titles_are_found_without_a_plain_column(new_url, site, order):
 
 @pytest.mark.parametrize("in_", PLACES)
 def test_a_limit_keeps_from_reading_on(spied, crowd, in_):
-    table = questions(spied.site.table)
+    table = spied.site.table
     read = []
-    page = table._reader.page
-    table._reader.page = lambda row: read.append(row.key) or page(row)
+    page = table._frame.counted.page
+    table._frame.counted.page = lambda row: read.append(row.key) or page(row)
     word = "page" if in_ == "title" else "keys"
 
     found = paths(table.search(word, in_=in_, domain=crowd.domain, limit=3))
@@ -397,7 +389,7 @@ def test_a_limit_keeps_from_reading_on(spied, crowd, in_):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_bodies_are_matched_by_threads_in_order(crowd, search, monkeypatch, threads):
-    monkeypatch.setattr(searching, "MATCHERS", threads)
+    monkeypatch.setattr(matched, "MATCHERS", threads)
 
     found = paths(search("keys", in_="body"))
 
@@ -406,7 +398,7 @@ def test_bodies_are_matched_by_threads_in_order(crowd, search, monkeypatch, thre
 
 
 def test_a_search_that_is_given_up_leaves_no_thread_behind(crowd, search, monkeypatch):
-    monkeypatch.setattr(searching, "MATCHERS", 3)
+    monkeypatch.setattr(matched, "MATCHERS", 3)
 
     for hit in search("keys", in_="body"):
         if hit.page.url.endswith("/500"):
@@ -424,10 +416,10 @@ def test_few_pages_are_searched_without_a_thread(site, search):
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_where_the_caller_is(spied, crowd, monkeypatch):
-    table = questions(spied.site.table)
-    page = table._reader.page
+    table = spied.site.table
+    page = table._frame.counted.page
     last = table.key.encode(crowd.url("/900"))
-    table._reader.page = lambda row: page(row) if row.key != last else (_ for _ in ()).throw(OSError("broken"))
+    table._frame.counted.page = lambda row: page(row) if row.key != last else (_ for _ in ()).throw(OSError("broken"))
     found = []
 
     with pytest.raises(OSError, match="broken"):
@@ -453,10 +445,10 @@ def rows():
 
 
 def test_no_more_bytes_of_bodies_are_read_ahead_than_allowed(rows, monkeypatch):
-    monkeypatch.setattr(searching, "READ_AHEAD_BYTES", 10_000)
-    monkeypatch.setattr(searching, "FEW_BYTES", 2_000)
+    monkeypatch.setattr(matched, "READ_AHEAD_BYTES", 10_000)
+    monkeypatch.setattr(matched, "FEW_BYTES", 2_000)
 
-    found = searching.matched(iter(rows), lambda row: row.key, BODY)
+    found = matched.matched(iter(rows), lambda row: row.key, BODY)
     ahead = [len(rows.taken) - number for number, _ in enumerate(found, 1)]
 
     assert len(ahead) == 500
@@ -466,12 +458,12 @@ def test_no_more_bytes_of_bodies_are_read_ahead_than_allowed(rows, monkeypatch):
 def test_no_more_rows_are_read_ahead_than_were_matched(rows):
     hits = (b"003", b"100", b"300")
 
-    found = searching.matched(iter(rows), lambda row: row.key if row.key in hits else None, BODY)
+    found = matched.matched(iter(rows), lambda row: row.key if row.key in hits else None, BODY)
     reached = [(int(hit), len(rows.taken)) for _, hit in found]
 
     assert reached[0] == (3, 4)
     assert [hit for hit, _ in reached] == [3, 100, 300]
-    assert all(taken <= 2 * hit + 3 * searching.FEW_ROWS for hit, taken in reached)
+    assert all(taken <= 2 * hit + 3 * matched.FEW_ROWS for hit, taken in reached)
 
 
 def test_the_whole_table_is_searched_only_when_told_so(site, search):
@@ -506,7 +498,7 @@ def test_an_argument_that_cannot_be_honoured_is_refused_at_once(search, argument
 def test_explain_tells_the_ranges_the_filter_and_the_calls_without_reading_pages(spied, site):
     site.store(site.page("/a", host="www", html=b""), site.page("/a", html=b""))
     spied.listener = lambda call, table, *_: table != site.table.table or pytest.fail(f"asked {call}")
-    table = questions(spied.site.table)
+    table = spied.site.table
 
     titles = table.search('keys "a row"', in_="title", domain=site.domain, columns="html").explain()
     bodies = table.search("keys", domain=site.domain, path="/docs/").explain()

@@ -10,9 +10,8 @@ import webtable
 from webtable import Salt
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.page import Link
-from webtable.repository.frame import Frame
 from webtable.repository.questions import stats as counting
-from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats, StatsQuestions
+from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats
 from webtable.rowkey import key_text
 
 DAY = 86_400
@@ -21,12 +20,8 @@ DAY = 86_400
 @pytest.fixture
 def stats(site):
     """Count the pages of the site."""
-    table = questions(site.table)
+    table = site.table
     return lambda **options: table.stats(**{"domain": site.domain, "now": site.now, **options})
-
-
-def questions(table):
-    return StatsQuestions(Frame.of(table.store, table.table, table.layout))
 
 
 @pytest.fixture
@@ -101,7 +96,7 @@ def test_an_age_is_that_of_the_last_capture_at_the_given_moment(site, stats, day
 def test_without_a_moment_ages_are_those_of_now(site):
     site.store(site.page("/a", age=2 * DAY, html=b""), site.page("/b", age=60, html=b""))
 
-    assert list(questions(site.table).stats(site.domain, by="age").by["age"]) == ["under 1 day", "1 to 7 days"]
+    assert list(site.table.stats(site.domain, by="age").by["age"]) == ["under 1 day", "1 to 7 days"]
 
 
 def test_a_domain_without_pages_has_none(stats):
@@ -142,7 +137,7 @@ def test_no_bodies_are_read(spied, crawl):
     read = []
     spied.listener = lambda call, table, columns: table == crawl.table.table and read.append((call, columns))
 
-    questions(spied.site.table).stats(crawl.domain)
+    spied.site.table.stats(crawl.domain)
 
     assert read == [("scan", (b"metadata:page",))]
 
@@ -154,7 +149,7 @@ def test_only_salts_that_a_host_of_the_domain_has_are_counted(spied, crawl):
         ranges.append((name, keys)) or scan(name, keys, *given, **options)
     )
 
-    questions(spied.site.table).stats(crawl.domain)
+    spied.site.table.stats(crawl.domain)
 
     (asked,) = [keys for name, keys in ranges if name == crawl.table.table]
     assert 1 <= len(asked) <= 3
@@ -168,7 +163,7 @@ def test_hosts_and_regions_without_bytes_are_counted_by_row_keys_alone(spied, cr
         asked.append((name, wanted)) or scan(name, keys, wanted, **options)
     )
 
-    found = questions(spied.site.table).stats(crawl.domain, by=by, bytes=False)
+    found = spied.site.table.stats(crawl.domain, by=by, bytes=False)
 
     whole = stats(by=by)
     assert [wanted.keys_only for name, wanted in asked if name == crawl.table.table] == [True]
@@ -216,7 +211,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, adapte
             for number, host in enumerate(hosts):
                 for n in range(number + 1):
                     writer.put(webtable.Page(url=f"https://{host}/{n}", html=b"12", fetched_at=site.now))
-        found = questions(table).stats(full_scan=True, by=["host", "region"])
+        found = table.stats(full_scan=True, by=["host", "region"])
 
         assert found.by["host"] == {
             "127.0.0.1": Group(4, 8),

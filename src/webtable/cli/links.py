@@ -15,8 +15,9 @@ from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.page import Link  # noqa: TC001 - typer reads it
 from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.questions.base import Asking  # noqa: TC001 - typer reads it
-from webtable.repository.questions.linked import BrokenLink, Inlink  # noqa: TC001 - typer reads it
+from webtable.repository.questions.index_answer import Asking  # noqa: TC001 - typer reads it
+from webtable.repository.questions.inlinks import Inlink  # noqa: TC001 - typer reads it
+from webtable.repository.questions.links import BrokenLink  # noqa: TC001 - typer reads it
 
 commands = typer.Typer()
 group = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)

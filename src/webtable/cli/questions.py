@@ -21,9 +21,9 @@ from webtable.cli.records import HOSTS, MODIFIED, PAGES, REDIRECTS, URLS
 from webtable.cli.text import examples, parse_size
 from webtable.cli.times import FORMS, TIME
 from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.questions.base import Asking  # noqa: TC001 - typer reads it
+from webtable.repository.questions.hosts import Host  # noqa: TC001 - typer reads it
+from webtable.repository.questions.index_answer import Asking  # noqa: TC001 - typer reads it
 from webtable.repository.questions.indexed import SIZE_CLASSES
-from webtable.repository.questions.pages import Host  # noqa: TC001 - typer reads it
 
 commands = typer.Typer()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.matching import Hit
-    from webtable.repository.questions.linked import Inlink
+    from webtable.repository.questions.inlinks import Inlink
 
 ALL_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
 METADATA = tuple(name for name in ALL_COLUMNS if name not in ("html", "outlinks", "link_counts"))

@@ -11,12 +11,14 @@ from webtable.repository.keyed import Table
 from webtable.repository.matching import Hit, SearchIn
 from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
 from webtable.repository.outcomes import OutcomeCallback
-from webtable.repository.questions.base import Asking
-from webtable.repository.questions.indexed import Resolution, SizeClass
-from webtable.repository.questions.linked import BrokenLink, Freshness, Inlink
-from webtable.repository.questions.pages import Host
+from webtable.repository.questions.handles import Resolution
+from webtable.repository.questions.hosts import Host
+from webtable.repository.questions.index_answer import Asking
+from webtable.repository.questions.indexed import SizeClass
+from webtable.repository.questions.inlinks import Inlink
+from webtable.repository.questions.integrity import Verification
+from webtable.repository.questions.links import BrokenLink, Freshness
 from webtable.repository.questions.stats import Grouping, Stats
-from webtable.repository.questions.verifying import Verification
 from webtable.repository.records import Record, RecordOutcome
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results

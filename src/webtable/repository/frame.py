@@ -11,6 +11,7 @@ from webtable.repository.damage import Damage
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.layouts import Layouts
 from webtable.repository.reader import PageReader
+from webtable.repository.refreshed import CountedReader, Refreshed
 from webtable.rowkey import WebKey
 from webtable.store import Store
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 class Frame:
     """A table of web pages: where it is, how its keys and cells are made, and which indexes it has.
 
-    `pages` reads what is stored of pages. `metrics` counts what was read in vain and what cannot be read, as
-    `WebTable.metrics` says. With `strict` the first row that cannot be read is raised.
+    `pages` reads what is stored of pages; `counted` reads them as answers give them, with a count of no links where
+    nobody links to them, which the mark `refreshed` tells. `metrics` counts what was read in vain and
+    what cannot be read, as `WebTable.metrics` says. With `strict` the first row that cannot be read is raised.
     """
 
     store: Store
@@ -33,6 +35,8 @@ class Frame:
     key: WebKey
     codec: PageCodec
     pages: PageReader
+    counted: CountedReader
+    refreshed: Refreshed
     indexes: Indexes
     strict: bool = False
     metrics: Counter[str] = field(default_factory=Counter)
@@ -41,8 +45,19 @@ class Frame:
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
         """Return the frame of the *table* in *store* that has this *layout*."""
         layouts, codec = Layouts(store, table, layout), PageCodec(layout)
-        indexes = Indexes(store, table, layouts)
-        return cls(store, table, layouts, layout.web_key(), codec, PageReader(store, table, codec), indexes, strict)
+        refreshed = Refreshed(store, table)
+        return cls(
+            store,
+            table,
+            layouts,
+            layout.web_key(),
+            codec,
+            PageReader(store, table, codec),
+            CountedReader(store, table, codec, refreshed),
+            refreshed,
+            Indexes(store, table, layouts),
+            strict,
+        )
 
     @property
     def name(self) -> str:

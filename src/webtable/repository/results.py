@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, overload
+from typing import Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -134,7 +134,37 @@ Pages = Results[Page]
 """The pages that answer a question."""
 
 
-def position_of(token: str | None, question: str, order: str) -> bytes | None:
+class Slice(NamedTuple):
+    """Which part of an answer is wanted: in which order, at most how many results, and behind which token."""
+
+    order: str
+    limit: int | None = None
+    after: str | None = None
+
+    def check(self, *orders: str) -> None:
+        """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
+        if self.order not in orders:
+            raise InvalidArgument(f"order={self.order!r} must be one of {', '.join(orders)}")
+        if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
+            raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
+
+    def of(
+        self,
+        question: str,
+        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
+        place: Callable[[T], bytes],
+        explain: Callable[[], Explanation],
+        damage: Callable[[list[DamagedRow]], Damage],
+    ) -> Results[T]:
+        """Return this part of the answer to *question*; the other arguments are those of `Results`.
+
+        Raises `InvalidToken` for a token that is damaged, or of another question.
+        """
+        behind = _position_of(self.after, question, self.order)
+        return Results(question, self.order, self.limit, behind, run, place, explain, damage)
+
+
+def _position_of(token: str | None, question: str, order: str) -> bytes | None:
     """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
     if token is None:
         return None
@@ -173,14 +203,6 @@ def _position(token: str) -> _Position | None:
 
 def _checksum(packed: bytes) -> bytes:
     return hashlib.sha256(packed).digest()[:_CHECKSUM]
-
-
-def check_order(order: str, orders: Collection[str], limit: int | None) -> None:
-    """Raise `InvalidArgument` for an *order* that is not one of *orders*, or a *limit* below 0."""
-    if order not in orders:
-        raise InvalidArgument(f"order={order!r} must be one of {', '.join(orders)}")
-    if limit is not None and (type(limit) is not int or limit < 0):
-        raise InvalidArgument(f"limit={limit!r} must be a number of results, 0 or more")
 
 
 def _fingerprint(question: str, order: str) -> str:

@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-import weakref
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, Unpack
 
-from webtable.errors import InvalidCapture, WriteFailed, failed_together
-from webtable.page import Page
 from webtable.repository.altering import Alteration, AlterOptions, options_of
-from webtable.repository.batch import BatchWriter
+from webtable.repository.compaction import compact
 from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
-from webtable.repository.outcomes import OutcomeCallback, failed
-from webtable.repository.questions.discovering import DiscoveryQuestions
-from webtable.repository.questions.indexed import IndexQuestions
-from webtable.repository.questions.orphaned import OrphanQuestions
-from webtable.repository.questions.searching import SearchQuestions
-from webtable.repository.questions.stats import StatsQuestions
-from webtable.repository.questions.verifying import VerificationQuestions
-from webtable.repository.writer import Writer
-from webtable.schema import meta_table, queue_table
+from webtable.repository.questions import handles, indexed, links, versions
+from webtable.repository.questions.frontier import discovered
+from webtable.repository.questions.hosts import Host, hosts
+from webtable.repository.questions.inlinks import Inlink, linking_to
+from webtable.repository.questions.integrity import Verification, verify
+from webtable.repository.questions.orphans import orphans
+from webtable.repository.questions.pages import Condition, pages
+from webtable.repository.questions.scope import Scope
+from webtable.repository.questions.search import Phrase, search
+from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
+from webtable.repository.results import Pages, Results, Slice
+from webtable.repository.writers import Writers
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
 
+    from webtable.page import Link, Page
     from webtable.repository.arguments import Progress
+    from webtable.repository.difference import Difference
+    from webtable.repository.hints.counts import Recount
+    from webtable.repository.matching import Hit, SearchIn
+    from webtable.repository.outcomes import OutcomeCallback
+    from webtable.repository.questions.handles import Resolution
+    from webtable.repository.questions.index_answer import Asking
+    from webtable.repository.questions.indexed import SizeClass
+    from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
 
-class WebTable(
-    VerificationQuestions,
-    IndexQuestions,
-    DiscoveryQuestions,
-    OrphanQuestions,
-    SearchQuestions,
-    StatsQuestions,
-):
+class WebTable:
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
@@ -50,11 +53,32 @@ class WebTable(
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
-        super().__init__(Frame.of(store, table, layout, strict=strict))
-        self._writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+        self._frame = Frame.of(store, table, layout, strict=strict)
+        self.store = store
+        self.table = table
+        self.key = self._frame.key
+        self.strict = strict
+        """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
+        self.indexes = self._frame.indexes
+        self.metrics = self._frame.metrics
+        """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`.
+
+        `damaged` counts the rows that answers have left out because they cannot be read.
+        """
+        self._writers = Writers(self._frame)
 
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return self._frame.name
+
+    @property
+    def layout(self) -> Layout:
+        """How keys, columns and bodies are made, and what is kept for how long, as it was known last."""
+        return self._frame.layout
 
     def writer(
         self,
@@ -71,24 +95,20 @@ class WebTable(
         *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
         the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
         """
-        writer = Writer(
-            BatchWriter(self._frame, max_body),
-            timeout=self.store.timeout,
+        return self._writers.new(
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
+            max_body=max_body,
             on_outcome=on_outcome,
         )
-        self._writers.add(writer)
-        return writer
 
     def put(self, page: Page) -> None:
         """Store one page and return when it is stored; many are stored far faster through a `writer`.
 
         Raises as `Writer.put` and `Writer.flush` do.
         """
-        with until(Deadline(self.store.timeout)), self.writer(max_age=3_600) as writer:
-            writer.put(page)
+        self._writers.put(page)
 
     def put_not_modified(
         self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
@@ -99,11 +119,7 @@ class WebTable(
         are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
         same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
-        with until(Deadline(self.store.timeout)):
-            if self.get(url, columns=()) is None:
-                raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
-            moment = datetime.now(UTC) if fetched_at is None else fetched_at
-            self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {}))
+        self._writers.put_not_modified(url, fetched_at, headers)
 
     def delete(self, url: str) -> bool:
         """Remove the page *url* with all its versions, and return whether there was one.
@@ -131,6 +147,408 @@ class WebTable(
         done = steps.done()
         self._frame.layouts.read()
         return done
+
+    # What is asked of one page.
+
+    def get(
+        self, url: str, *, as_of: datetime | None = None, columns: Sequence[str] | None = None, verify: bool = False
+    ) -> Page | None:
+        """Return the newest capture of *url*, with its body and links, or None where it is not stored.
+
+        With *as_of* the page as it was at that moment: the newest capture up to it, or of a page that was fetched again
+        since then the content that it had (its title, status, type, headers, body and links), as far as it is kept.
+        *columns* names what is wanted instead; `html` and `outlinks` are read only where they are named.
+        With *verify* its body is compared with its digest and its size as well: without that, a body that was stored
+        before bodies had checksums may be another one. Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`, and
+        `DamagedRow` for a page that cannot be read.
+        """
+        return versions.get(self._frame, url, as_of, columns, verify=verify)
+
+    def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
+        """Return an iterator that gives for each of *urls*, in their order, what `get` returns; in batches, lazily.
+
+        At a page that cannot be read it raises `DamagedRow`; asked on, it gives those behind it.
+        """
+        return versions.get_many(self._frame, urls, columns)
+
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> list[Page]:
+        """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
+
+        Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its
+        body; in a table that keeps links in two versions, as all did once, those before the two newest may have none.
+        Empty where the URL is not stored. A version that cannot be read is left out, and counted in `metrics`. Raises
+        `InvalidURL` and `UnknownColumn`.
+        """
+        return versions.history(self._frame, url, columns)
+
+    def diff(self, url: str, old: datetime | None = None, new: datetime | None = None) -> Difference | None:
+        """Return what changed between two versions of *url*: in its title, status, headers, text and links.
+
+        They are those at the moments *old* and *new*; by default the newest one and the one before it. None where one
+        of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` where one cannot be read.
+        """
+        return versions.diff(self._frame, url, old, new)
+
+    def validators(self, url: str) -> dict[str, str]:
+        """Return the headers that ask the server of *url* to answer only if it has other content than what is stored.
+
+        `If-None-Match` and `If-Modified-Since`, as far as the server gave an ETag and a date. Empty where the answer
+        "not modified" would be of no use: the URL is not stored, its last capture is an error or a redirect, or its
+        body is not there (any more). Raises `InvalidURL`.
+        """
+        return versions.validators(self._frame, url)
+
+    # What is asked of the pages of a domain, or of all: by ranges of rows.
+
+    def pages(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        status: int | Collection[int] | None = None,
+        content_type: str | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Pages:
+        """Return the pages of *domain* and of all hosts below it, lazily; without their bodies unless asked.
+
+        *host_only* leaves out the hosts below, and so does *path*, which names a directory of the host (`/docs/`).
+        *status*, *content_type* and the sizes (in bytes, both included) choose among them; all rows are read for that.
+        Without a *domain* all pages of the table come, which takes *full_scan*, else `FullScanNeeded` is raised.
+        *columns* may name `html`, `outlinks` and `link_counts`; the other columns always come. At most *limit* pages
+        come, behind the place of the token *after*. They come in the order of their URL keys (host reversed, then path,
+        query, scheme), or with `order="storage"` in the store's, which is the faster where many salts take part.
+
+        Raises `InvalidURL` for what is no host, `UnknownColumn`, `InvalidToken`, `InvalidArgument`.
+        """
+        scope, condition = (
+            Scope(domain, host_only, path, full_scan),
+            Condition(status, content_type, min_size, max_size),
+        )
+        return pages(self._frame, scope, condition, columns, Slice(order, limit, after))
+
+    def hosts(
+        self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
+    ) -> Results[Host]:
+        """Return the hosts that have pages, of *domain* or of the whole table, with how many pages and bytes they have.
+
+        The counts are those of `refresh_links`, and each says when it was made; `stats` counts now. Hosts come in the
+        order of their pages. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`; `IndexNeeded` when it is asked.
+        """
+        return hosts(self._frame, domain, Slice(order, limit, after))
+
+    def search(
+        self,
+        text: str,
+        *,
+        in_: SearchIn = "all",
+        substring: bool = False,
+        domain: str | None = None,
+        host_only: bool = False,
+        path: str | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[Hit]:
+        """Return the pages with all the words of *text* in their title, their body, or the two together, lazily.
+
+        A phrase in double quotes counts as a word. Case does not matter. Words are what Unicode's rules part (UAX #29):
+        `cat` is not found in `application`, `appl*` is, and with *substring* so is `cat`. A body that is neither HTML
+        nor text has no words. All bodies in question are read for that; with `in_="title"` none is, and where the table
+        has a plain `title` column the store leaves out most pages that do not match. The other arguments are those of
+        `pages`; a hit's page has its body only where *columns* names `html`.
+
+        Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`; that too for a quote
+        in front of a word that is not closed.
+        """
+        phrase, scope = Phrase(text, in_, substring), Scope(domain, host_only, path, full_scan)
+        return search(self._frame, phrase, scope, columns, Slice(order, limit, after))
+
+    def stats(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        by: Grouping | Sequence[Grouping] = GROUPINGS,
+        bytes: bool = True,  # noqa: A002, what `Stats` calls them
+        full_scan: bool = False,
+        on_progress: Progress | None = None,
+        now: datetime | None = None,
+    ) -> Stats:
+        """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
+
+        The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
+        *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
+        `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
+        *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
+        be read are counted apart.
+
+        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+
+    # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
+    # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are
+    # asked `IndexNeeded` on a table that lacks the index.
+
+    def fetched(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
+        return indexed.by_time(self._frame, "fetched", since, until, asking)
+
+    def modified(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages that were modified from *since* on and before *until*, the newest or the `oldest` first.
+
+        A page was modified when its server says so (`last_modified`), else when a capture first brought its content
+        (`changed_at`).
+        """
+        return indexed.by_time(self._frame, "modified", since, until, asking)
+
+    def outdated(
+        self,
+        *,
+        not_fetched_since: datetime | None = None,
+        not_modified_since: datetime | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages that were not fetched, or not modified, since a moment: what to fetch again, by when.
+
+        One of the two moments must be given.
+        """
+        return indexed.outdated(self._frame, not_fetched_since, not_modified_since, asking)
+
+    def largest(
+        self,
+        *,
+        size_class: SizeClass | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages by the size of their bodies, the largest first (or the `smallest`).
+
+        *min_size* and *max_size* are in bytes and included; a *size_class* is a name for both: small (below 1,000),
+        medium (below 10,000), large (below 100,000) or huge.
+        """
+        return indexed.largest(self._frame, size_class, min_size, max_size, asking)
+
+    def with_status(
+        self,
+        status: int,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages whose last capture has this *status* code, in the order of their URLs."""
+        return indexed.with_status(self._frame, status, asking)
+
+    def errors(
+        self,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages whose last capture has a status of 400 or above, by the status and then by URL."""
+        return indexed.by_status(self._frame, "pages with an error", [(400, 999)], asking)
+
+    def redirects(
+        self,
+        *,
+        to: str | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages that redirect: with a status of 300 to 399 but 304, by the status and then by URL.
+
+        With *to* only those that lead to that URL directly, whatever their status, by URL (by the url index).
+
+        """
+        if to is not None:
+            return handles.redirects_to(self._frame, to, asking)
+        return indexed.by_status(self._frame, "redirects", [(300, 303), (305, 399)], asking)
+
+    def duplicates(
+        self,
+        url: str,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the other pages that have the very content (the digest) of *url*, in the order of their URLs.
+
+        None come where *url* is not stored, or has no body. Raises `DamagedRow` where its own row cannot be read.
+        """
+        return indexed.duplicates(self._frame, url, asking)
+
+    def indexed(
+        self,
+        index: str,
+        term: str | tuple[str, ...] | None = None,
+        **asking: Unpack[Asking],
+    ) -> Pages:
+        """Return the pages that the index named *index*, one of the table's own, has for *term*, or for all terms.
+
+        They come in the order of their terms, by code points and part by part, then of their URLs ("de" before "de-AT"
+        before "deu"), or in the order "reverse"; one with several terms comes once, by the first of them. In an index
+        of one's own that was added by an earlier version "de" comes behind what it is the beginning of, as in "de-AT";
+        dropped and added again, it is in order. Raises `UnknownIndex`.
+        """
+        return indexed.indexed(self._frame, index, term, asking)
+
+    def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
+        """Return the page whose URL has this *handle* (`webtable.handle_of`), or None where none is stored.
+
+        A URL that redirects has a handle of its own, and is found with its `redirect_to`; see `resolve`. Raises
+        `InvalidArgument` for what is no handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
+        """
+        return handles.by_handle(self._frame, handle, columns)
+
+    def resolve(self, url: str) -> Resolution:
+        """Return where *url* leads, by the redirects that are stored; *url* may be a handle too.
+
+        A page that does not redirect is its own end. Raises `InvalidURL`, `DamagedRow`.
+        """
+        return handles.resolve(self._frame, url)
+
+    # What is asked of links.
+
+    def linking_to(
+        self,
+        url: str,
+        *,
+        past: bool = False,
+        domain: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "source",
+    ) -> Results[Inlink]:
+        """Return the links that lead to *url* now, by the URL of the linking page; with *past* those that did once.
+
+        Each is checked against the linking page. *domain* leaves out the pages of other domains. None where nobody
+        links there; *url* need not be stored. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`.
+        """
+        return linking_to(self._frame, url, past=past, domain=domain, part=Slice(order, limit, after))
+
+    def links_of(
+        self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page"
+    ) -> Results[Link]:
+        """Return the links of *url*, in the order in which the page has them; none where it is not stored.
+
+        Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
+        """
+        return links.links_of(self._frame, url, Slice(order, limit, after))
+
+    def most_linked(self, **asking: Unpack[Asking]) -> Pages:
+        """Return the pages by how many others link to them, the `most` first or the `fewest`; none without a link.
+
+        The counts (`Page.link_counts`) are those of `refresh_links`, and each says when it was made; `links_freshness`
+        tells what waits.
+        """
+        return links.most_linked(self._frame, asking)
+
+    def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
+        """Return the pages that have no links to others, in the order of their URLs.
+
+        One whose links all lead to itself is one of them, but where an earlier version has stored its content.
+        """
+        return links.dead_ends(self._frame, asking)
+
+    def broken_links(
+        self,
+        *,
+        domain: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "status",
+    ) -> Results[BrokenLink]:
+        """Return the links that lead to an error page, by its status, its URL and the URL of the linking page.
+
+        *domain* leaves out the links on pages of other domains. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`,
+        and when it is asked `IndexNeeded` on a table without the status or the link index.
+        """
+        return links.broken_links(self._frame, domain, Slice(order, limit, after))
+
+    def orphans(
+        self,
+        domain: str | None = None,
+        *,
+        within_host: bool = False,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Pages:
+        """Return the pages of *domain* (and below) that no other stored page links to; a link to itself is none.
+
+        With *within_host* those that no other page of their own host links to, whoever else does. It holds as of now,
+        whenever links were counted last: all rows are read, with the first of their inlinks, and of the pages that
+        link to each one is looked for that does so now. *columns*, *order* and *full_scan* are as in `pages`. Raises as
+        that does, and when it is asked `IndexNeeded` on a table without the link index.
+        """
+        scope, part = Scope(domain, full_scan=full_scan), Slice(order, limit, after)
+        return orphans(self._frame, scope, columns, part, within_host=within_host)
+
+    def discovered(
+        self,
+        domain: str | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[str]:
+        """Return the URLs of *domain* (and below) that pages link to and that are no pages yet: what to crawl next.
+
+        They are found by their rows, all of which are read, without values; of the pages that link to each one is
+        looked for that does so now. *full_scan* as in `pages`. Raises as `pages` does.
+        """
+        return discovered(self._frame, Scope(domain, full_scan=full_scan), Slice(order, limit, after))
+
+    def refresh_links(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
+        """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
+
+        Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
+        to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
+        again then. *on_progress* is told how many pages were counted so far.
+        """
+        return links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+
+    def links_freshness(self) -> Freshness:
+        """Return what waits for `refresh_links`: how fresh the counts of links are."""
+        return links.links_freshness(self._frame)
+
+    # Whether what is stored is what was stored.
+
+    def verify(
+        self,
+        domain: str | None = None,
+        *,
+        full_scan: bool = False,
+        on_progress: Progress | None = None,
+    ) -> Verification:
+        """Return what is damaged of the pages of *domain*, or with *full_scan* of the whole table.
+
+        All versions are read with their bodies and links, and compared with their checksums, digests and sizes. A row
+        that is not there any more is not missed: `verify_index` tells of those that the indexes still name.
+        *on_progress* is told how many pages were read so far, every 1,000 of them and at the end. Raises
+        `FullScanNeeded`, `InvalidURL`.
+        """
+        return verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
+
+    # The indexes themselves.
 
     def index_states(self) -> dict[str, IndexState]:
         """Return the indexes of the table by name, and the phase that each is in."""
@@ -196,11 +614,7 @@ class WebTable(
         Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. The
         deletes are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
-        indexes = [index.table for _, index in sorted(self.indexes.read().items())]
-        freed = self.store.compact([self.table, meta_table(self.table).name, queue_table(self.table).name, *indexes])
-        # Not before: captures that a delete still hides must be refused.
-        self.forget_deletes()
-        return freed
+        return compact(self._frame)
 
     def forget_deletes(self) -> int:
         """Take captures again that are older than the delete of their page, and return of how many pages.
@@ -215,20 +629,7 @@ class WebTable(
 
         Pages that were not stored are raised as one `WriteFailed`, and several errors as an `ExceptionGroup`.
         """
-        errors: list[Exception] = []
-        for writer in list(self._writers):
-            try:
-                writer.close()
-            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
-                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
-        try:
-            self.store.close()
-        except Exception as exc:  # noqa: BLE001
-            errors.append(exc)
-        failures = [one for exc in errors if isinstance(exc, WriteFailed) for one in exc.failures]
-        others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
-        if failures or others:
-            raise failed_together(self.name, [*([failed(failures)] if failures else []), *others])
+        self._writers.close()
 
     def __enter__(self) -> Self:
         return self

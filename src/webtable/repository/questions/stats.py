@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.arguments import Progress, check_times
-from webtable.repository.questions.pages import PageQuestions
+from webtable.repository.arguments import check_times
+from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.domain import host_of
@@ -20,7 +20,10 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
 
 Grouping = Literal["host", "status", "type", "age", "region"]
 """What pages are counted by."""
@@ -76,85 +79,69 @@ class Stats:
         return "\n".join(lines)
 
 
-class StatsQuestions(PageQuestions):
-    """The question for counts."""
+def stats(
+    frame: Frame,
+    scope: Scope,
+    by: Grouping | Sequence[Grouping],
+    *,
+    with_bytes: bool,
+    on_progress: Progress | None,
+    now: datetime | None,
+) -> Stats:
+    """Return what `WebTable.stats` does."""
+    names = _known(by)
+    check_times(now=now)
+    _, ranges = scope.ranges(frame)
+    ranges = [KeyRange()] if scope.domain is None else narrowed(frame, scope, ranges)
+    keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
+    spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
+    tallies = {name: _tally(frame, name, now or datetime.now(UTC)) for name in names}
+    unreadable: list[DamagedRow] = []
+    damage = frame.damage(unreadable)
+    pages, size = _count(frame, spec, tuple(tallies.values()), damage, on_progress)
+    groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
+    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable))
 
-    def stats(
-        self,
-        domain: str | None = None,
-        *,
-        host_only: bool = False,
-        path: str | None = None,
-        by: Grouping | Sequence[Grouping] = GROUPINGS,
-        bytes: bool = True,  # noqa: A002, what `Stats` calls them
-        full_scan: bool = False,
-        on_progress: Progress | None = None,
-        now: datetime | None = None,
-    ) -> Stats:
-        """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
 
-        The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
-        *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
-        `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
-        *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
-        be read are counted apart.
-
-        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
-        """
-        names = _known(by)
-        check_times(now=now)
-        _, ranges = self._rows_of(domain, host_only=host_only, path=path, full_scan=full_scan)
-        if domain is None:
-            ranges = [KeyRange()]
-        elif not host_only and path is None:
-            ranges = self._existing(domain, ranges)
-        keys_only = not bytes and _IN_THE_KEY.issuperset(names)
-        spec = ScanSpec(self.table, ranges, Wanted([self._codec.columns.page], keys_only=keys_only))
-        tallies = {name: self._tally(name, now or datetime.now(UTC)) for name in names}
-        unreadable: list[DamagedRow] = []
-        damage = self._damage(unreadable)
-        pages, size = self._count(spec, tuple(tallies.values()), damage, on_progress)
-        groups = {name: tally.groups(with_bytes=bytes) for name, tally in tallies.items()}
-        return Stats(pages, size if bytes else None, groups, damage.count, tuple(unreadable))
-
-    def _count(
-        self, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Progress | None
-    ) -> tuple[int, int]:
-        """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
-        pages = total = 0
-        for row in in_storage_order(self.store, spec, None):
-            page = None if spec.wanted.keys_only else self._reader.each(row)
-            try:
-                groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
-            except ValueError as exc:
-                page, groups = DamagedRow(row.key, None, str(exc)), ()
-            if isinstance(page, DamagedRow):
-                damage.add(page)
-                continue
-            size = (page and page.size) or 0
-            pages, total = pages + 1, total + size
-            for tally, group in zip(tallies, groups, strict=True):
-                tally.add(group, size)
-            if on_progress is not None and pages % PROGRESS_PAGES == 0:
-                on_progress(pages)
-        if on_progress is not None:
+def _count(
+    frame: Frame, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Progress | None
+) -> tuple[int, int]:
+    """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
+    pages = total = 0
+    for row in in_storage_order(frame.store, spec, None):
+        page = None if spec.wanted.keys_only else frame.counted.each(row)
+        try:
+            groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
+        except ValueError as exc:
+            page, groups = DamagedRow(row.key, None, str(exc)), ()
+        if isinstance(page, DamagedRow):
+            damage.add(page)
+            continue
+        size = (page and page.size) or 0
+        pages, total = pages + 1, total + size
+        for tally, group in zip(tallies, groups, strict=True):
+            tally.add(group, size)
+        if on_progress is not None and pages % PROGRESS_PAGES == 0:
             on_progress(pages)
-        return pages, total
+    if on_progress is not None:
+        on_progress(pages)
+    return pages, total
 
-    def _tally(self, name: Grouping, now: datetime) -> _Tally:
-        match name:
-            case "host":
-                host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
-                return _Tally(lambda row, _: host(self.key.unsalted(row).partition(b"/")[0]))
-            case "status":
-                return _Tally(lambda _, page: page.status_code)
-            case "type":
-                return _Tally(lambda _, page: page.content_type or UNKNOWN)
-            case "age":
-                return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
-            case "region":
-                starts = [region.keys.start for region in self.store.regions(self.table)]
-                return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+
+def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
+    match name:
+        case "host":
+            host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
+            return _Tally(lambda row, _: host(frame.key.unsalted(row).partition(b"/")[0]))
+        case "status":
+            return _Tally(lambda _, page: page.status_code)
+        case "type":
+            return _Tally(lambda _, page: page.content_type or UNKNOWN)
+        case "age":
+            return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
+        case "region":
+            starts = [region.keys.start for region in frame.store.regions(frame.table)]
+            return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
 
 
 class _Tally:

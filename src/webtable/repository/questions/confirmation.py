@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import CURRENT_SOURCES
-from webtable.repository.questions.linked import LinkQuestions
+from webtable.repository.questions.inlinks import Inlinks
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from webtable.page import Link
     from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
 
 URLS_AT_ONCE = 256
 FIRST_SOURCES = 4
@@ -52,51 +53,50 @@ class Sources:
 ANYBODY = Sources()
 
 
-class LinkConfirming(LinkQuestions):
-    """What tells whether pages link to URLs."""
+class Confirmation:
+    """Tells whether pages link to URLs, by the inlinks of one web table."""
 
-    def _linked(self, urls: Mapping[bytes, str], damage: Damage, wanted: Sources = ANYBODY) -> set[bytes]:
-        """Return those of *urls*, which are by their rows, to which one of the *wanted* pages links."""
-        sources, rest = self._first_sources(urls, wanted)
+    def __init__(self, frame: Frame, damage: Damage, wanted: Sources = ANYBODY) -> None:
+        self._frame = frame
+        self._damage = damage
+        self._wanted = wanted
+        self._inlinks = Inlinks(frame, damage)
+
+    def linked(self, urls: Mapping[bytes, str]) -> set[bytes]:
+        """Return those of *urls*, which are by their rows, to which one of the wanted pages links."""
+        sources, rest = self._first_sources(urls)
         linked: set[bytes] = set()
         while waiting := {row: some for row, some in sources.items() if some and row not in linked}:
-            linked |= self._confirmed(_most_common(waiting), urls, damage)
-        return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row], damage, wanted))
+            linked |= self._confirmed(_most_common(waiting), urls)
+        return linked.union(row for row in rest if row not in linked and self._is_linked(urls[row]))
 
-    def _first_sources(
-        self, urls: Mapping[bytes, str], wanted: Sources
-    ) -> tuple[dict[bytes, list[bytes]], list[bytes]]:
+    def _first_sources(self, urls: Mapping[bytes, str]) -> tuple[dict[bytes, list[bytes]], list[bytes]]:
         """Return the URLs of the first pages that may link to each of *urls*, and the rows that may have more."""
-        family = self._codec.columns.inlinks.encode()
-        start = len(family) + 1
-        found = self.store.read_cells(
-            self.table, list(urls), family, CURRENT_SOURCES, limit=FIRST_SOURCES, keys_only=True
-        )
-        sources = {row: [column[start:] for column, _ in cells] for row, cells in zip(urls, found, strict=True)}
+        found = self._inlinks.first(list(urls), FIRST_SOURCES)
+        sources = dict(zip(urls, found, strict=True))
         more = [row for row, some in sources.items() if len(some) == FIRST_SOURCES]
-        if wanted is not ANYBODY:
-            sources = {row: [one for one in some if wanted.have(urls[row], one)] for row, some in sources.items()}
+        if self._wanted is not ANYBODY:
+            sources = {row: [one for one in some if self._wanted.have(urls[row], one)] for row, some in sources.items()}
         return sources, more
 
-    def _confirmed(
-        self, named: Mapping[bytes, Sequence[bytes]], urls: Mapping[bytes, str], damage: Damage
-    ) -> set[bytes]:
+    def _confirmed(self, named: Mapping[bytes, Sequence[bytes]], urls: Mapping[bytes, str]) -> set[bytes]:
         """Return the rows to which the pages link that are *named*: pages, by their URLs, with rows of *urls*."""
         pages: dict[bytes, Sequence[bytes]] = {}
         for source, rows in named.items():
-            for row, _ in damage.sift([self._source_of(rows[0], source)]):
+            for row, _ in self._damage.sift([self._inlinks.source(rows[0], source)]):
                 pages[row] = rows
         linked: set[bytes] = set()
-        for rows, page in zip(pages.values(), self._reader.read_each(list(pages), ("outlinks",)), strict=True):
+        found = self._frame.counted.read_each(list(pages), ("outlinks",))
+        for rows, page in zip(pages.values(), found, strict=True):
             if isinstance(page, DamagedRow):
-                damage.add(page)
+                self._damage.add(page)
             elif page is not None and page.outlinks:
                 linked |= _led_to(page.outlinks, {urls[row]: row for row in rows})
         return linked
 
-    def _is_linked(self, url: str, damage: Damage, wanted: Sources) -> bool:
-        inlinks = (self._inlinks(url, None, damage, sources=sources) for sources in wanted.ranges(url))
-        return any(wanted.have(url, inlink.source.encode()) for some in inlinks for inlink in some)
+    def _is_linked(self, url: str) -> bool:
+        inlinks = (self._inlinks.of(url, sources=sources) for sources in self._wanted.ranges(url))
+        return any(self._wanted.have(url, inlink.source.encode()) for some in inlinks for inlink in some)
 
 
 def _most_common(waiting: Mapping[bytes, list[bytes]]) -> dict[bytes, list[bytes]]:

@@ -1,0 +1,20 @@
+"""Giving back the space of what nobody sees any more, and with it the memory of deletes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webtable.repository.deletion import forget_deletes
+from webtable.schema import meta_table, queue_table
+
+if TYPE_CHECKING:
+    from webtable.repository.frame import Frame
+
+
+def compact(frame: Frame) -> int:
+    """Return what `WebTable.compact` does."""
+    indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
+    freed = frame.store.compact([frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes])
+    # Not before: captures that a delete still hides must be refused.
+    forget_deletes(frame)
+    return freed

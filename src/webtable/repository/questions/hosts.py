@@ -1,0 +1,153 @@
+"""The question for hosts, which the host index answers; and which salts the hosts of a domain have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.checksums import UNREADABLE
+from webtable.errors import DamagedRow, IndexNeeded
+from webtable.repository.indexes.index import place_of
+from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
+from webtable.repository.questions.scope import PLAIN_KEY, Scope
+from webtable.repository.results import Explanation, Results, Slice
+from webtable.repository.scan import ScanSpec, in_key_order
+from webtable.rowkey import KeyRange, canonical_host
+from webtable.rowkey.domain import host_of, reversed_host
+from webtable.schema import INDEX_COLUMN
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.store import Row
+
+MOST_HOSTS = 256
+"""The most hosts of a domain whose salts are worth looking up before its pages are read."""
+HOSTS_AT_ONCE = 64
+"""How many hosts are checked at once, where each is one range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host that has pages: how many, and how many bytes their bodies have, as of `counted_at`.
+
+    The counts are None where nobody has counted yet (`WebTable.refresh_links` does).
+    """
+
+    name: str
+    pages: int | None = None
+    bytes: int | None = None
+    counted_at: datetime | None = None
+
+
+def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
+    """Return what `WebTable.hosts` does."""
+    part.check("url")
+    host = None if domain is None else canonical_host(domain)
+    question = "hosts" if host is None else f"hosts of {host} and below"
+    entries = _Entries(frame, host, question)
+
+    def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
+        return islice(_with_pages(frame, entries.rows(after_place, at_most), damage), at_most)
+
+    def explain() -> Explanation:
+        ranges = entries.ranges()
+        calls = frame.store.describe_calls(entries.table(), ranges, each=len(ranges) > 1)
+        columns = (INDEX_COLUMN.decode(), HOST_COUNTS.decode())
+        note = "each host is checked: its first row is looked for, 64 hosts at once"
+        return Explanation(question, part.order, columns, tuple(ranges), tuple(calls), HOST.name, (note,))
+
+    def place(found: Host) -> bytes:
+        return PLAIN_KEY.host_ranges(found.name)[0].start
+
+    return part.of(question, run, place, explain, frame.damage)
+
+
+def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
+    """Return those of *ranges*, the rows of *scope*, one a salt, whose salt a host of it has."""
+    if scope.domain is None or not scope.is_subtree or frame.layout.salt != "host" or len(ranges) == 1:
+        return ranges
+    entries = _Entries(frame, canonical_host(scope.domain), "")
+    try:
+        found = list(islice(entries.rows(None, MOST_HOSTS + 1, keys_only=True), MOST_HOSTS + 1))
+    except IndexNeeded:
+        return ranges
+    if len(found) > MOST_HOSTS:
+        return ranges
+    size = frame.layout.digits + 1
+    salts = {keys.start[:size] for row in found for keys in _rows_of(frame, row)}
+    return [keys for keys in ranges if keys.start[:size] in salts]
+
+
+class _Entries:
+    """The entries of the host index for *host* and the hosts below it, or for all."""
+
+    def __init__(self, frame: Frame, host: str | None, question: str) -> None:
+        self._frame = frame
+        self._host = host
+        self._question = question
+
+    def table(self) -> str:
+        return self._frame.indexes.ready(HOST.name, self._question).table
+
+    def ranges(self) -> list[KeyRange]:
+        if self._host is None:
+            return HOST.ranges(KeyRange())
+        places = PLAIN_KEY.subtree_ranges(self._host)[0]
+        # An address is no domain, and what is below a single label is in all shards.
+        is_one = self._host.count(".") > 0
+        return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
+
+    def rows(self, after: bytes | None, expected: int | None, *, keys_only: bool = False) -> Iterator[Row]:
+        wanted = Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only)
+        spec = ScanSpec(self.table(), self.ranges(), wanted, expected=expected)
+        return in_key_order(self._frame.store, spec, place_of, None if keys_only else wanted.columns, after)
+
+
+def _with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
+    """Yield the hosts of *entries* that still have a page."""
+    size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
+    is_page = Wanted([frame.codec.columns.page], keys_only=True)
+    while batch := list(islice(entries, size)):
+        named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
+        first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
+        for row, ranges in named:
+            frame.metrics["host.read"] += 1
+            if not any(list(islice(first, len(ranges)))):
+                frame.metrics["host.dropped"] += 1
+                continue
+            counts = _counts(row, damage)
+            name = _host_of(row)
+            yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
+
+
+def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:
+    """Return the ranges of the pages of the host that *entry* names, none where it names none."""
+    try:
+        return frame.key.host_ranges(_host_of(entry))
+    except ValueError as exc:
+        if damage is not None:
+            damage.add(DamagedRow(entry.key, None, f"the host index: it names no host: {exc}"))
+        return []
+
+
+def _counts(entry: Row, damage: Damage) -> HostCounts | None:
+    cells = entry.cells.get(HOST_COUNTS)
+    try:
+        return HOST_VALUES.read(cells[0].value, entry.key, cells[0].timestamp) if cells else None
+    except UNREADABLE as exc:
+        damage.add(DamagedRow(entry.key, None, f"the host index: the counts cannot be read: {exc}"))
+        return None
+
+
+def _host_of(entry: Row) -> str:
+    """Return the host that *entry* names; raises `ValueError`."""
+    host = host_of(place_of(entry.key)[:-1].decode())
+    if reversed_host(host).encode() + b"/" != place_of(entry.key):
+        raise ValueError(f"{host[:200]!r} stands there")
+    return host

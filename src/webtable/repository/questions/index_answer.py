@@ -1,0 +1,148 @@
+"""The pages that an index has in some places, as a lazy answer: by what all questions to an index are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, TypedDict
+
+from webtable.errors import InvalidArgument
+from webtable.page import Page
+from webtable.repository.codec import column_names
+from webtable.repository.indexes.index import Index
+from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.questions.scope import places_of
+from webtable.repository.results import Explanation, Slice
+from webtable.rowkey import KeyRange, canonical_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.results import Pages
+
+PLACES_REMEMBERED = 1_000
+"""Of how many pages that an answer gave last it is known where they were found."""
+
+
+class Asking(TypedDict, total=False):
+    """What every question by an index takes.
+
+    `domain` leaves out the pages that are not of that domain or of a host below it. `columns` may name `html`,
+    `outlinks` and `link_counts`; the other columns always come. At most `limit` pages come, in the `order`, behind the
+    place of the token `after`.
+    """
+
+    domain: str | None
+    columns: Sequence[str] | None
+    limit: int | None
+    after: str | None
+    order: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexQuestion:
+    """What is asked of an index: the pages that it has in `places`, which are asked for when the question is.
+
+    `orders` are the orders that there are, the first by default, and whether each is backwards; "storage" always is
+    one. `shard_of` gives what the only shard is hashed from, where it is only one. Pages that are not `only` what is
+    wanted are left out.
+    """
+
+    said: str
+    index: Index
+    places: Callable[[], Sequence[KeyRange]]
+    orders: dict[str, bool]
+    shard_of: Callable[[], bytes] | None = None
+    only: Callable[[Page], bool] | None = None
+    notes: Callable[[], Sequence[str]] | None = None
+    is_by_url: bool = False
+    """Whether the pages in the only one of the places are in the order of their URLs."""
+
+
+class IndexAnswer:
+    """How a question to an index is answered: what is read for it, where it goes on, and how it is explained."""
+
+    def __init__(self, frame: Frame, asked: IndexQuestion, asking: Asking) -> None:
+        self._frame = frame
+        self._asked = asked
+        self._part = Slice(asking.get("order") or next(iter(asked.orders)), asking.get("limit"), asking.get("after"))
+        self._part.check(*asked.orders, "storage")
+        self._columns = asking.get("columns")
+        frame.codec.select(self._columns)
+        self._domain = asking.get("domain")
+        self._question = asked.said
+        self._inside: KeyRange | None = None
+        if self._domain is not None:
+            self._question += f" of {canonical_host(self._domain)} and below"
+            self._inside = places_of(self._domain)
+        # One that changes meanwhile has another place by now.
+        self._given: dict[str, bytes] = {}
+
+    def pages(self) -> Pages:
+        """Return the answer."""
+        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage)
+
+    @property
+    def _is_storage(self) -> bool:
+        return self._part.order == "storage"
+
+    def _lookup(self) -> Lookup:
+        asked, inside = self._asked, self._inside
+        table = self._frame.indexes.ready(asked.index.name, self._question).table
+        shard = asked.shard_of() if asked.shard_of is not None else None
+        places = asked.places()
+        if inside is not None and asked.is_by_url:
+            # Those of a domain are a range of it.
+            places = [KeyRange(keys.start + inside.start, keys.start + inside.stop) for keys in places]
+        keep = None if inside is None else inside.__contains__
+        return Lookup(asked.index, table, places, shard, asked.orders.get(self._part.order, False), keep)
+
+    def _run(self, behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
+        if at_most == 0:
+            return
+        names, only = column_names(self._columns), self._asked.only
+        entries = EntryReader(self._frame)
+        found = entries.pages(self._lookup(), names, damage, behind, at_most, storage=self._is_storage)
+        chosen = found if only is None else ((place, page) for place, page in found if only(page))
+        for place, page in islice(chosen, at_most):
+            self._given[page.url] = place
+            if len(self._given) > PLACES_REMEMBERED:
+                del self._given[next(iter(self._given))]
+            yield self._frame.refreshed.counted(page, names)
+
+    def _place(self, page: Page) -> bytes:
+        found = self._given.get(page.url) or self._place_in(self._lookup(), page)
+        if found is None:
+            raise InvalidArgument(f"{page.url[:200]} is none of the {self._question}")
+        return found
+
+    def _place_in(self, lookup: Lookup, page: Page) -> bytes | None:
+        """Return where *page*, which an answer gave, stands in the entries of *lookup*."""
+        row = self._frame.key.encode(page.url)
+        if lookup.index.columns:
+            # It was given with a count that is stored nowhere, if nobody links to it.
+            page = self._frame.pages.read([row], lookup.index.columns)[0] or page
+        return lookup.place(page, self._frame.key.unsalted(row), storage=self._is_storage)
+
+    def _explain(self) -> Explanation:
+        asked, lookup = self._asked, self._lookup()
+        ranges = lookup.ranges()
+        each = not self._is_storage and len(ranges) > 1
+        calls = self._frame.store.describe_calls(lookup.table, ranges, each=each, reverse=lookup.reverse)
+        columns = self._frame.codec.select((*column_names(self._columns), *asked.index.columns))
+        notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
+        if self._inside is not None and not asked.is_by_url:
+            notes.append(f"entries outside of {self._domain} are read and left out")
+        notes += asked.notes() if asked.notes is not None else []
+        return Explanation(
+            self._question,
+            self._part.order,
+            tuple(column.decode() for column in columns),
+            tuple(ranges),
+            tuple(calls),
+            asked.index.name,
+            tuple(notes),
+        )

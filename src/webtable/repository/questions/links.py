@@ -1,0 +1,176 @@
+"""Questions about links: what is linked most, what leads nowhere or to an error, and the links of a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable.repository.hints.counts import LinkCounter, Recount
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.indexes.lookup import EntryReader, Lookup
+from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
+from webtable.repository.moments import moment_of, now_in_milliseconds
+from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
+from webtable.repository.questions.inlinks import Inlinks
+from webtable.repository.questions.scope import places_of
+from webtable.repository.results import Explanation, Results, Slice, invalid_token
+from webtable.rowkey import KeyRange, canonical_url, prefix_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.page import Link, Page
+    from webtable.repository.arguments import Progress
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.results import Pages
+
+PAGES_AT_ONCE = 256
+"""Of how many error pages it is looked at once whether anybody links to them."""
+
+_NO_LINKS = descending(0, HIGHEST_COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLink:
+    """A link from the page `source` to a page whose last capture is an error."""
+
+    source: str
+    target: str
+    status_code: int
+    anchor: str
+    rel: str
+
+
+class Freshness(NamedTuple):
+    """How many batches of pages wait to have their links counted, and since when the oldest of them does."""
+
+    waiting: int
+    since: datetime | None
+
+
+def most_linked(frame: Frame, asking: Asking) -> Pages:
+    """Return what `WebTable.most_linked` does."""
+    asked = IndexQuestion(
+        said="pages by inbound links",
+        index=LINK,
+        places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
+        orders={"most": False, "fewest": True},
+        notes=lambda: [_said(links_freshness(frame))],
+    )
+    return IndexAnswer(frame, asked, asking).pages()
+
+
+def dead_ends(frame: Frame, asking: Asking) -> Pages:
+    """Return what `WebTable.dead_ends` does."""
+    asked = IndexQuestion(
+        said="pages without links",
+        index=LINK,
+        places=lambda: [LINK.range_of(("outlinks", _NO_LINKS))],
+        orders={"url": False},
+        is_by_url=True,
+    )
+    return IndexAnswer(frame, asked, asking).pages()
+
+
+def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
+    """Return what `WebTable.links_of` does."""
+    part.check("page")
+    source = canonical_url(url)
+    question = f"links of {source}"
+    row = frame.key.encode(source)
+
+    def links() -> Sequence[Link]:
+        (page,) = frame.counted.read([row], ("outlinks",))
+        return (page and page.outlinks) or ()
+
+    def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
+        if behind is None:
+            return iter(links()[:at_most])
+        # Behind the link, where it still is; else as far down as it was.
+        position, _, url = behind.partition(b" ")
+        if not position.isdigit():
+            raise invalid_token(part.after)
+        found = links()
+        at = next((at for at, link in enumerate(found) if link.url.encode() == url), int(position) - 1)
+        return iter(found[at + 1 :][:at_most])
+
+    def place(link: Link) -> bytes:
+        at = next((at for at, other in enumerate(links()) if other.url == link.url), 0)
+        return b"%d %s" % (at, link.url.encode())
+
+    def explain() -> Explanation:
+        names = tuple(column.decode() for column in frame.codec.select(("outlinks",)))
+        return Explanation(question, part.order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
+
+    return part.of(question, run, place, explain, frame.damage)
+
+
+def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[BrokenLink]:
+    """Return what `WebTable.broken_links` does."""
+    part.check("status")
+    inside = None if domain is None else places_of(domain)
+    question = "broken links" + (f" of {domain}" if domain else "")
+
+    def lookup(start: bytes) -> Lookup:
+        frame.indexes.ready(LINK.name, question)
+        table = frame.indexes.ready(STATUS.name, question).table
+        return Lookup(STATUS, table, [KeyRange(start, prefix_stop(b"999"))])
+
+    def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
+        start, _, source = (position or b"400").partition(b"\x00")
+        asked, inlinks = lookup(start), Inlinks(frame, damage)
+        pages = EntryReader(frame).pages(asked, (), damage, None, at_most)
+
+        def links() -> Iterator[BrokenLink]:
+            for place, page in _linked(pages, inlinks, frame):
+                behind = source if place == start and source else None
+                for link in inlinks.of(page.url, behind, inside=inside, expected=at_most):
+                    yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
+
+        return islice(links(), at_most)
+
+    def place_of(link: BrokenLink) -> bytes:
+        key = frame.key.unsalted(frame.key.encode(link.target))
+        return STATUS.range_of(f"{link.status_code:03d}").start + key + b"\x00" + link.source.encode()
+
+    def explain() -> Explanation:
+        asked = lookup(b"400")
+        ranges = asked.ranges()
+        calls = frame.store.describe_calls(asked.table, ranges, each=True)
+        note = "for each error page its inlinks are read, and checked against the pages that link to it"
+        return Explanation(question, part.order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
+
+    return part.of(question, run, place_of, explain, frame.damage)
+
+
+def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
+    """Do what `WebTable.refresh_links` does."""
+    queue, indexes, began = RecountQueue(frame.store, frame.table), frame.indexes.read(), now_in_milliseconds()
+    counter = LinkCounter(frame, queue, indexes.values(), frame.damage())
+    done = counter.run(on_progress, also_unfinished=also_unfinished)
+    if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
+        # What a writer is still at, or what came in meanwhile, is not counted.
+        _, since = queue.extent()
+        frame.refreshed.advance(min(began, since or began))
+    return done
+
+
+def links_freshness(frame: Frame) -> Freshness:
+    """Return what `WebTable.links_freshness` does."""
+    waiting, since = RecountQueue(frame.store, frame.table).extent()
+    return Freshness(waiting, None if since is None else moment_of(since))
+
+
+def _said(freshness: Freshness) -> str:
+    waiting, since = freshness
+    return f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"
+
+
+def _linked(pages: Iterator[tuple[bytes, Page]], inlinks: Inlinks, frame: Frame) -> Iterator[tuple[bytes, Page]]:
+    """Yield those of *pages*, with their places, that have an inlink, whether it holds or not."""
+    while some := list(islice(pages, PAGES_AT_ONCE)):
+        first = inlinks.first([frame.key.encode(page.url) for _, page in some], 1)
+        yield from (one for one, found in zip(some, first, strict=True) if found)

@@ -1,0 +1,176 @@
+"""The question for words in titles and bodies: rows are read and matched a little ahead of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from webtable.errors import DamagedRow
+from webtable.repository.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.damage import Damage
+from webtable.repository.frame import Frame
+from webtable.repository.matching import Hit, Matcher, SearchIn
+from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.matched import matched
+from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.read_ahead import PIECE_ROWS
+from webtable.repository.scan import ScanSpec
+from webtable.repository.words import Words
+from webtable.rowkey import KeyRange
+from webtable.store import Containing
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.page import Page
+    from webtable.repository.questions.scope import Scope
+    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.store import Row
+
+HITS_AT_ONCE = 64
+"""How many pages are completed at once at most, where a title matched and more than the metadata was asked for."""
+_WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "all": "title or body"}
+
+
+class Phrase(NamedTuple):
+    """What is looked for, and where; with `substring` inside of words too."""
+
+    text: str
+    in_: SearchIn = "all"
+    substring: bool = False
+
+
+def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
+    """Return what `WebTable.search` does."""
+    part.check(*ROW_ORDERS)
+    matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
+    said, ranges = scope.ranges(frame)
+    words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")
+    question = f"{said} with {words} in their {_WHERE[phrase.in_]}"
+    names = column_names(columns)
+    frame.codec.select(names)
+    rows = PageRows(frame)
+    in_titles = phrase.in_ == "title"
+
+    def spec() -> ScanSpec:
+        is_whole = scope.domain is None and part.order == "storage"
+        some = [KeyRange()] if is_whole else narrowed(frame, scope, ranges)
+        if in_titles:
+            wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
+        else:
+            wanted = Wanted(frame.codec.select((*names, "html")))
+        return ScanSpec(frame.table, some, wanted)
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
+        if at_most == 0:
+            return iter(())
+        found = _Search(frame, spec(), part.order, after, at_most, damage, matcher, names)
+        return islice(found.in_titles() if in_titles else found.in_bodies(), at_most)
+
+    def place(hit: Hit) -> bytes:
+        return rows.place_of(hit.page.url, part.order)
+
+    def explain() -> Explanation:
+        read = spec()
+        return rows.explained(question, part.order, read, *_notes(read.wanted.containing, names, in_titles=in_titles))
+
+    return part.of(question, run, place, explain, frame.damage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search that is under way: which rows, in which order and from where on, and how many hits are wanted."""
+
+    frame: Frame
+    spec: ScanSpec
+    order: str
+    after: bytes | None
+    at_most: int | None
+    damage: Damage
+    matcher: Matcher
+    names: Sequence[str]
+
+    def in_titles(self) -> Iterator[Hit]:
+        if self.spec.wanted.containing is not None:
+            pages = self._likely()
+        else:
+            pages = PageRows(self.frame).pages(self.spec, self.order, self.after, self.damage)
+        hits = (hit for page in pages if (hit := self.matcher.hit(page)))
+        return self._completed(hits) if set(self.names) & set(EXTRA_COLUMNS) else hits
+
+    def in_bodies(self) -> Iterator[Hit]:
+        frame = self.frame
+        rows = PageRows(frame).rows(self.spec, self.order, self.after)
+        with closing(matched(rows, self._hit, frame.codec.columns.html)) as found:
+            for row, hit in found:
+                if isinstance(hit, DamagedRow):
+                    self.damage.add(hit)
+                    continue
+                for page in self.damage.sift([frame.counted.each(row) if "html" in self.names else hit.page]):
+                    if page is not None:
+                        yield replace(hit, page=frame.refreshed.counted(page, self.names))
+
+    def _likely(self) -> Iterator[Page]:
+        """Yield the pages that the store's filter lets through."""
+        # The store is asked for no more rows than are wanted, or it would go on to look for the next ones that match;
+        # and for more of them each time, as it may let too many through.
+        rows, limit, after = PageRows(self.frame), self.at_most, self.after
+        while True:
+            count = 0
+            for row in rows.rows(replace(self.spec, limit=limit), self.order, after):
+                count += 1
+                after = rows.place(row.key, self.order)
+                for page in self.damage.sift([self.frame.counted.each(row)]):
+                    if page is not None:
+                        yield page
+            if limit is None or count < limit:
+                return
+            limit = min(2 * limit, max(limit, PIECE_ROWS))
+
+    def _completed(self, hits: Iterator[Hit]) -> Iterator[Hit]:
+        """Yield *hits* with the columns that are wanted: the first by itself, as the next one may be far behind it."""
+        frame = self.frame
+        size, left = 1, HITS_AT_ONCE if self.at_most is None else self.at_most
+        while some := list(islice(hits, min(size, left))):
+            rows = [frame.key.encode(hit.page.url) for hit in some]
+            found = frame.counted.read_each(rows, self.names, weights=[hit.page.size or 0 for hit in some])
+            for page in self.damage.sift(found):
+                # It may have become another page meanwhile.
+                if page is not None and (hit := self.matcher.hit(page)) is not None:
+                    left -= self.at_most is not None
+                    yield hit
+            size = min(2 * size, HITS_AT_ONCE)
+
+    def _hit(self, row: Row) -> Hit | DamagedRow | None:
+        page = self.frame.counted.each(row)
+        if isinstance(page, DamagedRow):
+            return page
+        hit = None if page is None else self.matcher.hit(page)
+        return hit and replace(hit, page=msgspec.structs.replace(hit.page, html=None))
+
+
+def _title_filter(frame: Frame, matcher: Matcher) -> Containing | None:
+    if "title" not in frame.layout.plain_columns or not matcher.words.texts:
+        return None
+    return Containing(frame.codec.columns.plain["title"], matcher.words.texts)
+
+
+def _notes(in_store: Containing | None, names: Sequence[str], *, in_titles: bool) -> list[str]:
+    """Return what there is to know of how rows are matched."""
+    if in_store is not None:
+        words = ", ".join(map(repr, in_store.words))
+        notes = [f"filter in the store: {in_store.column.decode()} contains {words}; titles are matched here again"]
+    elif in_titles:
+        notes = ["no filter in the store, for want of a title column or of words for it: titles are matched here"]
+    else:
+        notes = ["no filter in the store: bodies are unpacked and matched here"]
+    extra = [name for name in EXTRA_COLUMNS if name in names]
+    if in_titles and extra:
+        notes.append(f"{', '.join(extra)}: read for the pages found, {HITS_AT_ONCE} at once")
+    return notes

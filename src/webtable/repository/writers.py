@@ -1,0 +1,79 @@
+"""All writers of one web table, which end together; and what is put without one of the caller's own."""
+
+from __future__ import annotations
+
+import weakref
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from webtable.errors import InvalidCapture, WriteFailed, failed_together
+from webtable.page import Page
+from webtable.repository.batch import BatchWriter
+from webtable.repository.outcomes import OutcomeCallback, failed
+from webtable.repository.questions.versions import get
+from webtable.repository.writer import Writer
+from webtable.store.deadline import Deadline, until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webtable.repository.frame import Frame
+
+
+class Writers:
+    """The writers of the table of *frame*. May be used by many threads."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._open: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+    def new(
+        self,
+        *,
+        buffer_bytes: int = 8 * 2**20,
+        buffer_pages: int = 500,
+        max_age: float = 5.0,
+        max_body: int | None = None,
+        on_outcome: OutcomeCallback | None = None,
+    ) -> Writer:
+        """Return what `WebTable.writer` does."""
+        writer = Writer(
+            BatchWriter(self._frame, max_body),
+            timeout=self._frame.store.timeout,
+            buffer_bytes=buffer_bytes,
+            buffer_pages=buffer_pages,
+            max_age=max_age,
+            on_outcome=on_outcome,
+        )
+        self._open.add(writer)
+        return writer
+
+    def put(self, page: Page) -> None:
+        """Do what `WebTable.put` does."""
+        with until(Deadline(self._frame.store.timeout)), self.new(max_age=3_600) as writer:
+            writer.put(page)
+
+    def put_not_modified(self, url: str, fetched_at: datetime | None, headers: Mapping[str, str] | None) -> None:
+        """Do what `WebTable.put_not_modified` does."""
+        with until(Deadline(self._frame.store.timeout)):
+            if get(self._frame, url, None, (), verify=False) is None:
+                raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
+            moment = datetime.now(UTC) if fetched_at is None else fetched_at
+            self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {}))
+
+    def close(self) -> None:
+        """Do what `WebTable.close` does."""
+        errors: list[Exception] = []
+        for writer in list(self._open):
+            try:
+                writer.close()
+            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
+                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
+        try:
+            self._frame.store.close()
+        except Exception as exc:  # noqa: BLE001
+            errors.append(exc)
+        failures = [one for exc in errors if isinstance(exc, WriteFailed) for one in exc.failures]
+        others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
+        if failures or others:
+            raise failed_together(self._frame.name, [*([failed(failures)] if failures else []), *others])
