@@ -22,7 +22,7 @@ NEWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PageWrite:
     """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
 
     page: Page
@@ -31,24 +31,24 @@ class Write:
     content_of: Page | None = None
     """The stored page whose body and links are to be written again, where `page` does not bring its own."""
 
-    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> Write:
+    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> PageWrite:
         """Return the write with the date under which the page's links were last written to where they lead."""
         since = None if before is None else before.inlinks_at or before.content_at
         if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
             since = None
         page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
-        return Write(page, self.with_content, self.with_metadata, self.content_of)
+        return PageWrite(page, self.with_content, self.with_metadata, self.content_of)
 
-    def with_hints_after(self, before: Page | None) -> Write:
+    def with_hints_after(self, before: Page | None) -> PageWrite:
         """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
         after = None if before is None else hints_at(before) + timedelta(milliseconds=1)
         moved = after if after is not None and after > self.page.fetched_at else None
         if moved == self.page.hints_at:
             return self
-        return Write(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
+        return PageWrite(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
 
 
-def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
+def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
     Of a 304 that repeats a URL which is not stored there is nothing but its metadata.
@@ -62,10 +62,10 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
 
 
-def _first(page: Page) -> Write:
+def _first(page: Page) -> PageWrite:
     if page.status_code == 304 and page.same_as is not None:
-        return Write(replace(page, same_as=None, digest=None, size=None), with_content=False)
-    return Write(_changed(page, 0))
+        return PageWrite(replace(page, same_as=None, digest=None, size=None), with_content=False)
+    return PageWrite(_changed(page, 0))
 
 
 def _is_unfounded(page: Page) -> bool:
@@ -73,7 +73,7 @@ def _is_unfounded(page: Page) -> bool:
     return page.status_code == 304 and page.digest is None and not page.has_body
 
 
-def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
+def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
     if page.fetched_at < before.fetched_at:
         return _late(page, before, versions)
     # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
@@ -86,7 +86,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         page = _repeated(page, before)
     if not _same(page, before):
         is_change = page.fetched_at > before.fetched_at and before.content_at is not None
-        return [Write(_changed(page, before.change_count + is_change))]
+        return [PageWrite(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
         changed_at=before.changed_at,
@@ -107,10 +107,10 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
     is_due = _is_due(page, before, ttl)
     if is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
-        return [Write(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
+        return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
-        return [Write(replace(kept, content_at=page.fetched_at), content_of=before)]
-    return [Write(kept, with_content=False)]
+        return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
+    return [PageWrite(kept, with_content=False)]
 
 
 def _same(page: Page, before: Page) -> bool:
@@ -131,19 +131,19 @@ def _is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
+def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
     """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
     if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
         return []
-    late = Write(_changed(page, 0), with_metadata=False)
+    late = PageWrite(_changed(page, 0), with_metadata=False)
     if _is_unfounded(before) and page.status_code < 300:
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
         founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
         again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
-        return [late, Write(replace(again, changed_at=page.fetched_at))]
+        return [late, PageWrite(replace(again, changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
@@ -153,19 +153,19 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
         change_count=before.change_count + 2,
         content_at=before.fetched_at,
     )
-    return [late, Write(moved, content_of=before)]
+    return [late, PageWrite(moved, content_of=before)]
 
 
 def _what_it_brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
     return one.digest, one.status_code, one.redirect_to
 
 
-def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
+def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
     """Return a 304 that comes after an error page: the content before the error is there again."""
     count = before.change_count + 1
     good = next((version for version in versions if version.capture.status_code < 300), None)
     if good is None:
-        return Write(_changed(page, count))
+        return PageWrite(_changed(page, count))
     capture = good.capture
     again = replace(
         page,
@@ -190,7 +190,7 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    return Write(_changed(again, count), content_of=source)
+    return PageWrite(_changed(again, count), content_of=source)
 
 
 def _repeated(page: Page, before: Page) -> Page:
@@ -232,7 +232,7 @@ def follows(page: Page, before: datetime) -> bool:
     return page.html is not None and page.same_as is None and page.fetched_at > before
 
 
-def stored_after(stored: Stored, write: Write) -> Stored:
+def stored_after(stored: Stored, write: PageWrite) -> Stored:
     """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
     page, versions = write.page, stored.versions
     if write.with_content:

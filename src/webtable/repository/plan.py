@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import WebTableError
 from webtable.page import Link, Page, memory_of
 from webtable.repository.admission import refusal
-from webtable.repository.captures import NEWEST, Write, decide, rests_on_older, stored_after
+from webtable.repository.captures import NEWEST, PageWrite, decide, rests_on_older, stored_after
 from webtable.repository.hints.hints import Change
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class PlannedWrite:
 
     index: int
     row: bytes
-    write: Write
+    write: PageWrite
     before: Page | None
     former: Sequence[Link] | None = None
     """The links of *before*, where they are in the same batch and not yet stored."""
@@ -92,7 +92,7 @@ class Planner:
             self._take(index, row, page, writes)
         return Plan(len(self._batch), self._writes, self._repeated, refused)
 
-    def _fits(self, index: int, row: bytes, writes: Sequence[Write]) -> bool:
+    def _fits(self, index: int, row: bytes, writes: Sequence[PageWrite]) -> bool:
         """Take room for the stored bodies that *writes* repeat; return whether there was any, and they are stored."""
         repeats = [source for write in writes if (source := write.content_of)]
         self._room -= sum(memory_of(source) + (source.size or 0) for source in repeats)
@@ -100,7 +100,7 @@ class Planner:
             return False
         return not repeats or self._stored[row] is self._read[row]
 
-    def _take(self, index: int, row: bytes, page: Page, writes: Sequence[Write]) -> None:
+    def _take(self, index: int, row: bytes, page: Page, writes: Sequence[PageWrite]) -> None:
         stored = self._stored[row]
         before = stored.page
         former = self._links.get((row, before.content_at)) if before and before.content_at else None

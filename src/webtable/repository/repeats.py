@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable.page import Page
-    from webtable.repository.captures import Write
+    from webtable.repository.captures import PageWrite
     from webtable.repository.frame import Frame
 
 Sources = dict[bytes, "Page | DamagedRow"]
@@ -88,7 +88,7 @@ class Repeats:
             outlinks=source.outlinks,
         )
 
-    def restored(self, writes: Sequence[tuple[bytes, Write]]) -> list[Page | WebTableError]:
+    def restored(self, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
         """Return the page of each of *writes*, each with its row, as it is to be written.
 
         A page whose stored content is to be written again comes with that, or it is the error that tells why that is
