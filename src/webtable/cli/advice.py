@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path  # noqa: TC003 - typer reads it
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer

@@ -1,23 +1,27 @@
-"""The command that a question becomes: the options that all listings share, and how a listing is written."""
+"""The command that a question becomes, and how its results are listed."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, note
-from webtable.cli.output import ColumnsOption, Format, FormatOption, chosen_format, on_terminal, write_records
+from webtable.cli.output import Format, chosen_format, on_terminal, write_records
+from webtable.cli.question_options import (
+    check_scan,
+    dashed,
+    is_time,
+    parameters_of,
+    parse_asked_times,
+    shared_options,
+    sign,
+)
 from webtable.cli.records import ALL_COLUMNS, PAGES, Kind
 from webtable.cli.session import session
 from webtable.cli.text import plural
-from webtable.cli.times import is_ago, parse_time
-from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
@@ -26,54 +30,6 @@ T = TypeVar("T")
 Question = Callable[..., "Results[Any]"]
 Writer = Callable[..., int]
 """Writes the records of a listing as `write_records` does."""
-
-
-class Paging(TypedDict):
-    """What questions take whose answers are no pages."""
-
-    limit: int | None
-    after: str | None
-    order: str
-
-
-class InDomain(Paging):
-    """The same, of one domain."""
-
-    domain: str | None
-
-
-class OfPages(Paging):
-    """What questions take whose domain is an argument."""
-
-    columns: Sequence[str] | None
-
-
-class OfPagesInDomain(OfPages):
-    """The same, where it is an option."""
-
-    domain: str | None
-
-
-DomainArgument = Annotated[
-    str | None, typer.Argument(help="A host name: its pages, and those of all hosts below it.", show_default=False)
-]
-FullScanOption = Annotated[bool, typer.Option("--full-scan", help="Read the whole table where no domain is named.")]
-HostOnlyOption = Annotated[bool, typer.Option("--host-only", help="Leave out the hosts below.")]
-PathOption = Annotated[
-    str | None, typer.Option("--path", help="Only this directory of the host, as in /docs/.", show_default=False)
-]
-_SHARED: dict[str, Any] = {
-    "domain": Annotated[
-        str | None, typer.Option("--domain", metavar="HOST", help="Only pages of this host and of all hosts below it.")
-    ],
-    "limit": Annotated[int | None, typer.Option("--limit", help="The most results to list.", show_default=False)],
-    "after": Annotated[
-        str | None, typer.Option("--after", metavar="TOKEN", help="Go on where a listing with --limit has ended.")
-    ],
-    "columns": ColumnsOption,
-}
-_HTML = Annotated[bool, typer.Option("--html", help="Add the bodies.")]
-_EXPLAIN = Annotated[bool, typer.Option("--explain", help="Show how it would be answered, and do not ask.")]
 
 
 def question(
@@ -90,24 +46,23 @@ def question(
 
     The function takes a table, its own options, and as keywords what the question shares with others: which those are
     is told by the annotation, as in `**asking: Unpack[Paging]`. Options that are datetimes are written as `parse_time`
-    reads them. Its docstring is the help text. *orders* are those that the question has, its default first. With
-    *has_counts* it is told what waits to be counted.
+    reads them; where it has --full-scan, the table is read without a domain only with that. Its docstring is the help
+    text. *orders* are those that the question has, its default first. With *has_counts* it is told what waits to be
+    counted.
     """
 
     def made(function: Question) -> Question:
-        own, keys = _parameters(function)
-        times = [one.name for one in own if _is_time(one)]
+        own, keys = parameters_of(function)
+        times = [one.name for one in own if is_time(one)]
 
         def command(ctx: typer.Context, **given: Any) -> None:
-            goes_on = _parse_times(times, given)
+            goes_on = parse_asked_times(times, given)
             listed = _Listed.taken_from(given, kind)
-            if "columns" in keys:
-                given["columns"] = [name for name in listed.columns if name in ALL_COLUMNS]
-            given["order"] = given["order"].value if given["order"] else orders[0]
             limit = given["limit"]
-            # One more tells whether a token is worth showing.
-            given["limit"] = limit + 1 if limit and limit > 0 else limit
+            _complete(given, orders[0], listed.columns if "columns" in keys else None)
             with session(ctx).open() as table:
+                if "full_scan" in given:
+                    check_scan(given["domain"], given["full_scan"])
                 results = function(table, **given)
                 if listed.is_explained:
                     typer.echo(str(results.explain()))
@@ -125,12 +80,22 @@ def question(
                 tell_damage(results.damaged, damaged)
                 raise typer.Exit(NOT_DONE)
 
-        _sign(command, [*own, *_shared(keys, orders)])
+        sign(command, [*own, *shared_options(keys, orders)])
         command.__doc__ = function.__doc__
-        commands.command(_dashed(function.__name__), epilog=epilog, rich_help_panel=panel)(command)
+        commands.command(dashed(function.__name__), epilog=epilog, rich_help_panel=panel)(command)
         return function
 
     return made
+
+
+def _complete(given: dict[str, Any], order: str, columns: Sequence[str] | None) -> None:
+    """Make of the options that are *given* what the question takes: an order, the columns to read, a limit."""
+    given["order"] = given["order"].value if given["order"] else order
+    if columns is not None:
+        given["columns"] = [name for name in columns if name in ALL_COLUMNS]
+    limit = given["limit"]
+    # One more tells whether a token is worth showing.
+    given["limit"] = limit + 1 if limit and limit > 0 else limit
 
 
 class _Listed(NamedTuple):
@@ -180,67 +145,3 @@ def tell_freshness(ctx: typer.Context, table: WebTable) -> None:
         moment = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
         waits = "waits" if waiting == 1 else "wait"
         note(f"counts: {plural(waiting, 'batch', 'es')} {waits}{moment}: {session(ctx).command('links refresh')}")
-
-
-def check_scan(domain: str | None, full_scan: bool) -> None:
-    """Raise `InvalidArgument` where the whole table would be read unasked."""
-    if domain is None and not full_scan:
-        raise InvalidArgument("without a domain the whole table is read: name a domain, or give --full-scan")
-
-
-def _parameters(function: Question) -> tuple[list[inspect.Parameter], frozenset[str]]:
-    """Return the options that are *function*'s own, and which of the shared ones it takes."""
-    _, *own, asking = inspect.signature(function, eval_str=True).parameters.values()
-    (taken,) = get_args(asking.annotation)
-    return own, frozenset(taken.__required_keys__ | taken.__optional_keys__)
-
-
-def _shared(keys: frozenset[str], orders: Sequence[str]) -> Iterator[inspect.Parameter]:
-    found = {name: option for name, option in _SHARED.items() if name in keys}
-    # typer takes choices as an enum only.
-    choice: Any = StrEnum("Order", list(orders))  # type: ignore[misc]
-    found["order"] = Annotated[
-        choice | None, typer.Option("--order", help=f"Default: {orders[0]}.", show_default=False)
-    ]
-    if "columns" in keys:
-        found["html"] = _HTML
-    else:
-        found["columns"] = ColumnsOption
-    found |= {"format": FormatOption, "explain": _EXPLAIN}
-    for name, option in found.items():
-        default = False if name in ("html", "explain") else None
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
-
-
-def _parse_times(names: Sequence[str], given: dict[str, Any]) -> str:
-    """Parse the times of *given*, and return the options with which a listing goes on that is to have the same ones."""
-    fixed = ""
-    for name in names:
-        if (text := given[name]) is None:
-            continue
-        moment = given[name] = parse_time(_dashed(name), text)
-        if is_ago(text):
-            fixed += f"--{_dashed(name)} {moment:%Y-%m-%dT%H:%M:%SZ} "
-    return fixed
-
-
-def _is_time(parameter: inspect.Parameter) -> bool:
-    return bool(get_args(parameter.annotation)[0] == datetime | None)
-
-
-def _as_text(parameter: inspect.Parameter) -> inspect.Parameter:
-    _, option = get_args(parameter.annotation)
-    return parameter.replace(annotation=Annotated[str | None, option])
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _sign(command: Callable[..., None], parameters: Sequence[inspect.Parameter]) -> None:
-    """Give *command* the signature from which typer takes its options."""
-    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-    keywords = [_as_text(one) if _is_time(one) else one for one in keywords]
-    command.__signature__ = inspect.Signature([context, *keywords])  # type: ignore[attr-defined]
-    command.__annotations__ = {}

@@ -7,22 +7,21 @@ from typing import Annotated, Unpack
 
 import typer
 
-from webtable.cli.listings import (
+from webtable.cli.listings import question
+from webtable.cli.question_options import (
     DomainArgument,
     FullScanOption,
     HostOnlyOption,
     OfPages,
     Paging,
     PathOption,
-    check_scan,
-    question,
 )
 from webtable.cli.records import HOSTS, MODIFIED, PAGES, REDIRECTS, URLS
 from webtable.cli.text import examples, parse_size
 from webtable.cli.times import FORMS, TIME
-from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.questions.hosts import Host  # noqa: TC001 - typer reads it
-from webtable.repository.questions.index_answer import Asking  # noqa: TC001 - typer reads it
+from webtable.repository import Pages, Results, WebTable
+from webtable.repository.questions.hosts import Host
+from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import SIZE_CLASSES
 
 commands = typer.Typer()
@@ -77,7 +76,6 @@ def pages(
 
     With --limit, and where there are more, the token that goes on behind them is told on standard error.
     """
-    check_scan(domain, full_scan)
     return table.pages(
         domain,
         host_only=host_only,
@@ -124,7 +122,6 @@ def discovered(
     table: WebTable, domain: DomainArgument = None, full_scan: FullScanOption = False, **asking: Unpack[Paging]
 ) -> Results[str]:
     """List the URLs that pages link to and that are no pages yet: what to crawl next."""
-    check_scan(domain, full_scan)
     return table.discovered(domain, full_scan=full_scan, **asking)
 
 

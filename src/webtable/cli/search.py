@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 import typer
 
 from webtable.cli.cells import highlighted
-from webtable.cli.listings import (
+from webtable.cli.listings import question
+from webtable.cli.output import Format, console
+from webtable.cli.question_options import (
     FullScanOption,
     HostOnlyOption,
     OfPagesInDomain,
     PathOption,
-    check_scan,
-    question,
 )
-from webtable.cli.output import Format, console
 from webtable.cli.records import HITS
 from webtable.cli.text import examples, harmless, plural
-from webtable.repository import Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.matching import Hit  # noqa: TC001 - typer reads it
+from webtable.repository import Results, WebTable
+from webtable.repository.matching import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,7 +86,6 @@ def search(
 
     The bodies of the domain are read for it, one after another; titles alone are filtered where they are stored.
     """
-    check_scan(asking["domain"], full_scan)
     return table.search(
         " ".join(text),
         in_=in_.value,

@@ -13,7 +13,7 @@ import typer
 from webtable.cli.exits import note
 from webtable.cli.ingesting import check_files
 from webtable.cli.keys import web_key
-from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
+from webtable.cli.layouts import SaltOption
 from webtable.cli.text import examples, file_name, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.rowkey.key_text import parse_key

@@ -8,8 +8,8 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
-from webtable.cli.listings import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
+from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural, size_text

@@ -6,8 +6,8 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
-from webtable.cli.listings import DomainArgument, FullScanOption, check_scan
 from webtable.cli.output import FormatOption, write_records
+from webtable.cli.question_options import DomainArgument, FullScanOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.text import examples
 
