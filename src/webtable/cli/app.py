@@ -12,14 +12,15 @@ from webtable.cli import (
     advice,
     compaction,
     deletion,
+    index_questions,
     indexes,
     info,
     ingesting,
     keys,
     links,
     page,
-    questions,
     search,
+    site_questions,
     sketch,
     splits,
     stats,
@@ -51,7 +52,8 @@ app.add_typer(deletion.commands)
 app.add_typer(verification.commands)
 app.add_typer(compaction.commands)
 app.add_typer(page.commands)
-app.add_typer(questions.commands)
+app.add_typer(site_questions.commands)
+app.add_typer(index_questions.commands)
 app.add_typer(links.commands)
 app.add_typer(search.commands)
 app.add_typer(stats.commands)

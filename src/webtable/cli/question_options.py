@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_args
 import typer
 
 from webtable.cli.output import ColumnsOption, FormatOption
+from webtable.cli.text import parse_size
 from webtable.cli.times import is_ago, parse_time
 from webtable.errors import InvalidArgument
 
@@ -51,6 +52,10 @@ HostOnlyOption = Annotated[bool, typer.Option("--host-only", help="Leave out the
 PathOption = Annotated[
     str | None, typer.Option("--path", help="Only this directory of the host, as in /docs/.", show_default=False)
 ]
+MinSizeOption = Annotated[
+    str | None, typer.Option("--min-size", metavar="SIZE", help="At least so many bytes, as in 5MB.")
+]
+MaxSizeOption = Annotated[str | None, typer.Option("--max-size", metavar="SIZE", help="At most so many bytes.")]
 _SHARED: dict[str, Any] = {
     "domain": Annotated[
         str | None, typer.Option("--domain", metavar="HOST", help="Only pages of this host and of all hosts below it.")
@@ -69,6 +74,11 @@ def check_scan(domain: str | None, full_scan: bool) -> None:
     """Raise `InvalidArgument` where the whole table would be read unasked."""
     if domain is None and not full_scan:
         raise InvalidArgument("without a domain the whole table is read: name a domain, or give --full-scan")
+
+
+def parse_wanted_size(name: str, text: str | None) -> int | None:
+    """Return the bytes that the option *name* tells, None where it is not given."""
+    return None if text is None else parse_size(name, text)
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[list[inspect.Parameter], frozenset[str]]:
