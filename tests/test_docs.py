@@ -56,7 +56,7 @@ def test_the_public_names_are_sorted_and_there():
 
 def annotations_of_the_public_door():
     """Yield the names in the signatures of what callers hold."""
-    for holder in (webtable.WebTable, webtable.Table, webtable.Writer, webtable.Results, webtable.Batch, webtable):
+    for holder in (webtable.WebTable, webtable.KeyedTable, webtable.Writer, webtable.Results, webtable.Batch, webtable):
         for name in dir(holder):
             if name.startswith("_"):
                 continue

@@ -184,7 +184,7 @@ def test_a_write_that_is_interrupted_takes_back_the_block(store, monkeypatch):
     with pytest.raises(StoreError, match="interrupted"), store.together():
         store.write("t", [put(b"a")])
         with monkeypatch.context() as patch:
-            patch.setattr("webtable.store.sqlite.store.Batch.apply", interrupted)
+            patch.setattr("webtable.store.sqlite.store.Mutations.apply", interrupted)
             with suppress(KeyboardInterrupt):
                 store.write("t", [put(b"b")])
         store.write("t", [put(b"c")])

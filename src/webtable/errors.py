@@ -141,7 +141,7 @@ class WriteFailed(WebTableError):
     """Pages, or rows of another table, that were handed in and are not stored.
 
     `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes; of rows that were
-    put into a `Table` one `RecordOutcome` each.
+    put into a `KeyedTable` one `RecordOutcome` each.
     """
 
     def __init__(self, message: str, failures: Sequence[Any] = ()) -> None:

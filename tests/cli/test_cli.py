@@ -19,6 +19,7 @@ from typer.main import get_command
 import webtable
 from webtable.cli import app
 from webtable.cli.cells import CHUNK
+from webtable.formats import FORMATS
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
@@ -468,7 +469,7 @@ def test_a_table_shows_data_as_it_is_and_not_as_markup(run: Run, stored: str, on
     assert "url" in result.lines[1]
 
 
-@pytest.mark.parametrize("chosen", ["jsonl", "csv", "lines"])
+@pytest.mark.parametrize("chosen", ["lines", *FORMATS])
 def test_no_format_commands_a_terminal(run: Run, stored: str, on_terminal: None, chosen: str) -> None:
     result = run("pages", "www.example.com", "--format", chosen)
 

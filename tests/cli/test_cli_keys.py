@@ -271,7 +271,7 @@ def test_bad_input_is_one_line_and_writes_nothing(run: Run, case: str) -> None:
 
 
 def test_a_table_of_records_is_shown_with_the_declaration_of_its_key(run: Run) -> None:
-    with webtable.Table.open("records.db", LONG_KEY, create=True) as table:
+    with webtable.KeyedTable.open("records.db", LONG_KEY, create=True) as table:
         table.put({"id": 7}, {"d:v": b"1"})
 
     result = run("show", "records.db")

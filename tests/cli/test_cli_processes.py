@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import webtable
+from webtable.formats import FORMATS
 
 WEBTABLE = [sys.executable, "-m", "webtable.cli"]
 PAGES = 1_500
@@ -182,7 +183,7 @@ def test_ctrl_c_ends_a_wait_for_standard_input(tmp_path: Path, environment: dict
         assert process.wait(timeout=30) == 130
 
 
-@pytest.mark.parametrize("chosen", ["lines", "jsonl", "csv", "table"])
+@pytest.mark.parametrize("chosen", ["table", "lines", *FORMATS])
 def test_a_reader_that_stops_early_ends_it_without_a_word(
     tmp_path: Path, environment: dict[str, str], chosen: str
 ) -> None:

@@ -511,7 +511,7 @@ def test_a_state_of_an_index_that_is_damaged_is_a_mismatch(new_url):
 
 def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):
     key = CompositeKey(Text("user", terminator=b"/"), Text("id"))
-    with webtable.Table.open(new_url(), key, create=True) as table:
+    with webtable.KeyedTable.open(new_url(), key, create=True) as table:
         table.put_many([({"user": "u", "id": f"{number}"}, {"d:x": b"1"}) for number in range(6)])
         rows = [record.key for record in table.scan(full_scan=True)]
         for row, timestamp in ((b"\xff\xff", 1), (b"alien", 1), (rows[2], 2**62)):
@@ -524,7 +524,7 @@ def test_rows_of_a_table_that_cannot_be_read_are_left_out(new_url):
         with pytest.raises(DamagedRow):
             table.get(user="u", id="2")
         with pytest.raises(DamagedRow):
-            list(webtable.Table(table.store, table.table, key, strict=True).scan(full_scan=True))
+            list(webtable.KeyedTable(table.store, table.table, key, strict=True).scan(full_scan=True))
         with pytest.raises(webtable.WebTableError, match="after="):
             table.scan(full_scan=True, after=b"\xff\xff")
 

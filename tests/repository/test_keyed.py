@@ -24,8 +24,10 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import keyed, merge, pieces, records
-from webtable.repository.keyed import Table
+from webtable.repository import merge, pieces
+from webtable.repository.records import clock as clocks
+from webtable.repository.records import table as keyed
+from webtable.repository.records.table import KeyedTable
 from webtable.rowkey import (
     CompositeKey,
     Date,
@@ -61,12 +63,12 @@ def minutes(count: float) -> datetime:
 
 
 @pytest.fixture
-def table(new_url) -> Iterator[Callable[..., Table]]:
+def table(new_url) -> Iterator[Callable[..., KeyedTable]]:
     """Make a new table with a key."""
-    tables: list[Table] = []
+    tables: list[KeyedTable] = []
 
-    def make(key, **options) -> Table:
-        tables.append(Table.open(new_url(), key, create=True, **options))
+    def make(key, **options) -> KeyedTable:
+        tables.append(KeyedTable.open(new_url(), key, create=True, **options))
         return tables[-1]
 
     yield make
@@ -83,16 +85,16 @@ def moments() -> list[tuple[datetime, str]]:
 
 
 @pytest.fixture(scope="module")
-def salted(new_url, moments) -> Iterator[Table]:
-    with Table.open(new_url(), SALTED_TIME, create=True) as made:
+def salted(new_url, moments) -> Iterator[KeyedTable]:
+    with KeyedTable.open(new_url(), SALTED_TIME, create=True) as made:
         shuffled = random.Random(1).sample(moments, len(moments))
         made.put_many(({"time": at, "id": name}, {"d:name": name.encode()}) for at, name in shuffled)
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared_apps(new_url) -> Iterator[Table]:
-    with Table.open(new_url(), USER_APP, create=True) as made:
+def shared_apps(new_url) -> Iterator[KeyedTable]:
+    with KeyedTable.open(new_url(), USER_APP, create=True) as made:
         yield made
 
 
@@ -543,7 +545,7 @@ class TestHashedKeys:
 
 def test_records_are_found_through_a_store_that_is_open_already(open_store: Callable[[], Store], new_table):
     name = new_table(FamilySchema("f"))
-    with Table(open_store(), name, SALTED_BY_ID) as letters:
+    with KeyedTable(open_store(), name, SALTED_BY_ID) as letters:
         letters.put_many(({"id": f"{letter}{number}"}, {"f:x": b"1"}) for letter in "ab" for number in range(3))
 
         assert [record.values["id"] for record in letters.scan(id=starting_with("b"))] == ["b0", "b1", "b2"]
@@ -569,10 +571,10 @@ def test_a_moment_that_a_day_stands_for_in_front_is_still_asked_to_the_second(ta
 def clock(monkeypatch):
     """The clock of a table, and of the machine: `clock.moment` is what it says."""
 
-    class Frozen(records.Clock):
+    class Frozen(clocks.Clock):
         moment = 1_000_000
 
-    monkeypatch.setattr(records, "now", lambda: Frozen.moment)
+    monkeypatch.setattr(clocks, "now_in_milliseconds", lambda: Frozen.moment)
     yield Frozen()
     Frozen.moment = 1_000_000
 

@@ -12,8 +12,9 @@ import pytest
 
 import webtable
 from webtable.errors import InvalidArgument, LayoutMismatch, SchemaDrift, TableNotFound
-from webtable.repository import keyed, regions_of
-from webtable.repository.keyed import Table
+from webtable.repository import regions_of
+from webtable.repository.records import table as keyed
+from webtable.repository.records.table import KeyedTable
 from webtable.rowkey import (
     CompositeKey,
     Hash,
@@ -57,29 +58,29 @@ def test_what_is_not_there_is_not_created_unasked(new_url):
     url = new_url()
 
     with pytest.raises(TableNotFound, match="create=True"):
-        Table.open(url, USER_APP)
+        KeyedTable.open(url, USER_APP)
     with pytest.raises(TableNotFound):
-        Table.open(url, USER_APP)
+        KeyedTable.open(url, USER_APP)
 
 
 def test_a_table_is_opened_with_the_key_that_it_was_created_with(new_url):
     url = new_url()
-    with Table.open(url, USER_APP, create=True, families=("d", FamilySchema("e", versions=3))) as apps:
+    with KeyedTable.open(url, USER_APP, create=True, families=("d", FamilySchema("e", versions=3))) as apps:
         apps.put({"user": 1, "app": 2}, {"e:x": b"1"})
 
     for options in ({}, {"create": True}):
-        with Table.open(url, CompositeKey(UInt("user", 4), UInt("app", 4)), **options) as apps:
+        with KeyedTable.open(url, CompositeKey(UInt("user", 4), UInt("app", 4)), **options) as apps:
             assert apps.get(user=1, app=2).cells == {"e:x": b"1"}
             assert apps.store.describe(apps.table).schema.family("e").versions == 3
 
 
 def test_another_key_is_an_error_that_shows_both(new_url):
     url = new_url()
-    Table.open(url, USER_APP, create=True).close()
+    KeyedTable.open(url, USER_APP, create=True).close()
 
     for options in ({}, {"create": True}):
         with pytest.raises(LayoutMismatch) as raised:
-            Table.open(url, LATEST_FIRST, **options)
+            KeyedTable.open(url, LATEST_FIRST, **options)
         assert USER_APP.declaration in str(raised.value)
         assert LATEST_FIRST.declaration in str(raised.value)
 
@@ -87,11 +88,11 @@ def test_another_key_is_an_error_that_shows_both(new_url):
 def test_a_web_table_is_no_table_of_records_and_the_other_way_round(new_url):
     web, records = new_url(), new_url()
     webtable.create(web)
-    Table.open(records, USER_APP, create=True).close()
+    KeyedTable.open(records, USER_APP, create=True).close()
 
     with pytest.raises(LayoutMismatch, match=r"web table.*asked for are the keys CompositeKey.*webtable\.open"):
-        Table.open(web, USER_APP, create=True)
-    with pytest.raises(LayoutMismatch, match=r"no web table.*CompositeKey.*Table\.open"):
+        KeyedTable.open(web, USER_APP, create=True)
+    with pytest.raises(LayoutMismatch, match=r"no web table.*CompositeKey.*KeyedTable\.open"):
         webtable.open(records, create=True)
     with pytest.raises(LayoutMismatch, match="no web table"):
         webtable.create(records)
@@ -100,13 +101,13 @@ def test_a_web_table_is_no_table_of_records_and_the_other_way_round(new_url):
 @pytest.mark.parametrize("stored", [b"{", b"[]", b'{"kind":"keyed","format":2,"key":"x"}', b'{"kind":"graph"}'])
 def test_a_layout_of_another_version_is_an_error(new_url, stored):
     url = new_url()
-    Table.open(url, USER_APP, create=True).close()
+    KeyedTable.open(url, USER_APP, create=True).close()
     store, name = open_store(url)
     with store:
         store.write(f"{name}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, stored)])])
 
     with pytest.raises(LayoutMismatch):
-        Table.open(url, USER_APP)
+        KeyedTable.open(url, USER_APP)
 
 
 def test_a_creation_that_was_cut_short_is_completed(new_url):
@@ -116,8 +117,8 @@ def test_a_creation_that_was_cut_short_is_completed(new_url):
         store.create_table(TableSchema(name, (FamilySchema("d"),)))
 
     with pytest.raises(TableNotFound):
-        Table.open(url, USER_APP)
-    with Table.open(url, USER_APP, create=True) as apps:
+        KeyedTable.open(url, USER_APP)
+    with KeyedTable.open(url, USER_APP, create=True) as apps:
         apps.put({"user": 1, "app": 2}, {"d:x": b"1"})
 
 
@@ -128,13 +129,13 @@ def test_other_families_that_are_there_already_are_drift(new_url):
         store.create_table(TableSchema(name, (FamilySchema("other"),)))
 
     with pytest.raises(SchemaDrift, match="add family 'd'") as raised:
-        Table.open(url, USER_APP, create=True)
+        KeyedTable.open(url, USER_APP, create=True)
     assert "webtable create" not in str(raised.value)
 
 
 @ON_SPLIT_TABLES
 def test_regions_begin_at_the_split_keys(new_url):
-    with Table.open(new_url(), SPREAD_LOG, create=True, split_keys=[b"b-", b"c-", b"d-"]) as log:
+    with KeyedTable.open(new_url(), SPREAD_LOG, create=True, split_keys=[b"b-", b"c-", b"d-"]) as log:
         assert [region.keys.start for region in log.store.regions(log.table)] == [b"", b"b-", b"c-", b"d-"]
 
 
@@ -142,13 +143,13 @@ def test_several_may_create_the_same_table_at_once(new_url):
     urls = [new_url() for _ in range(3)]
 
     def create(number):
-        with Table.open(urls[number // 6], USER_APP, create=True) as apps:
+        with KeyedTable.open(urls[number // 6], USER_APP, create=True) as apps:
             apps.put({"user": 1, "app": number}, {"d:x": b"1"})
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(create, range(18)))
 
-    with Table.open(urls[1], USER_APP) as apps:
+    with KeyedTable.open(urls[1], USER_APP) as apps:
         assert [record.values["app"] for record in apps.scan(user=1)] == list(range(6, 12))
 
 
@@ -158,14 +159,14 @@ def test_of_two_keys_that_are_stored_at_once_the_first_stays(tmp_path, monkeypat
 
     def somebody_is_faster(store, name):
         monkeypatch.setattr(keyed, "stored_layout", read)
-        Table.open(url, LATEST_FIRST, create=True).close()
+        KeyedTable.open(url, LATEST_FIRST, create=True).close()
         time.sleep(0.002)
 
     monkeypatch.setattr(keyed, "stored_layout", somebody_is_faster)
 
     with pytest.raises(LayoutMismatch):
-        Table.open(url, USER_APP, create=True)
-    Table.open(url, LATEST_FIRST).close()
+        KeyedTable.open(url, USER_APP, create=True)
+    KeyedTable.open(url, LATEST_FIRST).close()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_of_two_keys_that_are_stored_at_once_the_first_stays(tmp_path, monkeypat
 )
 def test_a_key_with_a_function_that_nobody_else_can_name_is_refused(tmp_path, key):
     with pytest.raises(InvalidArgument, match="module-level function"):
-        Table.open(tmp_path / "x.db", key, create=True)
+        KeyedTable.open(tmp_path / "x.db", key, create=True)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -201,7 +202,7 @@ def test_a_key_with_a_function_of_a_module_is_part_of_the_layout():
 )
 def test_an_impossible_table_is_refused_and_nothing_is_created(tmp_path, options):
     with pytest.raises(InvalidArgument):
-        Table.open(tmp_path / "x.db", USER_APP, create=True, **options)
+        KeyedTable.open(tmp_path / "x.db", USER_APP, create=True, **options)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -209,13 +210,13 @@ def test_an_impossible_table_is_refused_and_nothing_is_created(tmp_path, options
 @pytest.mark.parametrize("name", ["columns", "limit", "reverse", "after", "full_scan"])
 def test_a_field_with_the_name_of_an_option_is_refused(tmp_path, name):
     with pytest.raises(InvalidArgument, match=name):
-        Table.open(tmp_path / "x.db", CompositeKey(Text(name)), create=True)
+        KeyedTable.open(tmp_path / "x.db", CompositeKey(Text(name)), create=True)
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_field_may_have_the_name_of_an_argument_of_put(tmp_path):
-    with Table.open(
+    with KeyedTable.open(
         tmp_path / "x.db", CompositeKey(Text("values", terminator=b"\0"), Timestamp("timestamp")), create=True
     ) as events:
         events.put({"values": "a", "timestamp": NOON}, {"d:x": b"1"}, timestamp=NOON + timedelta(minutes=1))
@@ -226,27 +227,27 @@ def test_a_field_may_have_the_name_of_an_argument_of_put(tmp_path):
 @pytest.mark.parametrize("key", [WebKey(), Text("id"), "id"])
 def test_what_is_no_key_is_refused(tmp_path, key):
     with pytest.raises(InvalidArgument, match="CompositeKey"):
-        Table.open(tmp_path / "x.db", key, create=True)
+        KeyedTable.open(tmp_path / "x.db", key, create=True)
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_that_is_there_with_other_families_is_drift(new_url):
     url = new_url()
-    Table.open(url, USER_APP, create=True).close()
+    KeyedTable.open(url, USER_APP, create=True).close()
 
     with pytest.raises(SchemaDrift, match="add family 'q'"):
-        Table.open(url, USER_APP, families=["q"], create=True)
-    Table.open(url, USER_APP, families=["q"]).close()
+        KeyedTable.open(url, USER_APP, families=["q"], create=True)
+    KeyedTable.open(url, USER_APP, families=["q"]).close()
 
 
 def test_split_keys_that_are_text_are_refused_before_anything_is_there(new_url):
     with pytest.raises(InvalidArgument, match="must be bytes"):
-        Table.open(new_url(), USER_APP, create=True, split_keys=["a"])
+        KeyedTable.open(new_url(), USER_APP, create=True, split_keys=["a"])
 
 
 def test_the_regions_of_a_table_of_records_are_compared_with_what_the_caller_wanted(new_url):
-    with Table.open(new_url(), USER_APP, create=True) as apps:
+    with KeyedTable.open(new_url(), USER_APP, create=True) as apps:
         assert regions_of(apps, wanted=[]).as_wanted
         with pytest.raises(InvalidArgument, match="must be given"):
             regions_of(apps)

@@ -18,7 +18,7 @@ from webtable.errors import (
     TableNotFound,
     WriteFailed,
 )
-from webtable.repository import opening
+from webtable.repository.creation.web import StoredWebTable
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
 from webtable.store import NewCell, Put, open_store
 
@@ -286,14 +286,14 @@ def test_several_may_create_the_same_table_at_once(tmp_path):
 
 def test_of_two_layouts_that_are_written_at_once_the_first_stays(tmp_path, monkeypatch):
     url = tmp_path / "crawl.db"
-    written = opening._stored_layout
+    read = StoredWebTable.read
 
     def somebody_is_faster(store, table):
-        monkeypatch.setattr(opening, "_stored_layout", written)
+        monkeypatch.setattr(StoredWebTable, "read", read)
         webtable.open(url, create=True, salt=Salt.none()).close()
         return
 
-    monkeypatch.setattr(opening, "_stored_layout", somebody_is_faster)
+    monkeypatch.setattr(StoredWebTable, "read", somebody_is_faster)
 
     with pytest.raises(LayoutMismatch):
         webtable.open(url, create=True)

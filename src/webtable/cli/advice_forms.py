@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webtable.cli.cells import new_table
 from webtable.cli.exits import note
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
-from webtable.cli.text import harmless, harmless_json
+from webtable.formats.text import harmless, harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

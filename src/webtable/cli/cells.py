@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webtable.cli.text import decoded, harmless, size_text, value_text
+from webtable.cli.text import size_text
+from webtable.formats.text import decoded, harmless, value_text
 from webtable.repository.matching import Excerpt
 
 if TYPE_CHECKING:

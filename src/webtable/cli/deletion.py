@@ -9,7 +9,8 @@ import typer
 from webtable.cli.confirmation import check_can_ask, confirm
 from webtable.cli.exits import NOT_DONE, complain
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
+from webtable.formats.text import harmless
 
 commands = typer.Typer()
 

@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 from webtable.cli.messages import in_options, options_of
 from webtable.cli.session import Session
-from webtable.cli.text import harmless
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -25,6 +24,7 @@ from webtable.errors import (
     StoreError,
     WebTableError,
 )
+from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

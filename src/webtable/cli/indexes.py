@@ -12,8 +12,9 @@ from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.progress import counting
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
+from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,8 @@ from webtable.cli.cells import new_table
 from webtable.cli.indexes import index_lines
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
+from webtable.formats.text import harmless
 from webtable.rowkey.key_text import key_text
 from webtable.schema import FAMILY_OPTIONS, Layout
 

@@ -23,14 +23,15 @@ from webtable.cli.layouts import (
 )
 from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, harmless, parse_size, plural
+from webtable.cli.text import examples, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
+from webtable.formats.text import harmless
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from webtable.cli.loading import Load
+    from webtable.cli.load import Load
     from webtable.page import Page
     from webtable.repository import LayoutOptions, WebTable
 
@@ -94,7 +95,7 @@ def ingest(
     links or link_text the first links are kept; each is counted by name. A file is read until it becomes over inflation
     times its size. Sizes may end with kB, MB or GB.
     """
-    from webtable.cli.loading import Load
+    from webtable.cli.load import Load
     from webtable.cli.progress import progress_bar
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)

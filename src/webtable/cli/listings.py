@@ -9,7 +9,7 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, note
-from webtable.cli.output import Format, chosen_format, on_terminal, write_records
+from webtable.cli.output import TABLE, Format, chosen_format, on_terminal, write_records
 from webtable.cli.question_options import (
     check_scan,
     dashed,
@@ -19,9 +19,10 @@ from webtable.cli.question_options import (
     shared_options,
     sign,
 )
-from webtable.cli.records import ALL_COLUMNS, PAGES, Kind
+from webtable.cli.records import PAGES, Kind
 from webtable.cli.session import session
 from webtable.cli.text import plural
+from webtable.formats.columns import ALL_COLUMNS
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
@@ -110,12 +111,12 @@ class _Listed(NamedTuple):
     def taken_from(cls, given: dict[str, Any], kind: Kind) -> Self:
         """Return what the options say of it, and remove those from *given*."""
         text, html, form = given.pop("columns", None), given.pop("html", False), chosen_format(given.pop("format"))
-        columns = kind.chosen(text, html=html, json=form is Format.jsonl)
+        columns = kind.chosen(text, html=html, json=form == "jsonl")
         return cls(columns, text is not None or html, form, given.pop("explain"))
 
     def write(self, records: Iterable[object], table_writer: Writer) -> int:
         """Write *records*, and return how many they were."""
-        write = table_writer if self.format is Format.table and not self.is_asked_for else write_records
+        write = table_writer if self.format == TABLE and not self.is_asked_for else write_records
         return write(records, self.columns, self.format, asked_for=self.is_asked_for)
 
 

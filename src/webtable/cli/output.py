@@ -1,8 +1,7 @@
-"""Records as a table, as plain lines, as JSON Lines or as CSV; written as they come, never all in memory."""
+"""Records as a table, as plain lines, or in a format for programs; written as they come, never all in memory."""
 
 from __future__ import annotations
 
-import csv
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,30 +9,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable.cli.cells import UNLIMITED, field, new_table, print_table
-from webtable.cli.text import decoded, harmless, harmless_json, value_text
-from webtable.page import Page
-from webtable.repository.matching import Excerpt
+from webtable.formats import FORMATS, write
+from webtable.formats.columns import texts
+from webtable.formats.export import Counted
+from webtable.formats.text import decoded, harmless, harmless_json, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
+    from webtable.page import Page
 
-class Format(StrEnum):
-    """How records are written."""
 
-    table = "table"
-    lines = "lines"
-    jsonl = "jsonl"
-    csv = "csv"
-
+TABLE = "table"
+LINES = "lines"
+if TYPE_CHECKING:
+    Format = str
+else:
+    # typer takes choices as an enum only.
+    Format = StrEnum("Format", [TABLE, LINES, *FORMATS])
+    """How records are written: as one of the two for people, or in a format of `webtable.formats` for programs."""
 
 FormatOption = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="As a table, tab-separated lines, JSON Lines or CSV. Default: a table on a terminal, lines in a pipe.",
+        help="As a table, tab-separated lines, or a format for programs. "
+        "Default: a table on a terminal, lines in a pipe.",
         show_default=False,
     ),
 ]
@@ -49,7 +52,7 @@ def on_terminal() -> bool:
 
 def chosen_format(format: Format | None) -> Format:  # noqa: A002
     """Return *format*, or the default of where standard output goes to."""
-    return format or (Format.table if on_terminal() else Format.lines)
+    return format or (TABLE if on_terminal() else LINES)
 
 
 def write_records(
@@ -64,16 +67,13 @@ def write_records(
 
     In a short table those columns that are empty are left out, unless they were *asked_for*.
     """
-    counted = _Counted(records)
-    match chosen_format(format):
-        case Format.table:
-            print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
-        case Format.lines:
-            _write_lines(counted, columns)
-        case Format.jsonl:
-            _write_jsonl(counted, columns)
-        case Format.csv:
-            _write_csv(counted, columns)
+    chosen, counted = chosen_format(format), Counted(records)
+    if chosen == TABLE:
+        print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
+    elif chosen == LINES:
+        _write_lines(counted, columns)
+    else:
+        write(counted, sys.stdout.buffer, format=chosen, columns=columns, for_terminal=on_terminal())
     sys.stdout.flush()
     return counted.count
 
@@ -81,12 +81,12 @@ def write_records(
 def write_fields(page: Page, columns: Sequence[str], format: Format | None) -> None:  # noqa: A002
     """Write one page to standard output: a line for each of its columns that has a value, or as `write_records`."""
     chosen = chosen_format(format)
-    if chosen in (Format.jsonl, Format.csv):
+    if chosen in FORMATS:
         write_records([page], columns, chosen)
         return
     fields = [(name, getattr(page, name)) for name in columns]
     filled = [(name, value) for name, value in fields if value not in (None, {}, ())]
-    if chosen is Format.lines:
+    if chosen == LINES:
         for name, value in filled:
             write_bytes(f"{name}\t{harmless(value_text(value, page.charset))}\n".encode("utf-8", "replace"))
     else:
@@ -144,69 +144,6 @@ def console() -> Console:
     return PlainConsole(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
 
 
-class _Counted:
-    def __init__(self, records: Iterable[Any]) -> None:
-        self._records = records
-        self.count = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        for record in self._records:
-            self.count += 1
-            yield record
-
-
-def _texts(record: Any, columns: Sequence[str]) -> Iterator[str]:
-    charset = getattr(record, "charset", None)
-    for name in columns:
-        value = getattr(record, name)
-        yield " ".join(map(value_text, value)) if name == "excerpts" else value_text(value, charset)
-
-
 def _write_lines(records: Iterable[Any], columns: Sequence[str]) -> None:
     for record in records:
-        write_bytes(("\t".join(map(harmless, _texts(record, columns))) + "\n").encode("utf-8", "replace"))
-
-
-def _write_jsonl(records: Iterable[Any], columns: Sequence[str]) -> None:
-    from webtable.formats import page_to_json
-
-    terminal = on_terminal()
-    for record in records:
-        if not isinstance(record, Page):
-            write_json(dict(_json_value(name, getattr(record, name)) for name in columns))
-            continue
-        line = page_to_json(record, columns)
-        if terminal:
-            line = harmless_json(line.decode()).encode()
-        write_bytes(line + b"\n")
-
-
-def _json_value(name: str, value: Any) -> tuple[str, Any]:
-    """Return a column as it stands in JSON: as `webtable.formats.page_to_json` has it, excerpts with their marks."""
-    match name, value:
-        case "html", bytes():
-            try:
-                return name, value.decode()
-            except UnicodeDecodeError:
-                return "html_base64", value
-        case _, Excerpt():
-            return name, value.highlighted()
-        case "excerpts", tuple():
-            return name, [excerpt.highlighted() for excerpt in value]
-        case _:
-            return name, value
-
-
-def _write_csv(records: Iterable[Any], columns: Sequence[str]) -> None:
-    shown = harmless if on_terminal() else str
-    lines = csv.writer(_Utf8(), lineterminator="\n")
-    lines.writerow(columns)
-    for record in records:
-        lines.writerow(list(map(shown, _texts(record, columns))))
-
-
-class _Utf8:
-    """Standard output as the csv module wants it."""
-
-    def write(self, text: str) -> None:
-        write_bytes(text.encode("utf-8", "replace"))
+        write_bytes(("\t".join(map(harmless, texts(record, columns))) + "\n").encode("utf-8", "replace"))

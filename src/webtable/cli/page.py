@@ -19,10 +19,12 @@ from webtable.cli.output import (
     write_lines,
     write_records,
 )
-from webtable.cli.records import METADATA, parse_columns
+from webtable.cli.records import parse_columns
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
 from webtable.cli.times import FORMS, TIME, parse_time, parse_times
+from webtable.formats.columns import METADATA
+from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from webtable.cli.text import plural, size_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webtable.cli.loading import Load
+    from webtable.cli.load import Load
 
 
 @contextmanager

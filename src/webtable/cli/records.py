@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import UnknownColumn
-from webtable.page import Page
+from webtable.formats.columns import ALL_COLUMNS, METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable.page import Page
     from webtable.repository.matching import Hit
     from webtable.repository.questions.inlinks import Inlink
 
-ALL_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
-METADATA = tuple(name for name in ALL_COLUMNS if name not in ("html", "outlinks", "link_counts"))
-"""The columns of a page that are read with it in any case."""
 COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 
 

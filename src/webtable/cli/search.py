@@ -17,7 +17,8 @@ from webtable.cli.question_options import (
     PathOption,
 )
 from webtable.cli.records import HITS
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
+from webtable.formats.text import harmless
 from webtable.repository import Results, WebTable
 from webtable.repository.matching import Hit
 

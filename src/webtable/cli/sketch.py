@@ -11,7 +11,8 @@ import typer
 from webtable.cli.cells import new_table
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, harmless, plural
+from webtable.cli.text import examples, plural
+from webtable.formats.text import harmless
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.key_text import key_text
 from webtable.rowkey.urls import split_url
@@ -106,7 +107,7 @@ def _web_sketch(chosen: Session) -> _Sketch:
 
 def _keyed_sketch(chosen: Session) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
-    from webtable.repository.creating import stored_layout
+    from webtable.repository.creation.layout import stored_layout
     from webtable.repository.sampling import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store

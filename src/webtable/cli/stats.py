@@ -8,7 +8,7 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
-from webtable.cli.output import Format, FormatOption, chosen_format, write_records
+from webtable.cli.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
@@ -69,7 +69,7 @@ def stats(
             full_scan=full_scan,
             on_progress=counted,
         )
-    if chosen_format(format) is Format.table:
+    if chosen_format(format) == TABLE:
         _show_stats(found)
     else:
         columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
@@ -101,8 +101,6 @@ def _show_stats(found: Stats) -> None:
         lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
         if len(lines) > _MOST_GROUPS:
             lines.sort(key=lambda line: -line.pages)
-        write_records(
-            lines[:_MOST_GROUPS], ("group", "pages", "bytes"), Format.table, asked_for=False, title=f"By {by}"
-        )
+        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), TABLE, asked_for=False, title=f"By {by}")
         if len(lines) > _MOST_GROUPS:
             typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

@@ -20,8 +20,9 @@ from webtable.cli.layouts import (
     layout_options,
 )
 from webtable.cli.session import session
-from webtable.cli.text import examples, harmless
+from webtable.cli.text import examples
 from webtable.errors import SchemaDrift
+from webtable.formats.text import harmless
 from webtable.repository import create as create_table
 from webtable.schema import LayoutPlan, Plan
 

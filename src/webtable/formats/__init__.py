@@ -1,16 +1,19 @@
-"""Files of crawled pages: WARC in, JSON Lines in and out."""
+"""Files of crawled pages: WARC and JSON Lines in; answers out, in every format of `FORMATS`."""
 
 from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, ReadReport
-from webtable.formats.jsonl import page_to_json, write_pages
+from webtable.formats.export import FORMATS, write, write_pages
+from webtable.formats.exports.jsonl import page_to_json
 from webtable.formats.read import read_pages
 from webtable.limits import ReadLimits
 
 __all__ = [
     "DEFAULT_TYPES",
+    "FORMATS",
     "DamagedRecord",
     "ReadLimits",
     "ReadReport",
     "page_to_json",
     "read_pages",
+    "write",
     "write_pages",
 ]

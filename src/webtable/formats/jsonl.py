@@ -1,17 +1,13 @@
-"""Pages as JSON Lines: an object a line, with the fields of `Page` by their names.
-
-The body is `html` where it is UTF-8 and `html_base64` where it is not, so every body comes back byte by byte. Links are
-`[url, anchor, rel]`, times ISO 8601. A field that has its default is left out.
-"""
+"""Pages out of JSON Lines: an object a line, as `webtable.formats.exports.jsonl` writes them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable.errors import InvalidURL, UnknownColumn
+from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.stream import TooLong
 from webtable.headers import media_type
@@ -20,7 +16,7 @@ from webtable.page import Page
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from webtable.formats.stream import ByteStream
 
@@ -49,39 +45,10 @@ class _Raw(msgspec.Struct):
 
 
 _KNOWN = frozenset(_Line.__struct_encode_fields__)
-_DEFAULTS: Mapping[str, Any] = {
-    field.name: {} if field.name == "headers" else field.default for field in msgspec.structs.fields(Page)
-}
 _TIMES = ("fetched_at", "last_modified", "changed_at", "content_at")
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Line)
 _raw_decoder = msgspec.json.Decoder(_Raw)
 _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def page_to_json(page: Page, fields: Iterable[str] | None = None) -> bytes:
-    """Return *page* as one line of JSON, without the line end.
-
-    With *fields* it has exactly those, null where the page has none; else all that differ from their default.
-    Raises `UnknownColumn` for a field that a page does not have.
-    """
-    if fields is None:
-        values = {name: value for name in _FIELDS if (value := getattr(page, name)) != _DEFAULTS[name]}
-    else:
-        values = {name: getattr(page, name) for name in _checked(fields)}
-    if values.get("html") is not None:
-        values = {key: value for name in values for key, value in _body_or(name, values[name])}
-    return _encoder.encode(values)
-
-
-def write_pages(pages: Iterable[Page], out: BinaryIO, fields: Iterable[str] | None = None) -> int:
-    """Write *pages* to *out*, a line each as from `page_to_json`, and return how many there were."""
-    chosen = None if fields is None else _checked(fields)
-    count = 0
-    for page in pages:
-        out.write(page_to_json(page, chosen) + b"\n")
-        count += 1
-    return count
 
 
 def read_jsonl(
@@ -124,24 +91,6 @@ def _line(stream: ByteStream, limits: ReadLimits) -> bytes:
     except TooLong as exc:
         stream.skip_to(b"\n")
         raise OverLimit("record", f"it has over {limits.record:,} bytes") from exc
-
-
-def _checked(fields: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(fields)
-    for name in names:
-        if name not in _FIELDS:
-            raise UnknownColumn(f"a page has no field {name!r}; it has {', '.join(_FIELDS)}")
-    return names
-
-
-def _body_or(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if name != "html":
-        yield name, value
-        return
-    try:
-        yield "html", value.decode()
-    except UnicodeDecodeError:
-        yield "html_base64", value
 
 
 def _page(line: bytes, report: ReadReport, limits: ReadLimits) -> Page:

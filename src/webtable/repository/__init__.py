@@ -1,15 +1,15 @@
 """The repository: pages in, pages out, over the store port."""
 
-from webtable.repository.altering import AlterOptions
 from webtable.repository.arguments import Progress
+from webtable.repository.creation.alteration import AlterOptions
+from webtable.repository.creation.options import LayoutOptions
 from webtable.repository.difference import Difference
+from webtable.repository.door import create, open  # as in shelve.open
 from webtable.repository.hints.counts import Recount
 from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
-from webtable.repository.keyed import Table
 from webtable.repository.matching import Hit, SearchIn
-from webtable.repository.opening import LayoutOptions, create, open  # as in shelve.open
 from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
@@ -19,10 +19,11 @@ from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
 from webtable.repository.questions.stats import Grouping, Stats
-from webtable.repository.records import Record, RecordOutcome
+from webtable.repository.records.reader import Records
+from webtable.repository.records.record import Record, RecordOutcome
+from webtable.repository.records.table import KeyedTable
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results
-from webtable.repository.rows import Records
 from webtable.repository.sampling import sample_urls
 from webtable.repository.table import WebTable
 from webtable.repository.writer import Writer
@@ -41,6 +42,7 @@ __all__ = [
     "Host",
     "Index",
     "Inlink",
+    "KeyedTable",
     "LayoutOptions",
     "OutcomeCallback",
     "Pages",
@@ -55,7 +57,6 @@ __all__ = [
     "SearchIn",
     "SizeClass",
     "Stats",
-    "Table",
     "Verification",
     "WebTable",
     "Writer",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
-from webtable.repository.keyed import Table
+from webtable.repository.records.table import KeyedTable
 from webtable.rowkey.key_text import key_text
 from webtable.rowkey.splits import merged_split_points, split_points
 from webtable.store import Region, Store
@@ -57,16 +57,16 @@ class RegionComparison:
         return "\n".join([f"{count}, missing: {len(missing):,}, extra: {len(extra):,}", *lines])
 
 
-def regions_of(table: WebTable | Table, wanted: Iterable[bytes] | None = None) -> RegionComparison:
+def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
     """Return the regions of *table* beside those that begin at the split points *wanted*.
 
     None wants what a new web table with as many regions and this table's salt would have had, as `create` makes them:
     equally many salts a region, at most one region a salt, and no split point without a salt. Raises `InvalidArgument`
-    for split points that are no bytes, and for none of a `Table`, whose key says nothing of them.
+    for split points that are no bytes, and for none of a `KeyedTable`, whose key says nothing of them.
     """
     if wanted is not None:
         return compared_regions(table.store, table.table, wanted)
-    if isinstance(table, Table):
+    if isinstance(table, KeyedTable):
         raise InvalidArgument(f"wanted={wanted!r}: the split points that {table.name} was meant to have must be given")
     regions = tuple(table.store.regions(table.table))
     digits = table.layout.digits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
-from webtable.repository.altering import Alteration, AlterOptions, options_of
 from webtable.repository.compaction import compact
+from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
 from webtable.repository.deletion import Deletion, forget_deletes
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift

@@ -157,7 +157,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         header = _Header.of(table, stored)
         if header.kind != "web":
             raise LayoutMismatch(
-                f"{table} is no web table: it was created with the keys {header.key}; open it with webtable.Table.open"
+                f"{table} is no web table: it was created with the keys {header.key}; "
+                "open it with webtable.KeyedTable.open"
             )
         try:
             layout = msgspec.json.decode(unsealed(stored), type=cls)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.arguments import Progress, check_times
-from webtable.repository.creating import create_tables
+from webtable.repository.creation.tables import create_tables
 from webtable.repository.hints.drift import Drift
 from webtable.repository.hints.entry_drift import EntryComparison
 from webtable.repository.hints.hints import Change, Hints, add_entries

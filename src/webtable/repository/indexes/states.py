@@ -31,7 +31,7 @@ from webtable.store import NewCell, Put, Store
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from webtable.repository.layouts import Layouts
 
@@ -175,12 +175,6 @@ def defined(names: Sequence[str]) -> dict[str, IndexState]:
     if isinstance(names, str):
         raise InvalidArgument(f"indexes={names!r} must be a list, as in ['time', 'package.module:index']")
     return dict(_defined(name) for name in names)
-
-
-def same(states: Iterable[tuple[str, IndexState]], wanted: dict[str, IndexState]) -> bool:
-    """Whether the indexes with these *states* are those that are *wanted*, whatever their phase."""
-    has = {name: state.of for name, state in states if state.phase != "retired"}
-    return has == {name: state.of for name, state in wanted.items()}
 
 
 def _defined(name: str) -> tuple[str, IndexState]:

@@ -19,7 +19,7 @@ from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows,
 from webtable.store.sqlite.reading import Reader, reader
 from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
-from webtable.store.sqlite.writing import Batch
+from webtable.store.sqlite.writing import Mutations
 
 if TYPE_CHECKING:
     import os
@@ -86,7 +86,7 @@ class SQLiteStore(Store):
         batch = None
         try:
             with self._file.writer(f"writing to table {table!r}") as connection:
-                batch = Batch(self.name, self._table(connection, table), mutations)
+                batch = Mutations(self.name, self._table(connection, table), mutations)
                 batch.apply(connection, _now())
                 self._sweep(connection, batch)
         except StoreError as exc:
@@ -232,7 +232,7 @@ class SQLiteStore(Store):
         except StoreRefused as exc:
             raise StoreRefused(f"{self.name}: {exc}") from None
 
-    def _sweep(self, connection: sqlite3.Connection, batch: Batch) -> None:
+    def _sweep(self, connection: sqlite3.Connection, batch: Mutations) -> None:
         """Look for what has expired in twice as many cells as were written, so as to catch up with a growing table."""
         for family in batch.table.families.values():
             written = len(batch.cells.get(family.id, ())) + len(batch.markers.get(family.id, ()))

@@ -31,7 +31,7 @@ _NewCell = tuple[bytes, bytes, int, bytes]
 _Marker = tuple[bytes, bytes, int]
 
 
-class Batch:
+class Mutations:
     """The mutations of one write: an outcome for each, and what is to be done to which family."""
 
     def __init__(self, name: str, table: Table, mutations: Sequence[Mutation]) -> None:

@@ -1,4 +1,4 @@
-"""The rows of a `Table` as records: across salts, in order, without those that cannot be read."""
+"""The rows of a `KeyedTable` as records: across salts, in order, without those that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from webtable.checksums import UNREADABLE
 from webtable.errors import DamagedRow, InvalidToken
 from webtable.repository.damage import Damage
-from webtable.repository.records import Record, record_of
+from webtable.repository.records.record import Record, record_of
 from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
-from webtable.repository.creating import described
+from webtable.repository.creation.tables import described
 from webtable.repository.layouts import cells_of
 from webtable.schema import (
     FAMILIES,

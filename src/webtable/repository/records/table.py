@@ -1,4 +1,4 @@
-"""Table: rows under any declared row key. Values and cells in, records out, on every store."""
+"""KeyedTable: rows under any declared row key. Values and cells in, records out, on every store."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creating import bring, created, stored_layout
-from webtable.repository.records import (
-    Clock,
-    Record,
-    RecordOutcome,
-    named,
-    new_cells,
-    newest,
-    not_stored,
-    now,
-    stored_columns,
-    timestamp_of,
-)
+from webtable.repository.creation.layout import create_with_layout, stored_layout
+from webtable.repository.creation.tables import bring
+from webtable.repository.moments import now_in_milliseconds
+from webtable.repository.records.cells import new_cells, stored_columns
+from webtable.repository.records.clock import Clock, timestamp_of
+from webtable.repository.records.reader import RecordReader, Records
+from webtable.repository.records.record import Record, RecordOutcome, named, newest, not_stored
 from webtable.repository.removals import later_removed
-from webtable.repository.rows import RecordReader, Records
 from webtable.repository.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.conditions import Between, StartingWith, shown
@@ -47,11 +40,11 @@ _REMEDY = "Change it in the HBase shell"
 _OPTIONS_OF_SCAN = frozenset({"columns", "limit", "reverse", "after", "full_scan"})
 
 
-class Table:
-    """A table whose rows are found by the fields of their key; `Table.open` makes one.
+class KeyedTable:
+    """A table whose rows are found by the fields of their key; `KeyedTable.open` makes one.
 
-    May be used by many threads at once. Over a table that other programs made, it is `Table(store, table, key)`, and
-    nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
+    May be used by many threads at once. Over a table that other programs made, it is `KeyedTable(store, table, key)`,
+    and nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
     them in `metrics["damaged"]`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
     that is named as an option of `scan`.
     """
@@ -78,9 +71,9 @@ class Table:
         """Return the table that *url* leads to, as `webtable.open` takes it, to be used in a `with` block.
 
         With *create* a table that is missing is created, with these *families* and *split_keys*, and the declaration of
-        *key* is stored beside it. *strict* is what it is for `Table` itself. Raises `LayoutMismatch`, showing both,
-        where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or a
-        local function, which could not be checked.
+        *key* is stored beside it. *strict* is what it is for `KeyedTable` itself. Raises `LayoutMismatch`, showing
+        both, where it was created with another key or is a web table, and `InvalidArgument` for a key with a lambda or
+        a local function, which could not be checked.
         Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`; with *create*, `SchemaDrift` for a table that is there
         with other families.
         """
@@ -93,10 +86,12 @@ class Table:
             stored = stored_layout(store, table)
             was_there = stored is not None
             if create and not was_there:
-                created(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
+                create_with_layout(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
-                raise TableNotFound(f"{opened.name}: there is no such table; Table.open(…, create=True) creates it")
+                raise TableNotFound(
+                    f"{opened.name}: there is no such table; KeyedTable.open(…, create=True) creates it"
+                )
             layout.check(opened.name, stored)
             if create and was_there:
                 bring(store, wanted, apply=False, remedy=_REMEDY)
@@ -116,7 +111,7 @@ class Table:
         return self._reader.metrics
 
     def __repr__(self) -> str:
-        return f"<Table {self.name} key={self.key.declaration}>"
+        return f"<KeyedTable {self.name} key={self.key.declaration}>"
 
     def put(self, values: Mapping[str, Any], cells: Mapping[str, bytes], *, timestamp: datetime | None = None) -> None:
         """Store *cells*, by the names `family:qualifier`, in the row of these *values*, and return when it is done.
@@ -182,14 +177,14 @@ class Table:
         for error in self.store.write(self.table, deletes):
             if error is not None:
                 raise error
-        if max(delete.timestamp for delete in deletes) == now():
+        if max(delete.timestamp for delete in deletes) == now_in_milliseconds():
             # A row that was put anew in this very millisecond would be hidden by the delete.
             time.sleep(0.001)
         return True
 
     def _hidden_until(self, row: Row) -> int:
         """Remove the cells of *row* that are dated ahead of the clock, and return up to when a delete has to hide."""
-        until = min(newest(row), now())
+        until = min(newest(row), now_in_milliseconds())
         if until < newest(row):
             _, until = later_removed(self.store, self.table, row, None, until)
         return until
@@ -282,7 +277,7 @@ class Table:
 
     def _now(self, row: bytes) -> int:
         # Below one salt the store itself tells which of two puts in a millisecond is the later one.
-        return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now()
+        return self._clock.now(self.key.unsalted(row)) if self.key.is_random else now_in_milliseconds()
 
     def _candidates(self, fields: Mapping[str, Any]) -> list[Row]:
         rows = self.store.read(self.table, self.key.candidates(**fields))
@@ -303,7 +298,9 @@ def _check_key(key: object) -> None:
     if not isinstance(key, RowKey):
         raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
     if taken := _OPTIONS_OF_SCAN.intersection(key.names):
-        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of Table.scan; give it another name")
+        raise InvalidArgument(
+            f"field {min(taken)!r} has the name of an option of KeyedTable.scan; give it another name"
+        )
 
 
 def _families(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:

@@ -1,0 +1,28 @@
+r"""Tab-separated values, in UTF-8: a heading, and each record on one line whatever its values are.
+
+A tab, a line end and a backslash in a value are written as `\t`, `\n`, `\r` and `\\`, as PostgreSQL's COPY does,
+and nothing is quoted: so `cut`, `sort` and `awk` find the columns, where quoted values would break over lines.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webtable.formats.columns import rows_of
+from webtable.formats.text import harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+def lines(records: Iterable[Any], columns: Sequence[str] | None, *, for_terminal: bool) -> Iterator[bytes]:
+    """Yield the heading and a line for each record."""
+
+    def escaped(text: str) -> str:
+        value = text.translate(_ESCAPES)
+        return harmless(value) if for_terminal else value
+
+    for row in rows_of(records, columns, escaped):
+        yield ("\t".join(row) + "\n").encode("utf-8", "replace")

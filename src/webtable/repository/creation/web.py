@@ -1,0 +1,156 @@
+"""A web table in its store: what is stored of it, how that is checked, and how it is made, as a whole or in part.
+
+A web table is several tables: that of its pages, `{name}_meta` with its layout and the states of its indexes, one for
+the entries of each index, and the queue. It is there when its layout is, which is stored last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from webtable.errors import LayoutMismatch, TableNotFound
+from webtable.repository.creation.layout import create_with_layout
+from webtable.repository.creation.tables import bring, create_tables, missing_of
+from webtable.repository.indexes.states import Indexes, defined
+from webtable.repository.layouts import cells_of
+from webtable.rowkey import Salt
+from webtable.schema import (
+    LAYOUT_COLUMN,
+    LAYOUT_ROW,
+    STATES_FAMILY,
+    STATES_ROW,
+    IndexState,
+    Layout,
+    check_layout,
+    check_suffix_list,
+    index_of_column,
+    index_table,
+    meta_table,
+    queue_table,
+)
+from webtable.store import Store
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.repository.creation.options import NewWebTable
+    from webtable.schema import Plan, TableSchema
+
+_REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWebTable:
+    """What is stored of a web table that was created: its layout, and the states of its indexes by their names."""
+
+    store: Store
+    table: str
+    layout: Layout
+    indexes: Mapping[str, IndexState]
+
+    @classmethod
+    def read(cls, store: Store, table: str) -> Self | None:
+        """Return what is stored of *table*, by one call; None where there is no layout of it."""
+        try:
+            rows = store.read(meta_table(table).name, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
+        except TableNotFound:
+            return None
+        layout, states = map(cells_of, rows)
+        if LAYOUT_COLUMN not in layout:
+            return None
+        name = f"{store.name}/{table}"
+        named = {index_of_column(column): state for column, state in states.items()}
+        indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
+        return cls(store, table, Layout.from_cells(name, layout), indexes)
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return f"{self.store.name}/{self.table}"
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Raise `LayoutMismatch` where *options*, as `webtable.open` takes them, name anything that is otherwise."""
+        given = dict(options)
+        if "indexes" in given:
+            self.check_indexes(defined(given.pop("indexes")))
+        salt = given.pop("salt", None)
+        if isinstance(salt, Salt):
+            given.update(salt=salt.source, digits=salt.digits)
+        kept = {field: getattr(self.layout, field) for field in Layout.__struct_fields__}
+        check_layout(self.name, self.layout, msgspec.convert({**kept, **given}, Layout))
+        check_suffix_list(self.name, self.layout)
+
+    def check_indexes(self, wanted: Mapping[str, IndexState]) -> None:
+        """Raise `LayoutMismatch`, showing both, where the table has other indexes than those that are *wanted*."""
+        found = {name: state for name, state in self.indexes.items() if state.phase != "dropped"}
+        kept = {name: state.of for name, state in found.items() if state.phase != "retired"}
+        if kept != {name: state.of for name, state in wanted.items()}:
+            has, asked = (
+                ", ".join(sorted(state.of or name for name, state in some.items())) or "none"
+                for some in (found, wanted)
+            )
+            raise LayoutMismatch(
+                f"{self.name} has other indexes: the table has {has}, asked for are {asked}; change them with "
+                "webtable index add and webtable index drop"
+            )
+
+    def missing(self) -> list[TableSchema]:
+        """Return the tables that belong to it and are not there."""
+        missing = self._missing()
+        # An index may have been dropped since its state was read.
+        again = self.read(self.store, self.table) if missing else None
+        return again._missing() if again else missing
+
+    def _missing(self) -> list[TableSchema]:
+        # The table of an index that is retired is about to be dropped.
+        indexes = [name for name, state in self.indexes.items() if state.phase in ("ready", "building")]
+        pages = self.layout.table_schema(self.table)
+        entries = [self.layout.index_schema(self.table, name) for name in indexes]
+        return missing_of(self.store, [pages, *entries, self.layout.queue_schema(self.table)])
+
+    def complete(self, missing: Sequence[TableSchema], splits: Sequence[bytes], *, apply: bool) -> Plan:
+        """Make the *missing* tables anew, empty, and return what was to be done with that of the pages.
+
+        An index whose table is made anew is not complete until it is rebuilt. Raises `SchemaDrift` where the families
+        of the pages differ, or changes them with *apply*.
+        """
+        steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, remedy=_REMEDY)
+        names = {schema.name for schema in missing}
+        has_pages = self.table not in names
+        known = Indexes(self.store, self.table)
+        for name, state in self.indexes.items():
+            if has_pages and index_table(self.table, name).name in names:
+                known.set(name, msgspec.structs.replace(state, phase="building", position=""))
+        create_tables(self.store, [schema for schema in missing if schema.name != self.table], _REMEDY)
+        return steps
+
+
+def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:
+    """Create the web table, and return what was to be done with the table of its pages, and what is stored then.
+
+    Where somebody else was faster, theirs stays; raises `LayoutMismatch` where that is not what is *wanted*, and
+    `TableNotFound` where it was dropped in the same moment. Raises `SchemaDrift` as `StoredWebTable.complete` does.
+    """
+
+    def prepare() -> None:
+        create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
+        known = Indexes(store, table)
+        # There is no layout yet, so what is there is of a creation that was cut short.
+        for name in known.read().keys() - wanted.indexes.keys():
+            known.set(name, IndexState("dropped"))
+        for name, state in wanted.indexes.items():
+            known.set(name, state)
+
+    schema, layout = wanted.schema(table), wanted.layout.to_json()
+    steps = create_with_layout(store, schema, layout, prepare, apply=apply, remedy=_REMEDY)
+    stored = StoredWebTable.read(store, table)
+    if stored is None:
+        raise TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")
+    check_layout(stored.name, stored.layout, wanted.layout)
+    stored.check_indexes(wanted.indexes)
+    return steps, stored

@@ -1,0 +1,114 @@
+"""The door to web tables: opening one, and creating one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from webtable.errors import TableNotFound
+from webtable.repository.creation.options import LayoutOptions, NewWebTable
+from webtable.repository.creation.tables import plan_of
+from webtable.repository.creation.web import StoredWebTable, create_web_table
+from webtable.repository.table import WebTable
+from webtable.schema import Plan, TableSchema, meta_table, plan
+from webtable.store import Store, StoreURL, open_store
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+
+def open(  # as in shelve.open
+    url: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    regions: int = 1,
+    strict: bool = False,
+    **options: Unpack[LayoutOptions],
+) -> WebTable:
+    """Return the web table that *url* leads to, to be used in a `with` block.
+
+    *url* is a file (`crawl.db`, an embedded store) or `hbase://host:9090/[namespace:]table?thrift2=9091`. With
+    *create* a table that is missing is created, with *regions* regions and the *options*. An existing one is opened as
+    it was created; raises `LayoutMismatch`, showing both, where *options* say otherwise. Where it is *strict* its
+    questions raise `DamagedRow` for a row that cannot be read, which others leave out and count.
+    Where tables of it are missing, raises `TableNotFound` that names them; with *create* they are made anew.
+    Raises `TableNotFound`, `NotAStore`, `StoreUnavailable`, `InvalidArgument`.
+    """
+    wanted = NewWebTable.of(url, options, regions)
+    store, table = open_store(url, create=create)
+    try:
+        stored = StoredWebTable.read(store, table)
+        if stored is None:
+            if not create:
+                raise _not_there(store, table, StoreURL.parse(url).kind)
+            _, stored = create_web_table(store, table, wanted, apply=False)
+        else:
+            stored.check(options)
+            if missing := stored.missing():
+                if not create:
+                    raise _not_whole(stored, missing)
+                stored.complete(missing, wanted.splits, apply=False)
+        return WebTable(store, table, stored.layout, strict=strict)
+    except BaseException:
+        store.close()
+        raise
+
+
+def create(
+    url: str | os.PathLike[str],
+    *,
+    regions: int = 1,
+    apply: bool = False,
+    dry_run: bool = False,
+    **options: Unpack[LayoutOptions],
+) -> Plan:
+    """Create the web table that *url* names, if it is not there, and return what was to be done.
+
+    An empty plan means that the table was there as it is wanted. Where its families differ, raises `SchemaDrift` that
+    lists how; with *apply* they are changed instead. With *dry_run* nothing is done, and drift is in the plan.
+    Raises `LayoutMismatch` where it was created with another layout, and `CapabilityError`, with the statements for
+    the HBase shell, where the gateway cannot do it.
+    """
+    wanted = NewWebTable.of(url, options, regions)
+    try:
+        store, table = open_store(url, create=not dry_run)
+    except TableNotFound:
+        return plan(wanted.schema(StoreURL.parse(url).table), None)
+    with store:
+        stored = StoredWebTable.read(store, table)
+        if stored is not None:
+            stored.check(options)
+        if dry_run:
+            return plan_of(store, (stored or wanted).layout.table_schema(table, wanted.splits))
+        if stored is not None:
+            return stored.complete(stored.missing(), wanted.splits, apply=apply)
+        steps, _ = create_web_table(store, table, wanted, apply=apply)
+        return steps
+
+
+def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableNotFound:
+    names = ", ".join(repr(schema.name) for schema in missing)
+    return TableNotFound(
+        f"{stored.name} is not whole: it has no table {names}, while its layout is still stored in "
+        f"{meta_table(stored.table).name!r}. Bring back what is missing from a copy; or have it made anew, empty and "
+        "as the stored layout says, with webtable.open(…, create=True) or webtable create"
+    )
+
+
+def _not_there(store: Store, table: str, kind: str) -> TableNotFound:
+    there = store.tables()
+    if kind == "sqlite" and not there:
+        return TableNotFound(
+            f"{store.name} holds no table at all. A file looks like this that was copied without the -wal file beside "
+            "it, which has what was written last: copy both, or close the store first"
+        )
+    if table in there:
+        return TableNotFound(
+            f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "
+            "Where it holds pages, bring that table back: by another layout they would not be found. If its creation "
+            "was cut short, webtable create with the same options as before completes it"
+        )
+    return TableNotFound(
+        f"{store.name} has no web table {table!r}: create it with webtable.open(…, create=True), "
+        "or on the command line with webtable create"
+    )

@@ -1,0 +1,1 @@
+"""Rows under any declared key: values and cells in, records out."""

@@ -1,0 +1,189 @@
+"""Answers into files: every format by its name, from a notebook as from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+import webtable
+from webtable.errors import InvalidArgument, UnknownColumn
+from webtable.formats import FORMATS, read_pages, write
+from webtable.page import Link, Page
+from webtable.rowkey.examples import LATEST_KEY
+
+FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
+PAGE = Page(
+    url="https://example.com/a",
+    html=b"\xff<p>",
+    title='=1+1 "q", \r\n\ttab \\t é \x1b[31m\u202e',
+    headers={"ETag": '"x"'},
+    fetched_at=FETCHED,
+    outlinks=(Link("https://a.example/", "A\tB"),),
+    truncated=True,
+)
+
+
+def written(records, chosen, **options):
+    out = io.BytesIO()
+    count = write(records, out, format=chosen, **options)
+    return out.getvalue(), count
+
+
+def rows(data):
+    return list(csv.reader(io.StringIO(data.decode(), newline="")))
+
+
+def test_csv_has_a_heading_and_values_that_come_back_whole():
+    data, count = written([PAGE, PAGE], "csv", columns=["url", "title", "etag", "truncated", "fetched_at", "html"])
+
+    heading, first, second = rows(data)
+    assert heading == ["url", "title", "etag", "truncated", "fetched_at", "html"]
+    assert first == second == [PAGE.url, PAGE.title, "", "true", "2026-03-01T10:20:30.123Z", "\ufffd<p>"]
+    assert count == 2
+
+
+def test_csv_leaves_a_formula_as_the_page_has_it():
+    data, _ = written([Page(url="https://example.com/", title="=cmd|' /C calc'!A0")], "csv", columns=["title"])
+
+    assert data == b"title\n=cmd|' /C calc'!A0\n"
+
+
+def test_tab_separated_values_are_a_line_a_record_and_come_back_whole():
+    data, _ = written([PAGE, PAGE], "tsv", columns=["url", "title", "etag"])
+
+    heading, *lines = (line.split("\t") for line in data.decode().removesuffix("\n").split("\n"))
+    assert heading == ["url", "title", "etag"]
+    assert lines == [[PAGE.url, '=1+1 "q", \\r\\n\\ttab \\\\t é \x1b[31m\u202e', ""]] * 2
+    plain = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+    assert re.sub(r"\\(.)", lambda found: plain[found[1]], lines[0][1]) == PAGE.title
+
+
+def test_links_and_headers_are_json_in_a_value():
+    data, _ = written([PAGE], "csv", columns=["headers", "outlinks"])
+
+    assert list(map(json.loads, rows(data)[1])) == [{"ETag": '"x"'}, [["https://a.example/", "A\tB", ""]]]
+
+
+def test_json_lines_without_columns_come_back_as_pages():
+    data, _ = written([PAGE], "jsonl")
+
+    (page,) = read_pages(io.BytesIO(data), types=None, extract=False)
+    assert (page.url, page.html, page.title, page.outlinks) == (PAGE.url, PAGE.html, PAGE.title, PAGE.outlinks)
+
+
+@pytest.mark.parametrize("chosen", sorted(set(FORMATS) - {"jsonl"}))
+def test_without_columns_a_page_has_what_every_listing_reads(chosen):
+    data, _ = written([PAGE], chosen)
+
+    heading = data.split(b"\n")[0].decode()
+    assert heading.startswith("url")
+    assert "fetched_at" in heading
+    assert "html" not in heading
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_a_stream_of_text_gets_what_one_of_bytes_gets(chosen):
+    text = io.StringIO(newline="")
+
+    write([PAGE], text, format=chosen)
+
+    assert text.getvalue().encode() == written([PAGE], chosen)[0]
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_nothing_commands_a_terminal(chosen):
+    data, _ = written([PAGE], chosen, columns=["title"], for_terminal=True)
+
+    assert b"\x1b" not in data
+    assert "\u202e" not in data.decode()
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_records_are_written_as_they_come(chosen):
+    out = io.BytesIO()
+
+    def pages():
+        yield PAGE
+        assert b"example.com/a" in out.getvalue()
+
+    write(pages(), out, format=chosen)
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_an_empty_answer_is_an_empty_file(chosen):
+    assert written([], chosen) == (b"", 0)
+
+
+@pytest.mark.parametrize("chosen", FORMATS)
+def test_an_unknown_column_is_named(chosen):
+    with pytest.raises(UnknownColumn, match="'tilte'"):
+        written([PAGE], chosen, columns=["url", "tilte"])
+
+
+@pytest.mark.parametrize("options", [{"format": "xls"}, {"format": "csv", "columns": "url"}])
+def test_what_is_no_format_and_no_list_of_columns_is_refused(options):
+    with pytest.raises(InvalidArgument, match=r"xls.*csv|\['url'\]"):
+        write([PAGE], io.BytesIO(), **options)
+
+
+@pytest.fixture
+def table(tmp_path):
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        body = b"<title>Salt</title><a href=/b>next</a> <p>some salt"
+        table.put(Page(url="https://example.com/", html=body, fetched_at=FETCHED))
+        table.put(Page(url="https://example.com/b", status_code=404, fetched_at=FETCHED))
+        table.refresh_links()
+        yield table
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (lambda table: table.hosts(), ["name,pages,bytes,counted_at", "example.com,2,"]),
+        (
+            lambda table: table.linking_to("https://example.com/b"),
+            ["source,anchor,rel,at,is_current,url", "https://example.com/,next,,2026-03-01T10:20:30.123Z,true,https"],
+        ),
+        (
+            lambda table: table.broken_links(),
+            ["source,target,status_code,anchor,rel", "https://example.com/,https://example.com/b,404,next,"],
+        ),
+        (
+            lambda table: table.search("salt", domain="example.com"),
+            ["url,title,excerpts,matches", "https://example.com/,[Salt],next some [salt],2"],
+        ),
+    ],
+    ids=["hosts", "inlinks", "broken links", "hits"],
+)
+def test_other_answers_have_their_fields_as_columns(table, ask, expected):
+    data, _ = written(ask(table), "csv")
+
+    lines = data.decode().splitlines()
+    assert len(lines) == len(expected)
+    assert all(line.startswith(begin) for line, begin in zip(lines, expected, strict=True))
+
+
+def test_a_column_may_be_one_of_the_page_in_a_record(table):
+    data, _ = written(table.linking_to("https://example.com/b"), "jsonl", columns=["source", "status_code", "title"])
+
+    assert json.loads(data) == {"source": "https://example.com/", "status_code": 200, "title": "Salt"}
+
+
+def test_rows_under_other_keys_are_written_too(tmp_path):
+    with webtable.KeyedTable.open(tmp_path / "records.db", LATEST_KEY, create=True) as records:
+        records.put({"key": "sensor", "time": FETCHED}, {"d:celsius": b"8"}, timestamp=FETCHED)
+
+        data, _ = written(records.scan(key="sensor"), "csv", columns=["timestamp", "cells"])
+
+    assert rows(data)[1] == ["2026-03-01T10:20:30.123Z", '{"d:celsius":"OA=="}']
+
+
+def test_a_body_is_text_by_the_charset_of_its_page():
+    page = Page(url="https://example.com/", html="né".encode("latin-1"), charset="latin-1")
+
+    assert written([page], "csv", columns=["html"])[0] == "html\nné\n".encode()
