@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from webtable.errors import InvalidArgument
 from webtable.rowkey import CompositeKey, Hash, HashedKey, HashSalt, Text, Timestamp, UInt, WebKey
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.measure import fair_share, gini
+from webtable.rowkey.advice.measures import fair_share, gini
 from webtable.rowkey.advice.sample import arrival_sample
 from webtable.rowkey.examples import LATEST_KEY, LONG_KEY, REVERSED_KEY, SPREAD_LOG_KEY, USER_APP_KEY
 

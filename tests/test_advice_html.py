@@ -15,7 +15,7 @@ from webtable.rowkey import CompositeKey, HashedKey, Text, UInt
 from webtable.rowkey.advice import Advice, Judgement, advise, heat_map, scale_of
 from webtable.rowkey.advice.colors import ON_DARK, ON_LIGHT
 from webtable.rowkey.advice.html import fragment, page
-from webtable.rowkey.advice.picture import start_text
+from webtable.rowkey.advice.labels import start_text
 from webtable.rowkey.advice.style import SCOPE
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -137,7 +137,7 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
     assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
 
-    monkeypatch.setattr("webtable.cli.advising._MOST_OF_A_TABLE", 100)
+    monkeypatch.setattr("webtable.cli.advice._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 
 

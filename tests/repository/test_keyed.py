@@ -24,7 +24,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import scan
+from webtable.repository import merge, pieces
 from webtable.repository.records import clock as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
@@ -339,8 +339,9 @@ class TestScan:
     def test_whatever_the_pieces_a_scan_gives_its_limit_and_goes_on(
         self, salted, moments, reverse, merge_rows, body_rows, monkeypatch
     ):
-        monkeypatch.setattr(scan, "MERGE_ROWS", merge_rows)
-        monkeypatch.setattr(scan, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(merge, "MERGE_ROWS", merge_rows)
+        monkeypatch.setattr(merge, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(pieces, "BODY_ROWS", body_rows)
         question = {"time": between(minutes(100)), "reverse": reverse}
         wanted = [moment for moment in moments if moment[0] >= minutes(100)][:: -1 if reverse else 1]
         given, after = [], None

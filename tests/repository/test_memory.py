@@ -13,7 +13,7 @@ import webtable
 from webtable import Link, Page, WebTable
 from webtable.repository import batch
 from webtable.repository.hints import counts
-from webtable.repository.scan import BODY_BYTES
+from webtable.repository.pieces import BODY_BYTES
 
 MEBIBYTE = 2**20
 

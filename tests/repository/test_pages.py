@@ -10,7 +10,7 @@ import pytest
 import webtable
 from webtable import Page, Salt
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
-from webtable.repository import scan
+from webtable.repository import merge, pieces, read_ahead
 
 
 @pytest.fixture
@@ -228,8 +228,9 @@ def test_a_subtree_without_a_host_index_is_looked_for_below_every_salt(new_url, 
 
 
 def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypatch):
-    monkeypatch.setattr(scan, "MERGE_ROWS", 300)
-    monkeypatch.setattr(scan, "BODY_ROWS", 16)
+    monkeypatch.setattr(merge, "MERGE_ROWS", 300)
+    monkeypatch.setattr(merge, "BODY_ROWS", 16)
+    monkeypatch.setattr(pieces, "BODY_ROWS", 16)
     site.store(*(site.page(f"/{n:03}", host=f"h{host}", html=b"") for host in range(12) for n in range(host * 10)))
 
     found = urls(site.table.pages(site.domain))
@@ -240,8 +241,8 @@ def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypat
 
 
 def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, monkeypatch):
-    monkeypatch.setattr(scan, "FIRST_ROWS", 4)
-    monkeypatch.setattr(scan, "PIECE_ROWS", 8)
+    monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
+    monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
     site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
     readers = set()
     make = spied.site.table._frame.counted.page
@@ -269,8 +270,8 @@ def test_an_argument_of_another_type_is_refused(site, arguments):
 
 
 def test_an_iteration_that_is_given_up_leaves_no_thread_behind(site, monkeypatch):
-    monkeypatch.setattr(scan, "FIRST_ROWS", 4)
-    monkeypatch.setattr(scan, "PIECE_ROWS", 8)
+    monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
+    monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
     site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
 
     found = iter(site.table.pages(site.domain))

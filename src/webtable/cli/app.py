@@ -9,20 +9,25 @@ from typing import Annotated
 import typer
 
 from webtable.cli import (
-    advising,
-    compacting,
-    indexing,
+    advice,
+    compaction,
+    deletion,
+    index_questions,
+    indexes,
+    info,
     ingesting,
     keys,
-    linking,
-    managing,
-    questions,
-    reading,
-    searching,
-    splitting,
-    verifying,
+    links,
+    page,
+    search,
+    site_questions,
+    sketch,
+    splits,
+    stats,
+    tables,
+    verification,
 )
-from webtable.cli.failing import CommandGroup
+from webtable.cli.exits import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, Session
 from webtable.cli.text import examples
 
@@ -41,17 +46,22 @@ app = typer.Typer(
     ),
 )
 app.add_typer(ingesting.commands)
-app.add_typer(managing.commands)
-app.add_typer(verifying.commands)
-app.add_typer(compacting.commands)
-app.add_typer(reading.commands)
-app.add_typer(questions.commands)
-app.add_typer(linking.commands)
-app.add_typer(searching.commands)
-keys.commands.add_typer(splitting.commands)
-keys.commands.add_typer(advising.commands)
-app.add_typer(linking.group, name="links")
-app.add_typer(indexing.group, name="index")
+app.add_typer(tables.commands)
+app.add_typer(info.commands)
+app.add_typer(deletion.commands)
+app.add_typer(verification.commands)
+app.add_typer(compaction.commands)
+app.add_typer(page.commands)
+app.add_typer(site_questions.commands)
+app.add_typer(index_questions.commands)
+app.add_typer(links.commands)
+app.add_typer(search.commands)
+app.add_typer(stats.commands)
+keys.commands.add_typer(splits.commands)
+keys.commands.add_typer(sketch.commands)
+keys.commands.add_typer(advice.commands)
+app.add_typer(links.group, name="links")
+app.add_typer(indexes.group, name="index")
 app.add_typer(keys.commands, name="keys")
 
 

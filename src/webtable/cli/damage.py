@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.cli.failing import complain
+from webtable.cli.exits import complain
 from webtable.cli.text import plural
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
-from webtable.cli.failing import NOT_DONE, SIGNALLED, complain, exit_code, note
+from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
     IndexesOption,

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import note
+from webtable.cli.exits import note
 from webtable.cli.layouts import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import DEFAULT_STORE, session
 from webtable.cli.text import examples, plural
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.shown import key_text, parse_key
+from webtable.rowkey.key_text import key_text, parse_key
 
 commands = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 

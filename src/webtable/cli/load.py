@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from webtable.cli.failing import SIGNALLED
+from webtable.cli.exits import SIGNALLED
 from webtable.errors import (
     FormatError,
     InvalidCapture,

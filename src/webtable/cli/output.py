@@ -136,7 +136,7 @@ def console() -> Console:
     from rich.console import Console
 
     class PlainConsole(Console):
-        # Rich would exit with 1; here all formats take the same way out (`webtable.cli.failing`).
+        # Rich would exit with 1; here all formats take the same way out (`webtable.cli.exits`).
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 

@@ -10,6 +10,7 @@ from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
 from webtable.repository.matching import Hit, SearchIn
+from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
 from webtable.repository.questions.index_answer import Asking
@@ -25,7 +26,7 @@ from webtable.repository.regions import RegionComparison, compared_regions, regi
 from webtable.repository.results import Batch, Explanation, Pages, Results
 from webtable.repository.sampling import sample_urls
 from webtable.repository.table import WebTable
-from webtable.repository.writer import OutcomeCallback, Writer
+from webtable.repository.writer import Writer
 
 __all__ = [
     "AlterOptions",

@@ -7,28 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow, ExpiredCapture, InvalidArgument, InvalidURL, WebTableError
-from webtable.page import Link, Page, PageOutcome, memory_of
-from webtable.repository.captures import (
-    NEWEST,
-    Stored,
-    Write,
-    checked,
-    decide,
-    expired,
-    hidden,
-    measured,
-    rests_on_older,
-    stored_after,
-)
+from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
+from webtable.page import Page, PageOutcome, memory_of
+from webtable.repository.admission import checked, measured
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.inlinks import with_self_links
 from webtable.repository.hints.upkeep import Keeper, Upkeep
+from webtable.repository.plan import Plan, PlannedWrite, Planner
+from webtable.repository.repeats import Repeats
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put
 from webtable.threads import Threads
@@ -50,30 +40,54 @@ CONTENT_BYTES = 8 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    index: int
-    """Which page of the batch it is for."""
-    row: bytes
-    write: Write
-    before: Page | None
-    links: Sequence[Link] | None = None
-    """The links of *before*, where they are in the same batch and not yet stored."""
+class PagePut:
+    """A planned write that only has to be sent: the page as it is written, and its cells."""
+
+    planned: PlannedWrite
+    page: Page
+    put: Put
+
+    @property
+    def change(self) -> Change:
+        """What indexes and inlinks need to know of it."""
+        planned = self.planned
+        return Change(planned.index, planned.row, planned.before, self.page, planned.former)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that only has to be sent: its pages, the cells of each planned write or why it has none, the upkeep.
+    """A batch that only has to be sent: its rows and pages, what is to be put of them, and the upkeep.
 
-    `refused` says, by their places, why pages are not to be stored. `rest` is what of the batch is yet to be prepared.
+    `unwritable` says, by their places, which pages have no cells, and why. `rest` is what of the batch is yet to be
+    prepared.
     """
 
-    pages: list[Page]
     rows: list[bytes]
-    planned: list[_Planned]
-    cells: list[Put | WebTableError]
+    pages: list[Page]
+    plan: Plan
+    puts: list[PagePut]
+    unwritable: Mapping[int, WebTableError]
     upkeep: Upkeep
-    refused: Mapping[int, WebTableError]
     rest: Sequence[tuple[bytes, Page]]
+
+    def errors(self, before_pages: Mapping[int, WebTableError]) -> dict[int, WebTableError]:
+        """Return, by their places, why pages are not to be put, with those that have failed *before_pages*.
+
+        A capture rests on those of its page before it in the batch: all of them are stored, or none here.
+        """
+        failed = {**self.unwritable, **before_pages}
+        rows = {self.rows[index]: error for index, error in failed.items()}
+        others = {one.index: rows[one.row] for one in self.plan.writes if one.row in rows}
+        return {**others, **failed, **self.plan.refused}
+
+    def outcomes(self, errors: Mapping[int, WebTableError]) -> list[PageOutcome]:
+        """Return what became of each page, in their order; *errors* are by their places."""
+        pages = self.pages
+        new = {one.index for one in self.plan.writes if one.write.page.changed_at == pages[one.index].fetched_at}
+        return [
+            PageOutcome(page.url, page.fetched_at, errors.get(index), is_new=index in new)
+            for index, page in enumerate(pages)
+        ]
 
 
 class BatchWriter:
@@ -88,6 +102,7 @@ class BatchWriter:
         self._frame = frame
         self._max_body = max_body
         self._keeper = Keeper(frame)
+        self._repeats = Repeats(frame)
         # hashlib works outside the GIL: on this many bodies at once.
         self._threads = Threads(os.cpu_count() or 1, "webtable-digest")
 
@@ -111,7 +126,7 @@ class BatchWriter:
         return self._frame.key.encode(url), page if url == page.url else replace(page, url=url)
 
     def checked(self, page: Page) -> Page:
-        """Return *page* as it can be stored; raises as `captures.checked` does.
+        """Return *page* as it can be stored; raises as `admission.checked` does.
 
         The time to live may have been raised since the layout was read last.
         """
@@ -123,7 +138,7 @@ class BatchWriter:
 
     def rows_of(self, row: bytes, page: Page) -> tuple[bytes, ...]:
         """Return the rows whose stored state decides what becomes of *page*: its own, and that of `same_as`."""
-        repeated = self._repeated_row(page) if page.same_as else None
+        repeated = self._repeats.row_of(page)
         return (row,) if repeated is None else (row, repeated)
 
     def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
@@ -133,43 +148,28 @@ class BatchWriter:
         """
         # First, for the layout comes with them: what is decided below goes by what it says now.
         indexes = self._frame.indexes.read()
-        sources, count = self._sources(batch)
-        planned, repeated, refused, count = self._plan(self._measured(batch[:count]), sources)
-        batch, rest = batch[:count], batch[count:]
-        pages = self._with_contents(planned)
-        bodies = [
-            page
-            for plan, page in zip(planned, pages, strict=True)
-            if plan.write.with_content and isinstance(page, Page)
-        ]
-        contents = iter(self._frame.codec.content_cells(bodies))
-        cells = [
-            page
-            if isinstance(page, WebTableError)
-            else self._put(plan, page, next(contents) if plan.write.with_content else [])
-            for plan, page in zip(planned, pages, strict=True)
-        ]
-        changes = [
-            Change(plan.index, plan.row, plan.before, page, plan.links)
-            for plan, page, made in zip(planned, pages, cells, strict=True)
-            if plan.write.with_metadata and isinstance(page, Page) and isinstance(made, Put)
-        ]
-        upkeep = self._keeper.prepare(changes + repeated, indexes)
-        rows, given = [row for row, _ in batch], [page for _, page in batch]
-        return Prepared(given, rows, planned, cells, upkeep, refused, rest)
+        sources, count = self._repeats.sources(batch, CONTENT_BYTES)
+        plan = Planner(self._frame, self._measured(batch[:count]), self._repeats, sources, CONTENT_BYTES).plan()
+        puts, unwritable = self._puts(plan.writes)
+        changes = [one.change for one in puts if one.planned.write.with_metadata]
+        upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
+        rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
+        return Prepared(rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :])
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
-        """Write what was prepared and return what became of each page, in their order."""
+        """Write what was prepared and return what became of each page, in their order.
+
+        Where one of several captures of a page has failed, they are stored one by one.
+        """
         with self._frame.store.together():
             outcomes = self._stored(prepared)
         if all(outcome.error is None for outcome in outcomes):
             return outcomes
-        # Where one of several captures of a page has failed, they are stored one by one.
-        rows = Counter(prepared.rows)
+        captures = Counter(prepared.rows)
         failed = {
             row
             for index, row in enumerate(prepared.rows)
-            if rows[row] > 1 and outcomes[index].error is not None and index not in prepared.refused
+            if captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused
         }
         for index, row in enumerate(prepared.rows):
             if row in failed:
@@ -177,32 +177,18 @@ class BatchWriter:
         return outcomes
 
     def _stored(self, prepared: Prepared) -> list[PageOutcome]:
-        pages = prepared.pages
-        errors: list[WebTableError | None] = [prepared.refused.get(index) for index in range(len(pages))]
-        for owner, failure in prepared.upkeep.before_pages().items():
-            errors[owner] = failure
-        puts, owners = [], []
-        for plan, made in zip(prepared.planned, prepared.cells, strict=True):
-            if not isinstance(made, Put):
-                errors[plan.index] = errors[plan.index] or made
-        # A capture rests on those of its page before it in the batch: all of them are stored, or none here.
-        failed = {plan.row: error for plan in prepared.planned if (error := errors[plan.index]) is not None}
-        for plan, made in zip(prepared.planned, prepared.cells, strict=True):
-            if not isinstance(made, Put) or plan.row in failed:
-                errors[plan.index] = errors[plan.index] or failed[plan.row]
-            else:
-                puts.append(made)
-                owners.append(plan.index)
-        if puts:
-            for owner, error in zip(owners, self._frame.store.write(self._frame.table, puts), strict=True):
-                errors[owner] = errors[owner] or error
-        for owner, failure in prepared.upkeep.after_pages([error is None for error in errors]).items():
-            errors[owner] = errors[owner] or failure
-        new = {plan.index for plan in prepared.planned if plan.write.page.changed_at == pages[plan.index].fetched_at}
-        return [
-            PageOutcome(page.url, page.fetched_at, error, is_new=index in new)
-            for index, (page, error) in enumerate(zip(pages, errors, strict=True))
-        ]
+        """Write entries and inlinks first, then the pages, then what comes after them (`hints.hints` tells why)."""
+        errors = prepared.errors(prepared.upkeep.before_pages())
+        errors |= self._put([one for one in prepared.puts if one.planned.index not in errors])
+        stored = [index not in errors for index in range(len(prepared.pages))]
+        return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
+
+    def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
+        """Write pages, and return, by their places, why some are not written."""
+        if not puts:
+            return {}
+        written = self._frame.store.write(self._frame.table, [one.put for one in puts])
+        return {one.planned.index: error for one, error in zip(puts, written, strict=True) if error is not None}
 
     def _measured(self, batch: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
         def measure(part: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
@@ -213,166 +199,27 @@ class BatchWriter:
         parts = self._threads.map(measure, slices) if len(slices) > 1 else map(measure, slices)
         return [entry for part in parts for entry in part]
 
-    def _plan(
-        self, batch: Sequence[tuple[bytes, Page]], sources: Mapping[bytes, Page | DamagedRow]
-    ) -> tuple[list[_Planned], list[Change], dict[int, WebTableError], int]:
-        """Return what is to be written, the pages of which the very same capture is there already, and what is refused.
-
-        What is refused would be hidden, or rests on what cannot be read; a capture that is not older replaces that. The
-        last of the four is how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of stored bodies.
-        """
-        layout, now = self._frame.layouts.known, datetime.now(UTC)
-        firsts: dict[bytes, Page] = {}
-        for row, page in batch:
-            firsts.setdefault(row, page)
-        read = dict(zip(firsts, self._stored_of(list(firsts.items()), layout.versions), strict=True))
-        stored = dict(read)
-        links: dict[tuple[bytes, datetime], Sequence[Link]] = {}
-        planned: list[_Planned] = []
-        repeated: list[Change] = []
-        refused: dict[int, WebTableError] = {}
-        left = CONTENT_BYTES
-        closed: set[bytes] = set()
-        for index, (row, page) in enumerate(batch):
-            if row in closed:
-                return planned, repeated, refused, index
-            found = stored[row]
-            refusal = hidden(page, found) or expired(page, layout.ttl, now)
-            if refusal is not None:
-                refused[index] = refusal
+    def _puts(self, planned: Sequence[PlannedWrite]) -> tuple[list[PagePut], dict[int, WebTableError]]:
+        """Return what is to be put, and, by their places, why pages cannot be: too large, or their content is lost."""
+        pages = self._repeats.restored([(one.row, one.write) for one in planned])
+        both = list(zip(planned, pages, strict=True))
+        bodies = [page for one, page in both if one.write.with_content and isinstance(page, Page)]
+        contents = iter(self._frame.codec.content_cells(bodies))
+        puts: list[PagePut] = []
+        unwritable: dict[int, WebTableError] = {}
+        for one, page in both:
+            if isinstance(page, WebTableError):
+                unwritable.setdefault(one.index, page)
                 continue
-            if found.unreadable is not None and found.unreadable.hides(page):
-                refused[index] = found.unreadable.error
-                continue
-            before = found.page
+            content = next(contents) if one.write.with_content else []
             try:
-                writes = decide(self._with_repeated(row, page, sources), found, layout.ttl)
-            except DamagedRow as exc:
-                refused[index] = exc
-                continue
-            repeats = [source for write in writes if (source := write.content_of)]
-            left -= sum(memory_of(source) + (source.size or 0) for source in repeats)
-            if (left < 0 and index) or (repeats and stored[row] is not read[row]):
-                return planned, repeated, refused, index
-            known = links.get((row, before.content_at)) if before and before.content_at else None
-            planned += [_Planned(index, row, write, before, known) for write in writes]
-            if not writes and before is not None and before.fetched_at == page.fetched_at:
-                repeated.append(Change(index, row, None, before, is_repeated=True))
-            if repeats or len(writes) != 1 or not writes[0].with_metadata:
-                closed.add(row)  # what follows rests on what is not at hand before this is stored
-                continue
-            if len(firsts) < len(batch):
-                stored[row] = stored_after(found, writes[0])
-                if writes[0].with_content:
-                    links[row, page.fetched_at] = writes[0].page.outlinks or ()
-        return planned, repeated, refused, len(batch)
+                puts.append(PagePut(one, page, Put(one.row, self._cells(one, page, content))))
+            except WebTableError as exc:
+                unwritable.setdefault(one.index, exc)
+        return puts, unwritable
 
-    def _stored_of(self, batch: Sequence[tuple[bytes, Page]], versions: int) -> list[Stored]:
-        """Return what is stored of the pages of *batch*: their newest versions, and older ones where these matter.
-
-        To read a thousand versions of a page takes longer than to store one more.
-        """
-        found = self._frame.pages.stored([row for row, _ in batch], min(versions, NEWEST))
-        if versions <= NEWEST:
-            return found
-        for index, ((row, page), stored) in enumerate(zip(batch, found, strict=True)):
-            if stored.page is None or len(stored.versions) < NEWEST or not rests_on_older(page, stored):
-                continue
-            if page.fetched_at < stored.page.fetched_at:
-                found[index] = stored._replace(versions=self._frame.pages.versions_up_to(row, page.fetched_at))
-            else:
-                (found[index],) = self._frame.pages.stored([row], versions)
-        return found
-
-    def _sources(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[dict[bytes, Page | DamagedRow], int]:
-        """Return, by their rows, the other pages whose content is repeated, as far as they are stored.
-
-        With them comes how many pages of the batch that is: as many as repeat `CONTENT_BYTES` of other pages.
-        """
-        wanted: dict[bytes, int] = {}
-        for index, (row, page) in enumerate(batch):
-            if page.same_as is not None and page.html is None:
-                repeated = self._repeated_row(page)
-                if repeated is not None and repeated != row:
-                    wanted.setdefault(repeated, index)
-        if not wanted:
-            return {}, len(batch)
-        rows, count = list(wanted), len(batch)
-        sizes = self._frame.pages.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
-        for place, total in enumerate(accumulate(sizes)):
-            if total > CONTENT_BYTES and place:
-                rows, count = rows[:place], wanted[rows[place]]
-                break
-        pages = self._frame.pages.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
-        found = zip(rows, pages, strict=True)
-        return {row: page for row, page in found if page is not None}, count
-
-    def _with_repeated(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page:
-        """Return a capture that repeats another URL's content with that content, as far as it is stored.
-
-        Raises `DamagedRow` where that cannot be read.
-        """
-        if page.same_as is None or page.html is not None:
-            return page if page.same_as is None else replace(page, same_as=None)
-        repeated = self._repeated_row(page)
-        if repeated == row:
-            return page
-        source = None if repeated is None else sources.get(repeated)
-        if isinstance(source, DamagedRow):
-            raise source
-        # What the other URL has come to have since then is not what was repeated.
-        if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
-            return replace(page, same_as=None)
-        return replace(
-            page,
-            same_as=None,
-            html=source.html,
-            title=source.title,
-            content_type=page.content_type or source.content_type,
-            charset=page.charset or source.charset,
-            digest=source.digest,
-            size=source.size,
-            truncated=source.truncated,
-            outlink_count=source.outlink_count,
-            outlinks=source.outlinks,
-        )
-
-    def _repeated_row(self, page: Page) -> bytes | None:
-        try:
-            return self._frame.key.encode(page.same_as or "")
-        except InvalidURL:
-            return None
-
-    def _put(self, planned: _Planned, page: Page, content: list[NewCell]) -> Put | WebTableError:
-        try:
-            cells = self._frame.codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
-            self._frame.codec.check_sizes(page, cells + content)
-        except WebTableError as exc:
-            return exc
-        return Put(planned.row, cells + content)
-
-    def _with_contents(self, planned: Sequence[_Planned]) -> list[Page | WebTableError]:
-        """Return the pages as they are to be written, with the stored content that they repeat, or why that is lost."""
-        pages: list[Page | WebTableError] = [plan.write.page for plan in planned]
-        wanted = [(at, plan.row, plan.write.content_of) for at, plan in enumerate(planned)]
-        repeating = [(at, row, source) for at, row, source in wanted if source is not None]
-        try:
-            contents = self._frame.pages.contents_of([(row, source) for _, row, source in repeating])
-        except WebTableError as exc:
-            for at, _, _ in repeating:
-                pages[at] = exc
-            return pages
-        for (at, _, _), content in zip(repeating, contents, strict=True):
-            if isinstance(content, DamagedRow):
-                pages[at] = content
-                continue
-            links = content.outlinks
-            page = replace(
-                planned[at].write.page,
-                html=content.html,
-                has_body=content.html is not None,
-                outlinks=links,
-                outlink_count=None if links is None else len(links),
-            )
-            pages[at] = with_self_links(page)
-        return pages
+    def _cells(self, planned: PlannedWrite, page: Page, content: list[NewCell]) -> list[NewCell]:
+        codec = self._frame.codec
+        metadata = codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
+        codec.check_sizes(page, metadata + content)
+        return metadata + content

@@ -2,103 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import chain
-from types import NoneType
-from typing import NamedTuple
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow, ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture
 from webtable.headers import Headers
-from webtable.page import Link, Page
+from webtable.page import Page
 from webtable.repository.moments import hints_at
-from webtable.repository.values import json_of
+from webtable.repository.page_state import Capture, Stored, Version
 
-MAX_AHEAD = timedelta(days=1)
-"""How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
-
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
 
 NEWEST = 8
 """How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a history needs to know of a version without its body: the value of the capture column."""
-
-    digest: str | None = None
-    size: int | None = None
-    title: str | None = None
-    status_code: int = 200
-    content_type: str | None = None
-    truncated: bool = False
-    headers: Mapping[str, str] = {}
-    charset: str | None = None
-    body_crc32: str | None = None
-    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
-    links_crc32: str | None = None
-    """The same of the links."""
-    etag: str | None = None
-    last_modified: datetime | None = None
-    redirect_to: str | None = None
-    has_links: bool = True
-    """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
-
-
-DAMAGED_CAPTURE = Capture(status_code=999)
-"""Stands for a version whose capture cannot be read: its content may still be there."""
-
-
-class Version(NamedTuple):
-    """A version of a page's content: the capture that brought it, and when."""
-
-    at: datetime
-    capture: Capture
-
-
-class Deleted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a delete has hidden of a page: all captures up to a moment, and those of some later moments.
-
-    It is the value of the column that a delete leaves behind.
-    """
-
-    until: datetime
-    also: tuple[datetime, ...] = ()
-
-    def hides(self, fetched_at: datetime) -> bool:
-        """Whether a capture of that date is hidden."""
-        return fetched_at <= self.until or fetched_at in self.also
-
-
-class Unreadable(NamedTuple):
-    """A stored page whose newest metadata cannot be read; its date, in epoch milliseconds, is still known."""
-
-    timestamp: int
-    error: DamagedRow
-
-    def hides(self, page: Page) -> bool:
-        """Whether the capture *page* would not take its place."""
-        return (page.fetched_at - _EPOCH) // timedelta(milliseconds=1) < self.timestamp
-
-
-class Stored(NamedTuple):
-    """What is stored of a page: its newest capture, the versions of its content, newest first, and its last delete."""
-
-    page: Page | None = None
-    versions: Sequence[Version] = ()
-    deleted: Deleted | None = None
-    unreadable: Unreadable | None = None
-    """In place of the page, where its newest metadata cannot be read."""
-
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PageWrite:
     """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
 
     page: Page
@@ -107,165 +31,24 @@ class Write:
     content_of: Page | None = None
     """The stored page whose body and links are to be written again, where `page` does not bring its own."""
 
-    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> Write:
+    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> PageWrite:
         """Return the write with the date under which the page's links were last written to where they lead."""
         since = None if before is None else before.inlinks_at or before.content_at
         if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
             since = None
         page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
-        return Write(page, self.with_content, self.with_metadata, self.content_of)
+        return PageWrite(page, self.with_content, self.with_metadata, self.content_of)
 
-    def with_hints_after(self, before: Page | None) -> Write:
+    def with_hints_after(self, before: Page | None) -> PageWrite:
         """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
         after = None if before is None else hints_at(before) + timedelta(milliseconds=1)
         moved = after if after is not None and after > self.page.fetched_at else None
         if moved == self.page.hints_at:
             return self
-        return Write(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
+        return PageWrite(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("url",), (str,)),
-    **dict.fromkeys(("title", "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
-    **dict.fromkeys(("status_code", "change_count"), (int,)),
-    **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
-    **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
-    "html": (bytes, NoneType),
-    "headers": (dict,),
-    "fetched_at": (datetime,),
-    "truncated": (bool,),
-    "outlinks": (tuple, list, NoneType),
-}
-
-
-def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
-    """Return *page* as it can be stored, its date in UTC and to the millisecond.
-
-    Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
-    than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
-    """
-    _check_types(page)
-    page = _with_text_headers(page)
-    if page.fetched_at.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
-    try:
-        fetched_at = page.fetched_at.astimezone(UTC)
-    except OverflowError as exc:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} is no date of a capture") from exc
-    fetched_at = fetched_at.replace(microsecond=fetched_at.microsecond // 1000 * 1000)
-    if fetched_at > now + MAX_AHEAD:
-        raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
-    if fetched_at.year < 1970:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None, only_self_links=False)
-    if error := expired(page, ttl, now):
-        raise error
-    return page
-
-
-def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
-    """Return why the store would drop *page* as it is written: it is older than content is kept (*ttl* in seconds)."""
-    if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
-        return None
-    return ExpiredCapture(
-        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the "
-        "table keeps content: have it keep everything (webtable alter --ttl none) to store old captures"
-    )
-
-
-def _check_types(page: Page) -> None:
-    # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
-    for name, types in _TYPES.items():
-        value = getattr(page, name)
-        if not isinstance(value, types):
-            wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
-            raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
-    if page.last_modified is not None and page.last_modified.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
-    links = page.outlinks or ()
-    if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
-
-
-def _with_text_headers(page: Page) -> Page:
-    if set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
-        return page
-    try:
-        return replace(page, headers=Headers(list(page.headers.items())))
-    except (TypeError, ValueError) as exc:
-        raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
-
-
-def measured(page: Page, max_body: int | None) -> Page:
-    """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
-
-    The digest and the size are those of the whole body; a long one is cut to *max_body*.
-    """
-    if page.outlinks is not None:
-        first: dict[str, Link] = {}
-        for link in page.outlinks:
-            first.setdefault(link.url, link)
-        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
-    body = page.html
-    if body is None:
-        links = page.outlinks
-        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
-        return replace(page, links_digest=digest)
-    cut = max_body is not None and len(body) > max_body
-    return replace(
-        page,
-        html=body[:max_body] if cut else body,
-        digest=hashlib.sha256(body).hexdigest(),
-        links_digest=None,
-        size=len(body),
-        truncated=page.truncated or cut,
-    )
-
-
-def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
-    """Return why the store would hide *page* although it takes it: a delete is later than the capture."""
-    deleted = stored.deleted
-    if deleted is None or not deleted.hides(page.fetched_at):
-        return None
-    return HiddenByDelete(
-        f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
-        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or have the deletes forgotten (webtable compact) "
-        "to store what is older",
-        deleted.until,
-    )
-
-
-def follows(page: Page, before: datetime) -> bool:
-    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
-
-    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
-    its own, and is the later one.
-    """
-    return page.html is not None and page.same_as is None and page.fetched_at > before
-
-
-def stored_after(stored: Stored, write: Write) -> Stored:
-    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
-    page, versions = write.page, stored.versions
-    if write.with_content:
-        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
-        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
-    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
-
-
-def rests_on_older(page: Page, stored: Stored) -> bool:
-    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
-    before, versions = stored.page, stored.versions
-    if before is None or not versions:
-        return False
-    if page.fetched_at < before.fetched_at:
-        return versions[-1].at > page.fetched_at
-    if page.status_code == 304 and before.status_code >= 400:
-        return all(version.capture.status_code >= 300 for version in versions)
-    return before.has_body and all(version.at != before.content_at for version in versions)
-
-
-def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
+def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
     Of a 304 that repeats a URL which is not stored there is nothing but its metadata.
@@ -279,10 +62,10 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[Write]:
     return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
 
 
-def _first(page: Page) -> Write:
+def _first(page: Page) -> PageWrite:
     if page.status_code == 304 and page.same_as is not None:
-        return Write(replace(page, same_as=None, digest=None, size=None), with_content=False)
-    return Write(_changed(page, 0))
+        return PageWrite(replace(page, same_as=None, digest=None, size=None), with_content=False)
+    return PageWrite(_changed(page, 0))
 
 
 def _is_unfounded(page: Page) -> bool:
@@ -290,7 +73,7 @@ def _is_unfounded(page: Page) -> bool:
     return page.status_code == 304 and page.digest is None and not page.has_body
 
 
-def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[Write]:
+def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
     if page.fetched_at < before.fetched_at:
         return _late(page, before, versions)
     # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
@@ -303,7 +86,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         page = _repeated(page, before)
     if not _same(page, before):
         is_change = page.fetched_at > before.fetched_at and before.content_at is not None
-        return [Write(_changed(page, before.change_count + is_change))]
+        return [PageWrite(_changed(page, before.change_count + is_change))]
     kept = replace(
         page,
         changed_at=before.changed_at,
@@ -324,10 +107,10 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
     is_due = _is_due(page, before, ttl)
     if is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
-        return [Write(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
+        return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
-        return [Write(replace(kept, content_at=page.fetched_at), content_of=before)]
-    return [Write(kept, with_content=False)]
+        return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
+    return [PageWrite(kept, with_content=False)]
 
 
 def _same(page: Page, before: Page) -> bool:
@@ -348,19 +131,19 @@ def _is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
     return ttl is not None and now - since > timedelta(seconds=ttl / 2)
 
 
-def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
+def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
     """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
     if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
         return []
-    late = Write(_changed(page, 0), with_metadata=False)
+    late = PageWrite(_changed(page, 0), with_metadata=False)
     if _is_unfounded(before) and page.status_code < 300:
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
         founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
         again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
-        return [late, Write(replace(again, changed_at=page.fetched_at))]
+        return [late, PageWrite(replace(again, changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
@@ -370,19 +153,19 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[Write]:
         change_count=before.change_count + 2,
         content_at=before.fetched_at,
     )
-    return [late, Write(moved, content_of=before)]
+    return [late, PageWrite(moved, content_of=before)]
 
 
 def _what_it_brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
     return one.digest, one.status_code, one.redirect_to
 
 
-def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
+def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
     """Return a 304 that comes after an error page: the content before the error is there again."""
     count = before.change_count + 1
     good = next((version for version in versions if version.capture.status_code < 300), None)
     if good is None:
-        return Write(_changed(page, count))
+        return PageWrite(_changed(page, count))
     capture = good.capture
     again = replace(
         page,
@@ -407,7 +190,7 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> Write:
         size=capture.size,
         truncated=capture.truncated,
     )
-    return Write(_changed(again, count), content_of=source)
+    return PageWrite(_changed(again, count), content_of=source)
 
 
 def _repeated(page: Page, before: Page) -> Page:
@@ -438,3 +221,33 @@ def _changed(page: Page, count: int) -> Page:
         content_at=page.fetched_at,
         has_body=page.html is not None,
     )
+
+
+def follows(page: Page, before: datetime) -> bool:
+    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
+
+    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
+    its own, and is the later one.
+    """
+    return page.html is not None and page.same_as is None and page.fetched_at > before
+
+
+def stored_after(stored: Stored, write: PageWrite) -> Stored:
+    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
+    page, versions = write.page, stored.versions
+    if write.with_content:
+        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
+    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
+
+
+def rests_on_older(page: Page, stored: Stored) -> bool:
+    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    before, versions = stored.page, stored.versions
+    if before is None or not versions:
+        return False
+    if page.fetched_at < before.fetched_at:
+        return versions[-1].at > page.fetched_at
+    if page.status_code == 304 and before.status_code >= 400:
+        return all(version.capture.status_code >= 300 for version in versions)
+    return before.has_body and all(version.at != before.content_at for version in versions)

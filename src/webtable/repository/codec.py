@@ -14,9 +14,9 @@ from msgspec.structs import force_setattr, replace
 from webtable.checksums import RIGHT, UNREADABLE
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.page import LINK_BYTES, LinkCounts, Page
-from webtable.repository.captures import Deleted, Stored, Unreadable
 from webtable.repository.contents import ContentCodec
 from webtable.repository.moments import milliseconds, possible_moment
+from webtable.repository.page_state import Deleted, Stored, Unreadable
 from webtable.repository.values import JSONValue, checked_json, json_of
 from webtable.store import MAX_CELL, NewCell, Row
 

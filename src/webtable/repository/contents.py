@@ -13,8 +13,8 @@ from webtable.checksums import UNREADABLE
 from webtable.errors import DamagedRow
 from webtable.page import Link
 from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
-from webtable.repository.captures import DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.values import JSONValue, checked_json, json_of
 from webtable.schema import Layout, web_columns
 from webtable.store import NewCell

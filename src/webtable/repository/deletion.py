@@ -2,7 +2,7 @@
 
 A delete of HBase hides what is older than its timestamp, also where that is put later, and no client can see it. So a
 delete leaves a small cell behind, `metadata:deleted`, under the moment up to which it hides. The read that every batch
-makes finds it there, and a capture that would be hidden is refused (see `captures.hidden`).
+makes finds it there, and a capture that would be hidden is refused (see `admission.hidden`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.captures import Deleted
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.moments import EPOCH, now_in_milliseconds, possible_moment
+from webtable.repository.page_state import Deleted
 from webtable.repository.removals import later_removed, written
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, Put

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.page import Page
-from webtable.repository.captures import Stored, Version
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
-from webtable.repository.scan import together
+from webtable.repository.page_state import Stored, Version
+from webtable.repository.pieces import together
 from webtable.store import Row, Store, TimeRange
 from webtable.store.wanted import Wanted
 

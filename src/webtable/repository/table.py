@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount
     from webtable.repository.matching import Hit, SearchIn
+    from webtable.repository.outcomes import OutcomeCallback
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
-    from webtable.repository.writer import OutcomeCallback, Writer
+    from webtable.repository.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 

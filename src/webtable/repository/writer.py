@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -21,17 +18,16 @@ from webtable.extract import filled
 from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
-from webtable.repository.captures import follows
+from webtable.repository.buffer import Buffer
+from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from webtable.repository.batch import BatchWriter, Prepared
-
-OutcomeCallback = Callable[[PageOutcome], None]
 
 MOST_ERRORS = 100
 """How many exceptions of the caller's function are kept for the next flush."""
@@ -40,7 +36,7 @@ MOST_ERRORS = 100
 class _UnderWay(NamedTuple):
     """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages until when."""
 
-    rows: frozenset[bytes]
+    rows: set[bytes]
     outcomes: Task[list[PageOutcome]]
     deadline: Deadline
 
@@ -80,17 +76,10 @@ class Writer:
         self._timeout = timeout
         self._limits = (buffer_bytes, buffer_pages)
         self._max_age = max_age
-        self._on_outcome = on_outcome
         self._lock = threading.RLock()
-        self._buffer: list[tuple[bytes, Page]] = []
-        self._rows: set[bytes] = set()
-        self._last: dict[bytes, datetime] = {}
-        self._bytes = 0
-        self._oldest = 0.0
+        self._buffer = Buffer(*self._limits)
+        self._outcomes = None if on_outcome is None else Outcomes(on_outcome)
         self._failures: list[PageOutcome] = []
-        self._outcomes: deque[PageOutcome] = deque()
-        self._delivering = threading.Lock()
-        self._deliverer: int | None = None
         self._errors: list[Exception] = []
         self._is_inherited = False
         self._closed = False
@@ -125,20 +114,12 @@ class Writer:
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)
         with self._locked(deadline):
-            if self._closed and self._deliverer != threading.get_ident():
+            if self._closed and not (self._outcomes is not None and self._outcomes.is_delivering()):
                 raise WriteFailed("the writer is closed")
-            # What becomes of a capture depends on what is stored of its page, so that must be stored first, unless
-            # the batch itself knows it.
-            last = self._last.get(key)
-            if not self._rows.isdisjoint(rows) and (last is None or not follows(page, last)):
+            if self._buffer.is_before(key, page, rows):
                 self._send(deadline)
-            if not self._buffer:
-                self._oldest = time.monotonic()
-            self._buffer.append((key, page))
-            self._rows.update(rows)
-            self._last[key] = page.fetched_at
-            self._bytes += weight
-            if self._bytes >= self._limits[0] or len(self._buffer) >= self._limits[1]:
+            self._buffer.take(key, page, rows, weight)
+            if self._buffer.is_full:
                 self._send(deadline)
         if errors := self._deliver():
             raise failed_together("the function on_outcome", errors)
@@ -163,7 +144,7 @@ class Writer:
             raised += self._deliver(wait=True)
             with self._lock:
                 # The caller's function may have put more.
-                if not (self._buffer or self._under_way):
+                if not (self._buffer.pages or self._under_way):
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
@@ -201,7 +182,9 @@ class Writer:
     def after_fork(self) -> None:
         """Leave the pages to the parent, which has the threads that store them."""
         self._is_inherited = True
-        self._lock, self._delivering = threading.RLock(), threading.Lock()
+        self._lock = threading.RLock()
+        if self._outcomes is not None:
+            self._outcomes.after_fork()
         unclosed.forget(self)
 
     def _check_process(self) -> None:
@@ -232,19 +215,20 @@ class Writer:
         self._batch_writer.close()
 
     def _send(self, deadline: Deadline) -> None:
-        if not self._buffer:
+        batch, rows = self._buffer.pages, self._buffer.rows
+        if not batch:
             return
         # Room first: what is on its way is bounded, and `put` is what waits. So does a batch for one under way that
         # has a page in common with it.
-        while len(self._under_way) >= 2 or any(not self._rows.isdisjoint(other.rows) for other in self._under_way):
+        while len(self._under_way) >= 2 or any(not rows.isdisjoint(other.rows) for other in self._under_way):
             self._settle_first(deadline)
-        batch, its_own = self._buffer, Deadline(float("inf"))
+        its_own = Deadline(float("inf"))
         with until(its_own):
             prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
             outcomes = self._storing.submit(lambda: self._store(batch, prepared))
-        self._under_way.append(_UnderWay(frozenset(self._rows), outcomes, its_own))
+        self._under_way.append(_UnderWay(rows, outcomes, its_own))
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
-        self._buffer, self._rows, self._last, self._bytes = [], set(), {}, 0
+        self._buffer = Buffer(*self._limits)
 
     def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []
@@ -272,51 +256,21 @@ class Writer:
             if outcome.error is None:
                 self.stored += 1
                 self.unchanged += not outcome.is_new
-            elif self._on_outcome is None:
+            elif self._outcomes is None:
                 self._failures.append(outcome)
-        if self._on_outcome is not None:
-            self._outcomes.extend(outcomes)
+        if self._outcomes is not None:
+            self._outcomes.add(outcomes)
 
     def _deliver(self, *, wait: bool = False) -> list[Exception]:
-        """Give the outcomes to the caller's function, outside the writer's lock: it may put pages itself.
-
-        Returns what the function has raised; the next outcome is given to it all the same.
-        """
-        errors: list[Exception] = []
-        # This thread may be at it further up, which then goes on to the last of them.
-        if self._on_outcome is None or self._deliverer == threading.get_ident():
-            return errors
-        if self._outcomes and self._delivering.acquire(blocking=wait):
-            self._deliverer = threading.get_ident()
-            try:
-                while self._outcomes:
-                    try:
-                        self._on_outcome(self._outcomes.popleft())
-                    except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
-                        errors.append(exc)
-            finally:
-                self._deliverer = None
-                self._delivering.release()
-        return errors
+        """Tell the caller's function, outside the writer's lock, what became of pages; returns what it has raised."""
+        return [] if self._outcomes is None else self._outcomes.deliver(wait=wait)
 
     def _flush_aged(self) -> None:
         while not self._stop_ageing.wait(self._max_age / 4):
             with self._lock:
-                if self._buffer and time.monotonic() - self._oldest >= self._max_age:
+                if self._buffer.is_older(self._max_age):
                     self._send(Deadline(self._timeout))
                 while self._under_way and self._under_way[0].outcomes.done():
                     self._settle_first(Deadline(self._timeout))
             # What the caller's function raises here, the next flush does.
             self._errors += self._deliver()[: MOST_ERRORS - len(self._errors)]
-
-
-def failed(failures: Sequence[PageOutcome]) -> WriteFailed:
-    """Return the error that names pages which were not stored."""
-    reasons = "; ".join(_reason(failure) for failure in failures[:3])
-    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-    return WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
-
-
-def _reason(failure: PageOutcome) -> str:
-    reason = str(failure.error)
-    return reason if reason.startswith(failure.url[:100]) else f"{failure.url[:100]}: {reason}"

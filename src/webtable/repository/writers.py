@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
+from webtable.repository.outcomes import OutcomeCallback, failed
 from webtable.repository.questions.versions import get
-from webtable.repository.writer import OutcomeCallback, Writer, failed
+from webtable.repository.writer import Writer
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:

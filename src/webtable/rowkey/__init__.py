@@ -7,10 +7,11 @@ from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.field import Field, Part
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
+from webtable.rowkey.key_text import key_text, parse_key
+from webtable.rowkey.modifiers import Descending, Reversed
 from webtable.rowkey.numbers import Digits, Hex, Int, UInt
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
-from webtable.rowkey.salt import Salt, registered_domain, suffix_list_version
-from webtable.rowkey.shown import key_text, parse_key
+from webtable.rowkey.salts import HashSalt, RandomSalt, RoundRobinSalt
 from webtable.rowkey.splits import (
     hex_split_points,
     merged_split_points,
@@ -18,12 +19,11 @@ from webtable.rowkey.splits import (
     split_points,
     uniform_split_points,
 )
-from webtable.rowkey.spread import HashSalt, RandomSalt, RoundRobinSalt
 from webtable.rowkey.text import Bytes, Constant, FixedText, Text
 from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.urls import canonical_host, canonical_url, join_url
 from webtable.rowkey.web import MAX_WEB_KEY, WebKey
-from webtable.rowkey.wrapped import Descending, Reversed
+from webtable.rowkey.web_salt import Salt, registered_domain, suffix_list_version
 
 __all__ = [
     "MAX_KEY",

@@ -6,13 +6,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField, WebTableError
-from webtable.rowkey.compiled import compiled
 from webtable.rowkey.conditions import Between, Condition, shown
-from webtable.rowkey.declaring import agrees, checked_separator, declaration_of, parts_of, whole
+from webtable.rowkey.declarations import agrees, checked_separator, declaration_of, parts_of, whole
+from webtable.rowkey.encoders import compiled
 from webtable.rowkey.field import NOT_GIVEN, Field, Part
 from webtable.rowkey.key import MAX_KEY, Latest, RowKey
+from webtable.rowkey.salts import RandomSalt
 from webtable.rowkey.scans import Scans
-from webtable.rowkey.spread import RandomSalt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

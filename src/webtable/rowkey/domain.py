@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument, InvalidURL, NoRange
 from webtable.rowkey.conditions import Below, StartingWith
-from webtable.rowkey.escaping import escaped
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range
+from webtable.rowkey.terminators import escaped
 from webtable.rowkey.text import Text
 from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 

@@ -9,12 +9,12 @@ from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.dates import Date, Time
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import HashedKey
+from webtable.rowkey.modifiers import Reversed
 from webtable.rowkey.numbers import Digits, UInt
-from webtable.rowkey.spread import HashSalt, RandomSalt
+from webtable.rowkey.salts import HashSalt, RandomSalt
 from webtable.rowkey.text import Bytes, Text
 from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.web import WebKey
-from webtable.rowkey.wrapped import Reversed
 
 WEB_KEY = WebKey().parts
 """The web key, of `host` and `rest`: `5a:com.example/products`. `WebKey` makes it of URLs.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from webtable.errors import NoRange
 from webtable.rowkey.conditions import Condition
-from webtable.rowkey.declaring import declaration_of
+from webtable.rowkey.declarations import declaration_of
 from webtable.rowkey.field import NOT_GIVEN, Field, Part
 from webtable.rowkey.hashes import MOST_ALTERNATIVES, Hash
 from webtable.rowkey.key import Latest

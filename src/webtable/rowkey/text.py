@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.conditions import StartingWith, shown
-from webtable.rowkey.escaping import check_terminator, escaped, keeps_order, unescaped
 from webtable.rowkey.field import Field, Part, check_name, is_count
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
+from webtable.rowkey.terminators import check_terminator, escaped, keeps_order, unescaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Constant(Part):
 class Bytes(Field):
     r"""Bytes as they are: exactly *size* of them; or any number, up to the end of the key or to a *terminator*.
 
-    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.escaping`) and the terminator,
+    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.terminators`) and the terminator,
     which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end of the key
     and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or not *size*
     of them. Source: HBase reference guide, "Data model": row keys are bytes, and sort by them.
@@ -143,7 +143,7 @@ class Text(Bytes):
     Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
     Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
     the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
-    what is no text, or has half of a surrogate pair. Source: that of the escapes is in `webtable.rowkey.escaping`.
+    what is no text, or has half of a surrogate pair. Source: that of the escapes is in `webtable.rowkey.terminators`.
     """
 
     def encoder(self) -> Callable[..., bytes]:

@@ -26,9 +26,9 @@ from webtable.rowkey.conditions import below, starting_with
 from webtable.rowkey.domain import ReversedDomain, host_of
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY
-from webtable.rowkey.salt import Salt
 from webtable.rowkey.text import Text
 from webtable.rowkey.urls import MAX_HOST, canonical_host, quoted, split_url
+from webtable.rowkey.web_salt import Salt
 
 if TYPE_CHECKING:
     from webtable.rowkey.ranges import KeyRange

@@ -11,7 +11,7 @@ import msgspec
 from webtable.checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
-from webtable.rowkey.salt import SaltSource
+from webtable.rowkey.web_salt import SaltSource
 from webtable.schema.indexes import index_table, queue_table
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
 from webtable.schema.web import DEFAULT_TTL, DEFAULT_VERSIONS, ColumnNames, PlainColumn, web_table_schema

@@ -33,7 +33,7 @@ from webtable.repository.frame import Frame
 from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.moments import moment_of, now_in_milliseconds
-from webtable.repository.scan import together
+from webtable.repository.pieces import together
 from webtable.repository.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.web import host_and_rest

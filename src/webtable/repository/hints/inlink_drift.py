@@ -18,7 +18,7 @@ from webtable.repository.hints.sources import ROWS_AT_ONCE, inlinks_of
 from webtable.repository.hints.sums import LinkSums
 from webtable.repository.hints.targets import Targets
 from webtable.repository.moments import hints_at, milliseconds
-from webtable.repository.scan import together
+from webtable.repository.pieces import together
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.wanted import Wanted

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.page import Page
 from webtable.rowkey import KeyRange, prefix_stop
-from webtable.rowkey.escaping import escaped
+from webtable.rowkey.terminators import escaped
 from webtable.schema import check_index_name
 
 Term = str | tuple[str, ...]

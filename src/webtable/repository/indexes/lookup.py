@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
-from webtable.repository.scan import BODY_ROWS, ScanSpec, in_key_order, in_storage_order
+from webtable.repository.pieces import BODY_ROWS
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store.wanted import Wanted

@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from webtable.repository.read_ahead import read_ahead
 from webtable.repository.results import Explanation
-from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order, read_ahead
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

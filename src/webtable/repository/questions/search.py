@@ -18,7 +18,8 @@ from webtable.repository.matching import Hit, Matcher, SearchIn
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.matched import matched
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.scan import PIECE_ROWS, ScanSpec
+from webtable.repository.read_ahead import PIECE_ROWS
+from webtable.repository.scan import ScanSpec
 from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing

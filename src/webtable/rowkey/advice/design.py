@@ -13,14 +13,14 @@ from webtable.rowkey.conditions import below, between, starting_with
 from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import HashedKey, RowKey
+from webtable.rowkey.modifiers import Reversed
 from webtable.rowkey.numbers import Digits
 from webtable.rowkey.ranges import KeyRange
-from webtable.rowkey.salt import Salt, registered_domain
+from webtable.rowkey.salts import RandomSalt, Spread
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
-from webtable.rowkey.spread import RandomSalt, Spread
 from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
-from webtable.rowkey.wrapped import Reversed
+from webtable.rowkey.web_salt import Salt, registered_domain
 
 Question = Callable[[Any], list[KeyRange]]
 

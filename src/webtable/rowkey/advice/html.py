@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.rowkey.advice.picture import Scale, escaped, inline_heat_map, scale_of, share_text, thumbnail
+from webtable.rowkey.advice.heat import Scale, scale_of
+from webtable.rowkey.advice.labels import escaped, share_text
+from webtable.rowkey.advice.picture import inline_heat_map, thumbnail
 from webtable.rowkey.advice.style import SCOPE, page_style, style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.rowkey.advice.judge import Judgement
-    from webtable.rowkey.advice.measure import QuestionCost
+    from webtable.rowkey.advice.judgement import Judgement
+    from webtable.rowkey.advice.measures import QuestionCost
     from webtable.rowkey.advice.ranking import Ranking
 
 _HEADINGS = (

@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import html
-import re
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webtable.rowkey.advice.colors import INKS_ON_DARK, INKS_ON_LIGHT, ON_DARK, ON_LIGHT
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.advice.heat import MOST_ROWS, HeatRow, Scale, rows_of, scale_of
+from webtable.rowkey.advice.labels import escaped, label, share_text, shared_start, start_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.rowkey.advice.judge import Judgement
+    from webtable.rowkey.advice.judgement import Judgement
 
-_MOST_COLUMNS, _MOST_ROWS = 96, 128
 _LEFT, _WIDE, _GAP, _BARS, _RIGHT = 168, 512, 16, 96, 48
 _WIDTH = _LEFT + _WIDE + _GAP + _BARS + _RIGHT
-_LABEL = 22
-"""How many characters of a split point are shown; of a longer one the beginning and the end."""
-_SIGN = re.compile(r"\\x[0-9A-F]{2}|.")
-
-
-class Scale(NamedTuple):
-    """What the darkest colour and the longest bar stand for: shares of a moment's writes, and of all rows."""
-
-    at_once: float
-    rows: float
-
-
-class _Row(NamedTuple):
-    """One or several neighbouring regions: the first of them, the key that it begins with, and shares of the writes."""
-
-    region: int
-    start: bytes
-    moments: tuple[float, ...]
-    rows: float
-
-
-def scale_of(designs: Sequence[Judgement]) -> Scale:
-    """Return the scale that makes pictures of *designs* comparable, the shares rounded up to whole tenths."""
-    rows = [row for design in designs for row in _rows(design)]
-    return Scale(_tenths(max(max(row.moments) for row in rows)), _tenths(max(row.rows for row in rows)))
 
 
 def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | None = None) -> str:
@@ -67,7 +40,7 @@ def inline_heat_map(judgement: Judgement, scale: Scale, keys: int) -> str:
 
 def thumbnail(judgement: Judgement, scale: Scale) -> str:
     """Return the colours alone, small, as an element of a page."""
-    rows = _rows(judgement)
+    rows = rows_of(judgement)
     high = _row_height(len(rows))
     return (
         f'<svg class="thumb" viewBox="0 0 {_WIDE} {high * len(rows)}" preserveAspectRatio="none" '
@@ -75,71 +48,8 @@ def thumbnail(judgement: Judgement, scale: Scale) -> str:
     )
 
 
-def escaped(text: str) -> str:
-    """Return *text* for HTML and XML, with what is invisible or forbidden there made visible."""
-    shown = "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
-    return html.escape(shown)
-
-
-def share_text(share: float) -> str:
-    """Return a share as percent, with a decimal only where it is small.
-
-    >>> share_text(0.341), share_text(0.0162), share_text(0)
-    ('34%', '1.6%', '0%')
-    """
-    return f"{share:.1%}" if 0 < share < 0.0995 else f"{share:.0%}"
-
-
-def start_text(key: bytes) -> str:
-    r"""Return the first key of a region, with spaces made visible; the first region has a name of its own.
-
-    >>> start_text(b" x"), start_text(b"")
-    ('\\x20x', '(beginning)')
-    """
-    return key_text(key).replace(" ", r"\x20") or "(beginning)"
-
-
-def _rows(judgement: Judgement) -> list[_Row]:
-    """Return what the picture shows; where there are too many regions, a row is the hottest one of some neighbours."""
-    writes = judgement.writes
-    columns = _columns([sum(counts) for counts in zip(*writes.heat, strict=True)])
-    totals = [sum(sum(region[column]) for region in writes.heat) for column in columns]
-    everything = sum(totals)
-    starts = (b"", *writes.splits)
-    rows = [
-        _Row(
-            number,
-            starts[number],
-            tuple(sum(region[column]) / total for column, total in zip(columns, totals, strict=True)),
-            sum(region) / everything,
-        )
-        for number, region in enumerate(writes.heat)
-    ]
-    group = -(-len(rows) // _MOST_ROWS)
-    return [_hottest(rows[at : at + group]) for at in range(0, len(rows), group)]
-
-
-def _hottest(rows: Sequence[_Row]) -> _Row:
-    moments = tuple(map(max, zip(*(row.moments for row in rows), strict=True)))
-    return _Row(rows[0].region, rows[0].start, moments, max(row.rows for row in rows))
-
-
-def _columns(counts: Sequence[int]) -> list[slice]:
-    """Return which windows are a column; a last window that is much shorter goes with the one before it."""
-    group = -(-len(counts) // _MOST_COLUMNS)
-    starts = list(range(0, len(counts), group))
-    # A share of very few keys is high by chance.
-    if len(starts) > 1 and 2 * sum(counts[starts[-1] :]) < sum(counts[starts[-2] : starts[-1]]):
-        starts.pop()
-    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(counts)], strict=True)]
-
-
-def _tenths(share: float) -> float:
-    return -(-round(share * 1000) // 100) / 10
-
-
 def _drawing(judgement: Judgement, scale: Scale, keys: int | None, attributes: str, style: str, heading: str) -> str:
-    rows = _rows(judgement)
+    rows = rows_of(judgement)
     high = _row_height(len(rows))
     top = 58 if heading else 34
     bottom = top + high * len(rows)
@@ -191,7 +101,7 @@ def _heading(judgement: Judgement) -> str:
 
 def _over_time(judgement: Judgement, rows: int) -> str:
     regions = len(judgement.writes.heat)
-    group = -(-regions // _MOST_ROWS)
+    group = -(-regions // MOST_ROWS)
     return "writes over time" + (f" (a row is the hottest of {group} regions)" if rows < regions else "")
 
 
@@ -206,7 +116,7 @@ def _step(share: float, scale: Scale) -> int:
     return min(last, -int(-last * share // scale.at_once)) if share > 0 else 0
 
 
-def _cells(rows: Sequence[_Row], scale: Scale, left: int, top: int, pitch: int, high: int) -> str:
+def _cells(rows: Sequence[HeatRow], scale: Scale, left: int, top: int, pitch: int, high: int) -> str:
     """Return the coloured cells, a path for each colour, neighbours of the same colour as one."""
     paths: dict[int, list[str]] = {step: [] for step in range(len(ON_LIGHT))}
     for number, row in enumerate(rows):
@@ -229,12 +139,12 @@ def _runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         at += length
 
 
-def _labels(rows: Sequence[_Row], top: int, high: int) -> str:
+def _labels(rows: Sequence[HeatRow], top: int, high: int) -> str:
     every = -(-14 // high)
-    shared = _shared(rows[1].start, rows[-1].start) if len(rows) > 1 else 0
+    shared = shared_start(rows[1].start, rows[-1].start) if len(rows) > 1 else 0
     texts = (
         f'<text x="{_LEFT - 10}" y="{top + number * every * high + high // 2 + 4}">'
-        f"{escaped(_label(row.start, shared))}</text>"
+        f"{escaped(label(row.start, shared))}</text>"
         for number, row in enumerate(rows[::every])
     )
     return (
@@ -243,25 +153,7 @@ def _labels(rows: Sequence[_Row], top: int, high: int) -> str:
     )
 
 
-def _shared(low: bytes, high: bytes) -> int:
-    return next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
-
-
-def _label(start: bytes, shared: int) -> str:
-    """Return the first key of a region; of a long one what it does not share with all others, its beginning and end."""
-    text = start_text(start)
-    if len(text) > _LABEL and shared > 2:
-        text = f"…{start_text(start[shared:])}" if start[shared:] else text
-    if len(text) > _LABEL:
-        # An escape such as \\xFF stays whole.
-        signs = [(sign.start(), sign.end(), sign[0]) for sign in _SIGN.finditer(text)]
-        head = "".join(sign for _, end, sign in signs if end <= _LABEL - 7)
-        tail = "".join(sign for start, _, sign in signs if start >= len(text) - 6)
-        text = f"{head}…{tail}"
-    return text
-
-
-def _bars(rows: Sequence[_Row], scale: Scale, regions: int, top: int, high: int) -> str:
+def _bars(rows: Sequence[HeatRow], scale: Scale, regions: int, top: int, high: int) -> str:
     """Return a bar for the rows of each region, a line at the fair share, and the share of the largest in numbers."""
     left = _LEFT + _WIDE + _GAP
     widths = [round(_BARS * row.rows / scale.rows) for row in rows]
@@ -285,7 +177,7 @@ def _bars(rows: Sequence[_Row], scale: Scale, regions: int, top: int, high: int)
     )
 
 
-def _tooltips(rows: Sequence[_Row], top: int, high: int, windows: int) -> str:
+def _tooltips(rows: Sequence[HeatRow], top: int, high: int, windows: int) -> str:
     shown = []
     for number, row in enumerate(rows):
         most = max(row.moments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from webtable.rowkey.advice.judge import Judgement
+from webtable.rowkey.advice.judgement import Judgement
 
 
 class Ranking(msgspec.Struct, frozen=True):

@@ -1,15 +1,13 @@
-"""The commands that change a table or tell of it as a whole: `create`, `alter`, `info`, `delete`."""
+"""The commands that make a table what it is: `create`, `alter`."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from webtable.cli.cells import new_table
-from webtable.cli.failing import NOT_DONE, STORE, complain
-from webtable.cli.indexing import index_lines
+from webtable.cli.confirmation import check_can_ask, confirm
+from webtable.cli.exits import STORE, complain
 from webtable.cli.layouts import (
     Compression,
     DigitsOption,
@@ -21,23 +19,14 @@ from webtable.cli.layouts import (
     altered_options,
     layout_options,
 )
-from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import session
-from webtable.cli.text import examples, plural
-from webtable.errors import InvalidArgument, SchemaDrift
+from webtable.cli.text import examples
+from webtable.errors import SchemaDrift
 from webtable.formats.text import harmless
 from webtable.repository import create as create_table
-from webtable.rowkey.shown import key_text
-from webtable.schema import FAMILY_OPTIONS, Layout, LayoutPlan, Plan
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webtable.repository import WebTable
+from webtable.schema import LayoutPlan, Plan
 
 commands = typer.Typer()
-
-_SHOWN_REGIONS = 20
 
 
 def _kept(option: str) -> Any:
@@ -170,84 +159,9 @@ def alter(
 
 
 def _ask_to_lose(steps: LayoutPlan) -> None:
-    if not _can_ask():
-        lost = "; ".join(steps.losses)
-        raise InvalidArgument(
-            f"nobody can be asked, standard input is no terminal: give --yes to alter it all the same, which {lost}"
-        )
+    check_can_ask(f"alter it all the same, which {'; '.join(steps.losses)}")
     typer.echo(str(steps), err=True)
-    if not typer.confirm("What it removes cannot be brought back. Alter the table?", err=True):
-        complain("nothing was altered")
-        raise typer.Exit(NOT_DONE)
-
-
-@commands.command(
-    epilog=examples("webtable info", "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info | grep region")
-)
-def info(ctx: typer.Context) -> None:
-    """Show the layout, the indexes, the families and the regions of the table."""
-    with session(ctx).open() as table:
-        families = table.store.describe(table.table).schema.families
-        regions = [
-            (key_text(region.keys.start), key_text(region.keys.stop), region.server)
-            for region in table.store.regions(table.table)
-        ]
-        layout = _layout_lines(table)
-        indexes = [(line.name, line.phase, line.of) for line in index_lines(table)]
-    options = [
-        (family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
-        for family in families
-    ]
-    if on_terminal():
-        _show_info(table.name, layout, indexes, options, regions)
-        return
-    write_lines([("table", table.name)])
-    write_lines([(f"layout.{name}", value) for name, value in layout])
-    write_lines([(f"index.{index}", *(part for part in state if part)) for index, *state in indexes])
-    write_lines(
-        [
-            (f"family.{family}.{option}", value)
-            for family, *values in options
-            for option, value in zip(FAMILY_OPTIONS, values, strict=True)
-        ]
-    )
-    write_lines([("region", *region) for region in regions])
-
-
-@commands.command(
-    epilog=examples(
-        "webtable delete https://example.com/products",
-        "webtable delete --yes https://example.com/a https://example.com/b",
-    )
-)
-def delete(
-    ctx: typer.Context,
-    urls: Annotated[list[str], typer.Argument(metavar="URL", help="The pages' URLs.", show_default=False)],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Delete pages with all that is stored of them: every version, links and metadata."""
-    if not yes and not _can_ask():
-        raise InvalidArgument("nobody can be asked, standard input is no terminal: give --yes to delete all the same")
-    missing = []
-    with session(ctx).open() as table:
-        for url in urls:
-            table.key.encode(url)  # a URL that is none stops it before the first page is gone
-        if not yes and not typer.confirm(f"Delete {plural(len(urls), 'page')} from {table.name}?", err=True):
-            complain("nothing was deleted")
-            raise typer.Exit(NOT_DONE)
-        for url in urls:
-            if table.delete(url):
-                typer.echo(f"deleted\t{harmless(url)}")
-            else:
-                missing.append(url)
-    for url in missing:
-        complain(f"{url}: not stored")
-    if missing:
-        raise typer.Exit(NOT_DONE)
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty()
+    confirm("What it removes cannot be brought back. Alter the table?", otherwise="nothing was altered")
 
 
 def _show_plan(steps: Plan | LayoutPlan) -> None:
@@ -261,67 +175,3 @@ def _show_plan(steps: Plan | LayoutPlan) -> None:
 def _as_wanted(steps: Plan | LayoutPlan) -> str:
     name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
     return f"table {name!r} is there as it is wanted"
-
-
-def _layout_lines(table: WebTable) -> list[tuple[str, str]]:
-    layout = table.layout
-    return [(name, _option_text(name, getattr(layout, name))) for name in Layout.__struct_fields__]
-
-
-def _option_text(name: str, value: object) -> str:
-    match name, value:
-        case "ttl", int():
-            return f"{value} ({value / 86_400:g} days)"
-        case "ttl", None:
-            return "none"
-        case _, None | () | {}:
-            return "none"
-        case _, tuple():
-            return ",".join(map(str, value))
-        case _:
-            return str(value)
-
-
-def _show_info(
-    name: str,
-    layout: Sequence[tuple[str, str]],
-    indexes: Sequence[tuple[str, str, str]],
-    families: Sequence[tuple[str, ...]],
-    regions: Sequence[tuple[str, str, str]],
-) -> None:
-    from rich.text import Text
-
-    target = console()
-    target.print(Text(harmless(name), style="bold"))
-    shown = new_table("Layout")
-    shown.show_header = False
-    shown.add_column(style="bold")
-    shown.add_column()
-    for field, value in layout:
-        shown.add_row(field, Text(harmless(value)))
-    target.print(shown)
-    if indexes:
-        shown = new_table("Indexes")
-        shown.show_header = False
-        shown.add_column(style="bold")
-        for _ in ("phase", "of"):
-            shown.add_column()
-        for index in indexes:
-            shown.add_row(*(Text(harmless(part)) for part in index))
-        target.print(shown)
-    # A family's options stand below each other, since a terminal is too narrow for all of them side by side.
-    shown = new_table("Families")
-    shown.add_column("", style="bold")
-    for family, *_ in families:
-        shown.add_column(Text(harmless(family)))
-    for at, option in enumerate(FAMILY_OPTIONS, 1):
-        shown.add_row(option, *(family[at] for family in families))
-    target.print(shown)
-    shown = new_table(plural(len(regions), "region"))
-    for heading in ("first key", "up to", "server"):
-        shown.add_column(heading)
-    for region in regions[:_SHOWN_REGIONS]:
-        shown.add_row(*(Text(part or "–") for part in region))
-    target.print(shown)
-    if len(regions) > _SHOWN_REGIONS:
-        target.print(f"… and {len(regions) - _SHOWN_REGIONS:,} more; in a pipe all of them are shown")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.errors import FieldError, InvalidArgument, WebTableError
 from webtable.rowkey.conditions import shown
-from webtable.rowkey.escaping import check_terminator
 from webtable.rowkey.field import Field, Part
 from webtable.rowkey.hashes import Hash
-from webtable.rowkey.spread import RandomSalt, Spread
+from webtable.rowkey.modifiers import moments
+from webtable.rowkey.salts import RandomSalt, Spread
+from webtable.rowkey.terminators import check_terminator
 from webtable.rowkey.text import Bytes, Constant
-from webtable.rowkey.wrapped import moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from webtable.rowkey.advice.measure import (
+from webtable.rowkey.advice.measures import (
     HOT,
     Cell,
     Lengths,
@@ -17,7 +17,7 @@ from webtable.rowkey.advice.measure import (
     measure_questions,
     measure_writes,
 )
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,13 +11,13 @@ import msgspec
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
-from webtable.rowkey.advice.judge import Table, judged
-from webtable.rowkey.advice.measure import Cell
+from webtable.rowkey.advice.judgement import Judgement, Table, judged
+from webtable.rowkey.advice.measures import Cell
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
-from webtable.rowkey.shown import key_text
+from webtable.rowkey.key_text import key_text
 
 WINDOWS = 64
 """Into how many windows the writes are cut, unless the caller says how many keys one has."""
@@ -83,32 +83,12 @@ def advise(
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
     _check_questions(questions, chosen)
-    _check_numbers(
-        regions=(regions, 1),
-        servers=(servers, 1),
-        window=(1 if window is None else window, 1),
-        value_bytes=(value_bytes, 0),
-        most=(most, 2),
-    )
-    if regions > MOST_REGIONS:
-        raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
+    _check_numbers(regions, servers, window, value_bytes, most)
     refused = _Refused()
-    sample = arrival_sample(refused.without(chain(first, stream), chosen[0]), most - most % 2)
-    if not sample.items:
-        reason = f": {refused.first}" if refused.count else ""
-        raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
+    sample = _sample(chain(first, stream), chosen[0], refused, most)
     at_once = _at_once(sample, window)
     table = Table(regions, servers, at_once, Cell(column, value_bytes))
-    items = sample.items
-    try:
-        found = [judged(design, items, table, questions) for design in chosen]
-    except (InvalidURL, FieldError):
-        # What the first design takes can be too much for another one: a key that is too long with a salt in front.
-        for design in chosen[1:]:
-            items = list(refused.without(items, design))
-        if not items:
-            raise
-        found = [judged(design, items, table, questions) for design in chosen]
+    found, items = _judged_alike(chosen, sample.items, table, questions, refused)
     return Advice(
         designs=tuple(sorted(found, key=lambda one: one.score)),
         keys=sample.total - len(sample.items) + len(items),
@@ -132,11 +112,44 @@ def _check_questions(questions: Sequence[str] | None, designs: Sequence[Design])
         raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
 
 
-def _check_numbers(**numbers: tuple[int, int]) -> None:
-    """Raise `InvalidArgument` for a number that is none, or below its least value."""
+def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: int, most: int) -> None:
+    """Raise `InvalidArgument` for a number that is none, or is out of its limits."""
+    numbers = {
+        "regions": (regions, 1),
+        "servers": (servers, 1),
+        "window": (1 if window is None else window, 1),
+        "value_bytes": (value_bytes, 0),
+        "most": (most, 2),
+    }
     for name, (value, least) in numbers.items():
         if not is_count(value, least, MOST):
             raise InvalidArgument(f"{name}={value!r} must be a whole number from {least} to {MOST:,}")
+    if regions > MOST_REGIONS:
+        raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
+
+
+def _sample(keys: Iterable[Any], design: Design, refused: _Refused, most: int) -> Sample[Any]:
+    """Return a sample of those of *keys* that *design* can encode; raises `InvalidArgument` where there are none."""
+    sample = arrival_sample(refused.without(keys, design), most - most % 2)
+    if not sample.items:
+        reason = f": {refused.first}" if refused.count else ""
+        raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
+    return sample
+
+
+def _judged_alike(
+    designs: Sequence[Design], items: list[Any], table: Table, questions: Sequence[str] | None, refused: _Refused
+) -> tuple[list[Judgement], list[Any]]:
+    """Return *designs*, judged on the same of *items*, and these: those that all of the designs can encode."""
+    try:
+        return [judged(design, items, table, questions) for design in designs], items
+    except (InvalidURL, FieldError):
+        # What the first design takes can be too much for another one: a key that is too long with a salt in front.
+        for design in designs[1:]:
+            items = list(refused.without(items, design))
+        if not items:
+            raise
+        return [judged(design, items, table, questions) for design in designs], items
 
 
 def _at_once(sample: Sample[Any], window: int | None) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import DomainArgument, FullScanOption, check_scan
+from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import FormatOption, write_records
+from webtable.cli.question_options import DomainArgument, FullScanOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.text import examples
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webtable.cli.failing import NOT_DONE, complain
+from webtable.cli.exits import NOT_DONE, complain
 from webtable.cli.output import (
     ColumnsOption,
     FormatOption,

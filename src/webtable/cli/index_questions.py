@@ -1,4 +1,4 @@
-"""The commands that list pages, and hosts and URLs: by their place in the table, and by an index."""
+"""The commands that list pages by an index: by time, size, status, content, or an index of the user's own."""
 
 from __future__ import annotations
 
@@ -7,27 +7,18 @@ from typing import Annotated, Unpack
 
 import typer
 
-from webtable.cli.listing import (
-    DomainArgument,
-    FullScanOption,
-    HostOnlyOption,
-    OfPages,
-    Paging,
-    PathOption,
-    check_scan,
-    question,
-)
-from webtable.cli.records import HOSTS, MODIFIED, PAGES, REDIRECTS, URLS
-from webtable.cli.text import examples, parse_size
+from webtable.cli.listings import question
+from webtable.cli.question_options import MaxSizeOption, MinSizeOption, parse_wanted_size
+from webtable.cli.records import MODIFIED, PAGES, REDIRECTS
+from webtable.cli.text import examples
 from webtable.cli.times import FORMS, TIME
-from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.questions.hosts import Host  # noqa: TC001 - typer reads it
-from webtable.repository.questions.index_answer import Asking  # noqa: TC001 - typer reads it
+from webtable.repository import Pages, WebTable
+from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import SIZE_CLASSES
 
 commands = typer.Typer()
 
-ROWS, BY_INDEX = "Pages of a site", "Pages by an index"
+_PANEL = "Pages by an index"
 _BY_URL = ("url", "storage")
 _NEWEST_FIRST = ("newest", "oldest", "storage")
 
@@ -37,101 +28,12 @@ SinceOption = Annotated[
 UntilOption = Annotated[
     datetime | None, typer.Option("--until", metavar=TIME, help="Up to this moment, which is not included.")
 ]
-MinSizeOption = Annotated[
-    str | None, typer.Option("--min-size", metavar="SIZE", help="At least so many bytes, as in 5MB.")
-]
-MaxSizeOption = Annotated[str | None, typer.Option("--max-size", metavar="SIZE", help="At most so many bytes.")]
-
-
-@question(
-    commands,
-    orders=_BY_URL,
-    panel=ROWS,
-    epilog=examples(
-        "webtable pages example.com --limit 20",
-        "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
-        "webtable pages example.com --host-only --columns url,title,etag --format csv",
-        "webtable pages --full-scan --type application/pdf --min-size 5MB",
-        "webtable pages example.com --format jsonl | jq .title",
-    ),
-)
-def pages(
-    table: WebTable,
-    domain: DomainArgument = None,
-    host_only: HostOnlyOption = False,
-    path: PathOption = None,
-    status: Annotated[
-        list[int] | None, typer.Option("--status", help="Only with this status code; may be given more than once.")
-    ] = None,
-    content_type: Annotated[
-        str | None, typer.Option("--type", help="Only of this media type, as in text/html.", show_default=False)
-    ] = None,
-    min_size: MinSizeOption = None,
-    max_size: MaxSizeOption = None,
-    full_scan: FullScanOption = False,
-    **asking: Unpack[OfPages],
-) -> Pages:
-    """List the pages of a host and of all hosts below it.
-
-    They come by URL, or in the order in which they are stored, which is faster over many hosts.
-
-    With --limit, and where there are more, the token that goes on behind them is told on standard error.
-    """
-    check_scan(domain, full_scan)
-    return table.pages(
-        domain,
-        host_only=host_only,
-        path=path,
-        status=status or None,
-        content_type=content_type,
-        min_size=_size("min-size", min_size),
-        max_size=_size("max-size", max_size),
-        full_scan=full_scan,
-        **asking,
-    )
-
-
-@question(
-    commands,
-    HOSTS,
-    orders=("url",),
-    panel=ROWS,
-    has_counts=True,
-    epilog=examples(
-        "webtable hosts example.com",
-        "webtable hosts --format csv > hosts.csv",
-    ),
-)
-def hosts(table: WebTable, domain: DomainArgument = None, **asking: Unpack[Paging]) -> Results[Host]:
-    """List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
-
-    The counts are those of the last `links refresh`, which `ingest` does at its end; `stats` counts now.
-    """
-    return table.hosts(domain, **asking)
-
-
-@question(
-    commands,
-    URLS,
-    orders=_BY_URL,
-    panel=ROWS,
-    epilog=examples(
-        "webtable discovered example.com --limit 1000 > crawl-next.txt",
-        "webtable discovered --full-scan",
-    ),
-)
-def discovered(
-    table: WebTable, domain: DomainArgument = None, full_scan: FullScanOption = False, **asking: Unpack[Paging]
-) -> Results[str]:
-    """List the URLs that pages link to and that are no pages yet: what to crawl next."""
-    check_scan(domain, full_scan)
-    return table.discovered(domain, full_scan=full_scan, **asking)
 
 
 @question(
     commands,
     orders=_NEWEST_FIRST,
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable fetched --since 2d --limit 20",
         "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
@@ -146,7 +48,7 @@ def fetched(table: WebTable, since: SinceOption = None, until: UntilOption = Non
     commands,
     MODIFIED,
     orders=_NEWEST_FIRST,
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable modified --since 7d --domain example.com",
         "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
@@ -163,7 +65,7 @@ def modified(table: WebTable, since: SinceOption = None, until: UntilOption = No
 @question(
     commands,
     orders=("oldest", "newest", "storage"),
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
         "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
@@ -189,7 +91,7 @@ def outdated(
 @question(
     commands,
     orders=("largest", "smallest", "storage"),
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable largest --limit 20",
         "webtable largest --class huge --domain example.com",
@@ -211,8 +113,8 @@ def largest(
     """List the pages by the size of their bodies, the largest first."""
     return table.largest(
         size_class=size_class,  # type: ignore[arg-type]
-        min_size=_size("min-size", min_size),
-        max_size=_size("max-size", max_size),
+        min_size=parse_wanted_size("min-size", min_size),
+        max_size=parse_wanted_size("max-size", max_size),
         **asking,
     )
 
@@ -220,7 +122,7 @@ def largest(
 @question(
     commands,
     orders=_BY_URL,
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable with-status 503",
         "webtable with-status 404 --domain example.com --columns url",
@@ -238,7 +140,7 @@ def with_status(
 @question(
     commands,
     orders=("status", "storage"),
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable errors --domain example.com",
         "webtable errors --format csv > errors.csv",
@@ -253,7 +155,7 @@ def errors(table: WebTable, **asking: Unpack[Asking]) -> Pages:
     commands,
     REDIRECTS,
     orders=("status", "url", "storage"),
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable redirects --domain example.com",
         "webtable redirects --to https://example.com/new",
@@ -275,7 +177,7 @@ def redirects(
 @question(
     commands,
     orders=_BY_URL,
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable duplicates https://example.com/products",
     ),
@@ -293,7 +195,7 @@ def duplicates(
     commands,
     PAGES,
     orders=("term", "reverse", "storage"),
-    panel=BY_INDEX,
+    panel=_PANEL,
     epilog=examples(
         "webtable indexed language de --limit 20",
         "webtable indexed language --order reverse",
@@ -314,7 +216,3 @@ def indexed(
     """List the pages that an index has, in its order: one of your own, or of webtable's."""
     wanted = term[0] if term and len(term) == 1 else tuple(term) if term else None
     return table.indexed(index, wanted, **asking)
-
-
-def _size(name: str, text: str | None) -> int | None:
-    return None if text is None else parse_size(name, text)

@@ -1,129 +1,30 @@
-"""The commands about the regions that keys are in: `keys splits`, `keys show`."""
+"""The command `keys show`: how the keys of a table are made, and the regions that they are in."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from webtable.cli.cells import new_table
-from webtable.cli.failing import note
-from webtable.cli.ingesting import check_files
-from webtable.cli.keys import web_key
-from webtable.cli.layouts import SaltOption  # noqa: TC001 - typer reads it
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, file_name, plural
-from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.cli.text import examples, plural
 from webtable.formats.text import harmless
 from webtable.repository.regions import RegionComparison
-from webtable.rowkey.shown import key_text, parse_key
-from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
+from webtable.rowkey.key_text import key_text
 from webtable.rowkey.urls import split_url
-from webtable.schema.shell import splits_text
 
 if TYPE_CHECKING:
     from webtable.repository import WebTable
-    from webtable.rowkey import WebKey
 
 commands = typer.Typer()
 
 _SHOWN_KEYS = 5
 _SHOWN_REGIONS = 20
 _KEY_PARTS = ("key", "salt", "host", "path", "scheme", "url")
-
-
-class SplitsFormat(StrEnum):
-    """The forms of `webtable.schema.shell.splits_text`."""
-
-    python = "python"
-    shell = "shell"
-    file = "file"
-
-
-@commands.command(
-    epilog=examples(
-        "webtable keys splits --regions 16 --format shell",
-        "webtable keys splits --regions 4 --first 00000000 --last ffffffff",
-        "webtable keys splits --regions 8 --urls urls.txt --salt domain --format python",
-        "zcat keys.txt.gz | webtable keys splits --regions 32 --sample - > splits.txt",
-    )
-)
-def splits(
-    ctx: typer.Context,
-    regions: Annotated[int, typer.Option("--regions", metavar="N", help="How many regions there shall be.")],
-    digits: Annotated[
-        int | None,
-        typer.Option(
-            "--digits",
-            metavar="N",
-            help="Hex digits that the keys begin with, 1 to 32 (a salt: 1 to 4). "
-            "Default: those of the table, if there is one, else 2.",
-        ),
-    ] = None,
-    first: Annotated[
-        str | None, typer.Option("--first", metavar="HEX", help="The lowest of the hex digits that keys begin with.")
-    ] = None,
-    last: Annotated[str | None, typer.Option("--last", metavar="HEX", help="The highest of them.")] = None,
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            "--sample",
-            metavar="FILE|-",
-            help="Row keys, one a line as the HBase shell shows them: equally many for each region.",
-        ),
-    ] = None,
-    urls: Annotated[
-        str | None, typer.Option("--urls", metavar="FILE|-", help="The same for URLs, one a line, with their salts.")
-    ] = None,
-    salt: SaltOption = None,
-    format: Annotated[  # noqa: A002
-        SplitsFormat,
-        typer.Option(
-            "--format", help="A Python list, SPLITS for the HBase shell's create, or a file for its SPLITS_FILE."
-        ),
-    ] = SplitsFormat.file,
-) -> None:
-    """Write the split points of a new table: the first keys of all its regions but the first.
-
-    They part the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
-
-    A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
-    """
-    given = {
-        "--first and --last": first is not None or last is not None,
-        "--sample": sample is not None,
-        "--urls": urls is not None,
-    }
-    kinds = [name for name, is_given in given.items() if is_given]
-    if len(kinds) > 1:
-        raise InvalidArgument(f"{', '.join(kinds)}: give one of them, and only one")
-    if kinds and kinds != ["--urls"] and (digits is not None or salt is not None):
-        raise InvalidArgument(f"--digits and --salt have no meaning with {kinds[0]}")
-    if sample is not None:
-        points = sample_split_points(_listed_keys(sample), regions)
-    elif urls is not None:
-        points = sample_split_points(_keys_of(urls, web_key(ctx, salt, digits)), regions)
-    elif kinds:
-        if first is None or last is None:
-            raise InvalidArgument("--first and --last belong together: one of them is missing")
-        points = hex_split_points(first, last, regions)
-    else:
-        if digits is None or salt is not None:
-            digits = web_key(ctx, salt, digits).salt.digits
-            if not digits and regions > 1:
-                raise InvalidArgument("keys without a salt begin with the host: give --urls or --sample to split them")
-        points = split_points(regions, digits)
-    if text := splits_text(points, format.value):
-        typer.echo(text)
-    if len(points) < regions - 1:
-        note(f"{plural(len(points) + 1, 'region')}, not {regions:,}: the sample has too few different keys")
 
 
 @commands.command(
@@ -220,31 +121,6 @@ def _keyed_sketch(chosen: Session) -> _Sketch | None:
         keys = [(key_text(key),) for key in first_keys(store, table, _SHOWN_KEYS)]
         regions = RegionComparison(tuple(store.regions(table)), ())
         return _Sketch(f"{store.name}/{table}", [("key", layout.key)], ("key",), keys, regions, are_compared=False)
-
-
-def _listed_keys(file: str) -> Iterator[bytes]:
-    check_files([file])
-    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            # A byte that is no UTF-8 becomes half of a surrogate pair, which no key has as text.
-            text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
-            if not text.strip():
-                continue
-            try:
-                yield parse_key(text)
-            except KeyFormatError as exc:
-                raise KeyFormatError(f"{file_name(file)}, line {number:,}: {exc}") from exc
-
-
-def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
-    from webtable.cli.urlfiles import UrlFiles
-
-    check_files([file])
-    for number, url in enumerate(UrlFiles([file]), 1):
-        try:
-            yield key.encode(url)
-        except InvalidURL as exc:
-            raise InvalidURL(f"{file_name(file)}, URL {number:,}: {exc}") from exc
 
 
 def _taken_apart(table: WebTable, url: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE, complain, exit_code, note
+from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.progress import counting
 from webtable.cli.session import session

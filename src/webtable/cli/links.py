@@ -7,17 +7,18 @@ from typing import Annotated, Unpack
 import typer
 
 from webtable.cli.damage import tell_damage
-from webtable.cli.failing import NOT_DONE
-from webtable.cli.listing import DomainArgument, FullScanOption, InDomain, OfPages, Paging, check_scan, question
+from webtable.cli.exits import NOT_DONE
+from webtable.cli.listings import question
 from webtable.cli.output import on_terminal, write_lines
+from webtable.cli.question_options import DomainArgument, FullScanOption, InDomain, OfPages, Paging
 from webtable.cli.records import BROKEN, COUNTED, INLINKS, LINKS
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.page import Link  # noqa: TC001 - typer reads it
-from webtable.repository import Pages, Results, WebTable  # noqa: TC001 - typer reads it
-from webtable.repository.questions.index_answer import Asking  # noqa: TC001 - typer reads it
-from webtable.repository.questions.inlinks import Inlink  # noqa: TC001 - typer reads it
-from webtable.repository.questions.links import BrokenLink  # noqa: TC001 - typer reads it
+from webtable.page import Link
+from webtable.repository import Pages, Results, WebTable
+from webtable.repository.questions.index_answer import Asking
+from webtable.repository.questions.inlinks import Inlink
+from webtable.repository.questions.links import BrokenLink
 
 commands = typer.Typer()
 group = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)
@@ -68,7 +69,6 @@ def orphans(
 
     A link of a page to itself is none. Links are looked at as they are now, whenever they were counted last.
     """
-    check_scan(domain, full_scan)
     return table.orphans(domain, within_host=within_host, full_scan=full_scan, **asking)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from webtable.cli.messages import in_options, options_of
 from webtable.cli.session import Session
-from webtable.cli.wording import in_options, options_of
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,

@@ -1,0 +1,147 @@
+"""The forms in which advice on row keys is written: a table, tab-separated lines, JSON, or a page."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from webtable.cli.cells import new_table
+from webtable.cli.exits import note
+from webtable.cli.output import console, on_terminal, write_bytes, write_lines
+from webtable.formats.text import harmless, harmless_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from webtable.rowkey.advice import Advice, Judgement
+
+
+class AdviceFormat(StrEnum):
+    """How advice is written."""
+
+    table = "table"
+    lines = "lines"
+    json = "json"
+
+
+def write_advice(found: Advice, format: AdviceFormat | None) -> None:  # noqa: A002
+    """Write advice; without a *format* as a table on a terminal, as lines elsewhere."""
+    match format or (AdviceFormat.table if on_terminal() else AdviceFormat.lines):
+        case AdviceFormat.json:
+            text = found.to_json()
+            write_bytes((harmless_json(text.decode()).encode() if on_terminal() else text) + b"\n")
+        case AdviceFormat.lines:
+            write_lines(_lines(found))
+        case AdviceFormat.table:
+            _write_table(found)
+
+
+def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
+    """Yield what was measured, a line for each design, the best first, then for each question and each reason."""
+    yield (
+        "measured",
+        found.measured,
+        found.keys,
+        _number(found.margin),
+        found.regions,
+        found.servers,
+        found.window,
+        found.measure,
+    )
+    for place, design in enumerate(found.designs, 1):
+        yield ("design", place, *_line(design))
+    for design in found.designs:
+        for cost in design.questions:
+            costs = map(_number, (cost.ranges, cost.calls, cost.calls_without))
+            yield ("question", design.name, cost.question, *costs, cost.reason)
+    for design in found.designs:
+        yield from (("why", design.name, reason) for reason in design.why)
+
+
+def _line(design: Judgement) -> tuple[object, ...]:
+    writes, lengths = design.writes, design.lengths
+    numbers = (
+        design.score,
+        design.heat,
+        design.reading,
+        writes.hottest_at_once,
+        writes.fair,
+        writes.hottest_server,
+        writes.gini,
+        writes.max_over_mean,
+        lengths.mean,
+    )
+    shares = (lengths.share, lengths.share_with_names)
+    return (design.name, *map(_number, numbers), lengths.p99, *map(_number, shares), design.declaration)
+
+
+def _number(number: float | None) -> str:
+    return "" if number is None else f"{round(number, 4):g}"
+
+
+def _write_table(found: Advice) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    target = console()
+    target.print(_ranking(found))
+    for place, design in enumerate(found.designs, 1):
+        target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
+        for reason in design.why:
+            target.print(Padding(Text(harmless(reason), style=_style(reason)), (0, 0, 0, 3), expand=False))
+
+
+def _ranking(found: Advice) -> Table:
+    from rich.text import Text
+
+    table = new_table(found.measure)
+    table.add_column("")
+    table.add_column("design")
+    for heading in (
+        "score",
+        "hottest\nregion",
+        "by\nchance",
+        "hottest\nserver",
+        "Gini",
+        "max/\nmean",
+        "key\nbytes",
+        "p99",
+        "of a\ncell",
+        "with\nnames",
+    ):
+        table.add_column(heading, justify="right")
+    for place, design in enumerate(found.designs, 1):
+        writes, lengths = design.writes, design.lengths
+        hot = "red" if writes.is_hot else "green"
+        table.add_row(
+            str(place),
+            Text(harmless(design.name), style="bold"),
+            f"{design.score:.1f}",
+            Text(f"{writes.hottest_at_once:.0%}", style=hot),
+            f"{writes.fair:.0%}",
+            f"{writes.hottest_server:.0%}",
+            f"{writes.gini:.2f}",
+            f"{writes.max_over_mean:.1f}",
+            f"{lengths.mean:.0f}",
+            str(lengths.p99),
+            f"{lengths.share:.1%}",
+            f"{lengths.share_with_names:.1%}",
+        )
+    return table
+
+
+def _style(reason: str) -> str:
+    return "red" if reason.startswith(("hot:", "cannot answer")) else ""
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as exc:
+        # A full disk is told of without the name of the file.
+        raise OSError(exc.errno, exc.strerror, str(path)) from exc
+    note(f"written: {path}")

@@ -1,0 +1,111 @@
+"""The commands that list the pages, the hosts and the URLs of a site: `pages`, `hosts`, `discovered`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Unpack
+
+import typer
+
+from webtable.cli.listings import question
+from webtable.cli.question_options import (
+    DomainArgument,
+    FullScanOption,
+    HostOnlyOption,
+    MaxSizeOption,
+    MinSizeOption,
+    OfPages,
+    Paging,
+    PathOption,
+    parse_wanted_size,
+)
+from webtable.cli.records import HOSTS, URLS
+from webtable.cli.text import examples
+from webtable.repository import Host, Pages, Results, WebTable
+
+commands = typer.Typer()
+
+_PANEL = "Pages of a site"
+_BY_URL = ("url", "storage")
+
+
+@question(
+    commands,
+    orders=_BY_URL,
+    panel=_PANEL,
+    epilog=examples(
+        "webtable pages example.com --limit 20",
+        "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
+        "webtable pages example.com --host-only --columns url,title,etag --format csv",
+        "webtable pages --full-scan --type application/pdf --min-size 5MB",
+        "webtable pages example.com --format jsonl | jq .title",
+    ),
+)
+def pages(
+    table: WebTable,
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    status: Annotated[
+        list[int] | None, typer.Option("--status", help="Only with this status code; may be given more than once.")
+    ] = None,
+    content_type: Annotated[
+        str | None, typer.Option("--type", help="Only of this media type, as in text/html.", show_default=False)
+    ] = None,
+    min_size: MinSizeOption = None,
+    max_size: MaxSizeOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[OfPages],
+) -> Pages:
+    """List the pages of a host and of all hosts below it.
+
+    They come by URL, or in the order in which they are stored, which is faster over many hosts.
+
+    With --limit, and where there are more, the token that goes on behind them is told on standard error.
+    """
+    return table.pages(
+        domain,
+        host_only=host_only,
+        path=path,
+        status=status or None,
+        content_type=content_type,
+        min_size=parse_wanted_size("min-size", min_size),
+        max_size=parse_wanted_size("max-size", max_size),
+        full_scan=full_scan,
+        **asking,
+    )
+
+
+@question(
+    commands,
+    HOSTS,
+    orders=("url",),
+    panel=_PANEL,
+    has_counts=True,
+    epilog=examples(
+        "webtable hosts example.com",
+        "webtable hosts --format csv > hosts.csv",
+    ),
+)
+def hosts(table: WebTable, domain: DomainArgument = None, **asking: Unpack[Paging]) -> Results[Host]:
+    """List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
+
+    The counts are those of the last `links refresh`, which `ingest` does at its end; `stats` counts now.
+    """
+    return table.hosts(domain, **asking)
+
+
+@question(
+    commands,
+    URLS,
+    orders=_BY_URL,
+    panel=_PANEL,
+    epilog=examples(
+        "webtable discovered example.com --limit 1000 > crawl-next.txt",
+        "webtable discovered --full-scan",
+    ),
+)
+def discovered(
+    table: WebTable, domain: DomainArgument = None, full_scan: FullScanOption = False, **asking: Unpack[Paging]
+) -> Results[str]:
+    """List the URLs that pages link to and that are no pages yet: what to crawl next."""
+    return table.discovered(domain, full_scan=full_scan, **asking)

@@ -1,0 +1,106 @@
+"""The command `stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from webtable.cli.damage import tell_damage
+from webtable.cli.exits import NOT_DONE
+from webtable.cli.output import TABLE, FormatOption, chosen_format, write_records
+from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.search import WORDS_AND_COUNTS
+from webtable.cli.session import session
+from webtable.cli.text import examples, plural, size_text
+from webtable.repository.questions.stats import GROUPINGS, Stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+commands = typer.Typer()
+
+_MOST_GROUPS = 15
+
+
+@commands.command(
+    rich_help_panel=WORDS_AND_COUNTS,
+    epilog=examples(
+        "webtable stats example.com",
+        "webtable stats --full-scan --by status,type --format csv",
+        "webtable stats --full-scan --by host --no-bytes",
+    ),
+)
+def stats(
+    ctx: typer.Context,
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="By which to count: host, status, type, age, region. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    no_bytes: Annotated[
+        bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
+    ] = False,
+    full_scan: FullScanOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Count pages and their bytes, now: by host, status, type, age of the last capture, and region.
+
+    All rows of the domain are read for it, without their bodies.
+    """
+    from webtable.cli.progress import counting
+
+    check_scan(domain, full_scan)
+    groupings = GROUPINGS if by is None else tuple(name.strip() for name in by.split(",") if name.strip())
+    with session(ctx).open() as table, counting("stats", "page") as counted:
+        found = table.stats(
+            domain,
+            host_only=host_only,
+            path=path,
+            by=groupings,  # type: ignore[arg-type]
+            bytes=not no_bytes,
+            full_scan=full_scan,
+            on_progress=counted,
+        )
+    if chosen_format(format) == TABLE:
+        _show_stats(found)
+    else:
+        columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
+        write_records(_counts(found), columns, format)
+    if found.damaged:
+        tell_damage(found.examples, found.damaged)
+        raise typer.Exit(NOT_DONE)
+
+
+class _Count(NamedTuple):
+    """A line of what was counted."""
+
+    by: str
+    group: str
+    pages: int
+    bytes: int | None
+
+
+def _counts(found: Stats) -> Iterator[_Count]:
+    yield _Count("all", "", found.pages, found.bytes)
+    for by, groups in found.by.items():
+        yield from (_Count(by, name, group.pages, group.bytes) for name, group in groups.items())
+
+
+def _show_stats(found: Stats) -> None:
+    size = "" if found.bytes is None else f", {size_text(found.bytes)}"
+    typer.echo(f"{plural(found.pages, 'page')}{size}")
+    for by, groups in found.by.items():
+        lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
+        if len(lines) > _MOST_GROUPS:
+            lines.sort(key=lambda line: -line.pages)
+        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), TABLE, asked_for=False, title=f"By {by}")
+        if len(lines) > _MOST_GROUPS:
+            typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

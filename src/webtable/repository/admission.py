@@ -1,0 +1,143 @@
+"""Which captures a table takes, and as what: checked, measured, not expired, and not hidden by a delete."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from types import NoneType
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
+from webtable.headers import Headers
+from webtable.page import Link, Page
+from webtable.repository.values import json_of
+
+if TYPE_CHECKING:
+    from webtable.repository.page_state import Stored
+
+MAX_AHEAD = timedelta(days=1)
+"""How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("url",), (str,)),
+    **dict.fromkeys(("title", "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
+    **dict.fromkeys(("status_code", "change_count"), (int,)),
+    **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
+    **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
+    "html": (bytes, NoneType),
+    "headers": (dict,),
+    "fetched_at": (datetime,),
+    "truncated": (bool,),
+    "outlinks": (tuple, list, NoneType),
+}
+
+
+def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
+    """Return *page* as it can be stored, its date in UTC and to the millisecond.
+
+    Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
+    than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
+    """
+    _check_types(page)
+    page = _with_text_headers(page)
+    if page.fetched_at.tzinfo is None:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
+    try:
+        fetched_at = page.fetched_at.astimezone(UTC)
+    except OverflowError as exc:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} is no date of a capture") from exc
+    fetched_at = fetched_at.replace(microsecond=fetched_at.microsecond // 1000 * 1000)
+    if fetched_at > now + MAX_AHEAD:
+        raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
+    if fetched_at.year < 1970:
+        raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
+    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None, only_self_links=False)
+    if error := expired(page, ttl, now):
+        raise error
+    return page
+
+
+def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None:
+    """Return why the store would drop *page* as it is written: it is older than content is kept (*ttl* in seconds)."""
+    if ttl is None or page.fetched_at > now - timedelta(seconds=ttl):
+        return None
+    return ExpiredCapture(
+        f"{page.url[:200]}: fetched_at={page.fetched_at:%Y-%m-%d} is past the {ttl / 86_400:g} days for which the "
+        "table keeps content: have it keep everything (webtable alter --ttl none) to store old captures"
+    )
+
+
+def _check_types(page: Page) -> None:
+    # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
+    for name, types in _TYPES.items():
+        value = getattr(page, name)
+        if not isinstance(value, types):
+            wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
+            raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
+    if page.last_modified is not None and page.last_modified.tzinfo is None:
+        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
+    links = page.outlinks or ()
+    if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
+        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
+
+
+def _with_text_headers(page: Page) -> Page:
+    if set(map(type, chain(page.headers, page.headers.values()))) <= {str}:
+        return page
+    try:
+        return replace(page, headers=Headers(list(page.headers.items())))
+    except (TypeError, ValueError) as exc:
+        raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
+
+
+def measured(page: Page, max_body: int | None) -> Page:
+    """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
+
+    The digest and the size are those of the whole body; a long one is cut to *max_body*.
+    """
+    if page.outlinks is not None:
+        first: dict[str, Link] = {}
+        for link in page.outlinks:
+            first.setdefault(link.url, link)
+        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
+    body = page.html
+    if body is None:
+        links = page.outlinks
+        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
+        return replace(page, links_digest=digest)
+    cut = max_body is not None and len(body) > max_body
+    return replace(
+        page,
+        html=body[:max_body] if cut else body,
+        digest=hashlib.sha256(body).hexdigest(),
+        links_digest=None,
+        size=len(body),
+        truncated=page.truncated or cut,
+    )
+
+
+def refusal(page: Page, stored: Stored, ttl: int | None, now: datetime) -> WebTableError | None:
+    """Return why *page* is not to be stored beside what is *stored*, None where it is.
+
+    It would be hidden, has expired, or what is stored cannot be read; a capture that is not older replaces that.
+    """
+    error = hidden(page, stored) or expired(page, ttl, now)
+    if error is None and stored.unreadable is not None and stored.unreadable.hides(page):
+        return stored.unreadable.error
+    return error
+
+
+def hidden(page: Page, stored: Stored) -> HiddenByDelete | None:
+    """Return why the store would hide *page* although it takes it: a delete is later than the capture."""
+    deleted = stored.deleted
+    if deleted is None or not deleted.hides(page.fetched_at):
+        return None
+    return HiddenByDelete(
+        f"{page.url[:200]}: a delete of {deleted.until:%Y-%m-%d %H:%M:%S} UTC hides this capture, which is of "
+        f"{page.fetched_at:%Y-%m-%d %H:%M:%S}: fetch the page again, or have the deletes forgotten (webtable compact) "
+        "to store what is older",
+        deleted.until,
+    )

@@ -1,0 +1,53 @@
+"""The pages that a writer holds until a batch of them goes out."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from webtable.repository.captures import follows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from webtable.page import Page
+
+
+class Buffer:
+    """Pages, each with its row; full at *most_bytes* in all, as they are weighed, or at *most_pages*."""
+
+    def __init__(self, most_bytes: float, most_pages: float) -> None:
+        self._limits = most_bytes, most_pages
+        self.pages: list[tuple[bytes, Page]] = []
+        self.rows: set[bytes] = set()
+        """All rows whose stored state decides what becomes of the pages."""
+        self._bytes = 0
+        self._last: dict[bytes, datetime] = {}
+        self._oldest = 0.0
+
+    def take(self, row: bytes, page: Page, rows: Iterable[bytes], weight: int) -> None:
+        """Take *page*, which rests on what is stored in *rows* and takes *weight* bytes."""
+        if not self.pages:
+            self._oldest = time.monotonic()
+        self.pages.append((row, page))
+        self.rows.update(rows)
+        self._last[row] = page.fetched_at
+        self._bytes += weight
+
+    def is_before(self, row: bytes, page: Page, rows: Iterable[bytes]) -> bool:
+        """Whether what is here must be stored before it can be known what becomes of *page*.
+
+        So it is where *page* rests on one of the same *rows*, unless the batch itself knows what it has to know.
+        """
+        last = self._last.get(row)
+        return not self.rows.isdisjoint(rows) and (last is None or not follows(page, last))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a batch should go out now."""
+        return self._bytes >= self._limits[0] or len(self.pages) >= self._limits[1]
+
+    def is_older(self, seconds: float) -> bool:
+        """Whether the first page, where there is one, has been here for so many *seconds*."""
+        return bool(self.pages) and time.monotonic() - self._oldest >= seconds

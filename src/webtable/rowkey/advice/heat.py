@@ -1,0 +1,74 @@
+"""How hot the regions are, as it is drawn: neighbouring regions and windows as one where there are too many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.rowkey.advice.judgement import Judgement
+
+MOST_ROWS = 128
+_MOST_COLUMNS = 96
+
+
+class Scale(NamedTuple):
+    """What the darkest colour and the longest bar stand for: shares of a moment's writes, and of all rows."""
+
+    at_once: float
+    rows: float
+
+
+class HeatRow(NamedTuple):
+    """One or several neighbouring regions: the first of them, the key that it begins with, and shares of the writes."""
+
+    region: int
+    start: bytes
+    moments: tuple[float, ...]
+    rows: float
+
+
+def scale_of(designs: Sequence[Judgement]) -> Scale:
+    """Return the scale that makes pictures of *designs* comparable, the shares rounded up to whole tenths."""
+    rows = [row for design in designs for row in rows_of(design)]
+    return Scale(_tenths(max(max(row.moments) for row in rows)), _tenths(max(row.rows for row in rows)))
+
+
+def rows_of(judgement: Judgement) -> list[HeatRow]:
+    """Return what the picture shows; where there are too many regions, a row is the hottest one of some neighbours."""
+    writes = judgement.writes
+    columns = _columns([sum(counts) for counts in zip(*writes.heat, strict=True)])
+    totals = [sum(sum(region[column]) for region in writes.heat) for column in columns]
+    everything = sum(totals)
+    starts = (b"", *writes.splits)
+    rows = [
+        HeatRow(
+            number,
+            starts[number],
+            tuple(sum(region[column]) / total for column, total in zip(columns, totals, strict=True)),
+            sum(region) / everything,
+        )
+        for number, region in enumerate(writes.heat)
+    ]
+    group = -(-len(rows) // MOST_ROWS)
+    return [_hottest(rows[at : at + group]) for at in range(0, len(rows), group)]
+
+
+def _hottest(rows: Sequence[HeatRow]) -> HeatRow:
+    moments = tuple(map(max, zip(*(row.moments for row in rows), strict=True)))
+    return HeatRow(rows[0].region, rows[0].start, moments, max(row.rows for row in rows))
+
+
+def _columns(counts: Sequence[int]) -> list[slice]:
+    """Return which windows are a column; a last window that is much shorter goes with the one before it."""
+    group = -(-len(counts) // _MOST_COLUMNS)
+    starts = list(range(0, len(counts), group))
+    # A share of very few keys is high by chance.
+    if len(starts) > 1 and 2 * sum(counts[starts[-1] :]) < sum(counts[starts[-2] : starts[-1]]):
+        starts.pop()
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(counts)], strict=True)]
+
+
+def _tenths(share: float) -> float:
+    return -(-round(share * 1000) // 100) / 10
