@@ -59,7 +59,7 @@ class SpyStore(Store):
 
     def __init__(self, store: Store, listener: Callable[..., None]) -> None:
         self._store, self._listener = store, listener
-        self.name, self.calls, self.timeout = store.name, store.calls, store.timeout
+        self.name, self.timeout = store.name, store.timeout
         self.writes_side_by_side = store.writes_side_by_side
         self.scans_range_by_range = store.scans_range_by_range
 

@@ -13,6 +13,7 @@ import webtable
 from webtable import Salt
 from webtable.repository.hints import host_counts, spans
 from webtable.store.sqlite import SQLiteStore
+from webtable.testing.calls import counted_store
 
 SECONDS = count(60)
 SALTS = [Salt.host(), Salt.url(), Salt.none()]
@@ -97,10 +98,11 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
         town.store(*pages[:300])
         table.refresh_links()
         town.store(*pages[300:])
-        counting, before = Counting(table.store), table.store.calls.copy()
+        store, calls = counted_store(table.store)
+        counting = Counting(store)
 
         webtable.WebTable(counting, table.table, table.layout).refresh_links()
-        opened = (table.store.calls - before)["scannerOpenWithScan"]
+        opened = calls["scannerOpenWithScan"]
 
         check(table, town.domain)
     # Neighbouring rows are read by one scan also where each range is a scan of its own: a hundred pages have changed.

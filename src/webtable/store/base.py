@@ -41,7 +41,6 @@ from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
-    from collections import Counter
     from types import TracebackType
 
     from webtable.errors import StoreError
@@ -129,12 +128,10 @@ class Store(abc.ABC):
     An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
     share, and never for nothing.
 
-    `name` is the URL without secrets, for messages; `calls` counts the calls that went to the store, by their kind;
-    `timeout` is the deadline of a call in seconds.
+    `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds.
     """
 
     name: str
-    calls: Counter[str]
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""

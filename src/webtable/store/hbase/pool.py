@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.wire import Connection
 
+    OnCall = Callable[[str], object]
+
 
 class Pool:
     """At most *size* open connections to one gateway, made when they are needed.
@@ -26,7 +28,11 @@ class Pool:
     A scanner lives and dies with the connection that it was opened on: its number means another scanner, or none, to
     another gateway, and who tells which gateway the next connection leads to? So whoever has a scanner asks for its
     connection by name, and others get one with scanners only when there is no other left.
+
+    `on_call` is told the method of each call on one of them before it is sent, by the thread that makes it.
     """
+
+    on_call: OnCall | None = None
 
     def __init__(
         self,

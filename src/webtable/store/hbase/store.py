@@ -12,7 +12,7 @@ from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescrip
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
-from webtable.store.hbase.gateway import Calls, Gateway
+from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.probe import check_gateway
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.hbase.pool import OnCall
     from webtable.store.wanted import Wanted
 
 DDL_FACTOR: Final = 4
@@ -70,9 +71,7 @@ class HBaseStore(Store):
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         deadline = of_call(timeout)
-        calls = Calls()
         self.name = f"hbase://{_address(host, port)}"
-        self.calls = calls.counts
         self.timeout = timeout
         self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
@@ -85,7 +84,7 @@ class HBaseStore(Store):
             check_gateway(connector, self.name, number, deadline)
             name = self.name if number == 1 else f"{self.name} (Thrift2 at {_address(host, at)})"
             self._pools.append(Pool(connector, size=pool_size, max_age=max_age, name=name))
-            return Gateway(name, self._pools[-1], calls)
+            return Gateway(name, self._pools[-1])
 
         first = gateway(1, port, thrift1.Hbase)
         self._thrift1 = Thrift1(first, self._workers.each)
@@ -246,6 +245,19 @@ class HBaseStore(Store):
             source=self,
         )
         self.close()
+
+    @property
+    def on_call(self) -> OnCall | None:
+        """Who is told the method of each gateway call (`scannerOpenWithScan`) before it is sent; nobody unless set.
+
+        It is told by the thread that makes the call, so by several at once: `webtable.store.counting.CallCounter`.
+        """
+        return self._pools[0].on_call
+
+    @on_call.setter
+    def on_call(self, told: OnCall | None) -> None:
+        for pool in self._pools:
+            pool.on_call = told
 
     @property
     def _groups(self) -> int:
