@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from faults import Killed, Listening
+from faults import EachAlone, Killed
 
 import webtable
 from webtable import WebTable
@@ -391,18 +391,18 @@ def aged(table):
     table._frame.layouts._read_at -= 60
 
 
-class Steps(Listening):
+class Steps(EachAlone):
     """A store that notes which options are stored and which families changed; it is killed behind *left* of them."""
 
     def __init__(self, store, left=None):
-        super().__init__(store, self._noted)
+        super().__init__(store)
         self.done = []
         self._left = left
 
-    def _noted(self, call, _table, given, *_):
-        if call == "write":
-            (put,) = given
-            self._step([cell.column.decode().removeprefix("layout:altered.") for cell in put.cells])
+    def write(self, table, mutations):
+        (put,) = mutations
+        self._step([cell.column.decode().removeprefix("layout:altered.") for cell in put.cells])
+        return super().write(table, mutations)
 
     def _step(self, names):
         if self._left is not None:
@@ -413,4 +413,4 @@ class Steps(Listening):
 
     def set_family(self, table, family):
         self._step([family.name])
-        self._store.set_family(table, family)
+        super().set_family(table, family)

@@ -13,6 +13,7 @@ import webtable
 from webtable import Salt
 from webtable.repository.hints import host_counts, spans
 from webtable.store.sqlite import SQLiteStore
+from webtable.testing import WrappedStore
 from webtable.testing.calls import counted_store
 
 SECONDS = count(60)
@@ -31,18 +32,16 @@ def table(request, tmp_path, short_parts):
         yield table
 
 
-class Counting:
+class Counting(WrappedStore):
     """A store that counts the rows of the web table that a scan gives."""
 
     def __init__(self, store):
-        self._store, self.rows, self.scans = store, 0, 0
+        super().__init__(store)
+        self.rows, self.scans = 0, 0
 
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def scan(self, table, *given, **options):
+    def _scan(self, table, *given, **options):
         self.scans += not table.endswith(("_idx", "_queue"))
-        for row in self._store.scan(table, *given, **options):
+        for row in super()._scan(table, *given, **options):
             self.rows += not table.endswith("_idx") and not table.endswith("_queue")
             yield row
 
