@@ -34,7 +34,7 @@ from webtable.schema import (
     plan,
     queue_table,
 )
-from webtable.store import Store, StoreURL, adapter_of, open_store
+from webtable.store import Store, adapter_of, open_store, table_of
 
 if TYPE_CHECKING:
     import os
@@ -87,7 +87,7 @@ def open(  # as in shelve.open
             _create(store, table, wanted, apply=False)
             stored = _stored_layout(store, table)
         if stored is None:
-            raise _not_there(store, table, StoreURL.parse(url).kind)
+            raise _not_there(store, table)
         _check(store, table, stored.layout, options)
         if missing := _missing(store, table, stored):
             if not create:
@@ -119,7 +119,7 @@ def create(
     try:
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
-        return plan(wanted.schema(StoreURL.parse(url).table), None)
+        return plan(wanted.schema(table_of(url)), None)
     with store:
         stored = _stored_layout(store, table)
         if stored is not None:
@@ -229,13 +229,10 @@ def _not_whole(store: Store, table: str, missing: list[TableSchema]) -> TableNot
     )
 
 
-def _not_there(store: Store, table: str, kind: str) -> TableNotFound:
+def _not_there(store: Store, table: str) -> TableNotFound:
     there = store.tables()
-    if kind == "sqlite" and not there:
-        return TableNotFound(
-            f"{store.name} holds no table at all. A file looks like this that was copied without the -wal file beside "
-            "it, which has what was written last: copy both, or close the store first"
-        )
+    if store.why_empty and not there:
+        return TableNotFound(f"{store.name} holds no table at all. {store.why_empty}")
     if table in there:
         return TableNotFound(
             f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.errors import StoreError
+    from webtable.store.url import StoreURL
 
 MAX_ROW_KEY = 32_767
 """The longest row key in bytes (HBase: a signed 16-bit length)."""
@@ -141,6 +142,28 @@ class Store(abc.ABC):
     """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
     default_ttl: int | None = DEFAULT_TTL
     """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
+
+    made_when_missing: bool = False
+    """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
+    why_empty: str = ""
+    """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the name of the table that *url* names; nothing is opened.
+
+        Raises `InvalidArgument` that says what is wrong with *url*: no such place, an option that is not known.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003
+        """Return the store that *url* leads to, which is made with *create* where a store can be.
+
+        Raises `InvalidArgument` for a URL that is wrong, `TableNotFound` for a store that is not there, `NotAStore` and
+        `StoreUnavailable` for what does not answer as a store.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:

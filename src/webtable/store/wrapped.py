@@ -46,6 +46,8 @@ class WrappedStore(Store):
         self.scans_range_by_range = store.scans_range_by_range
         self.changes_families = store.changes_families
         self.default_ttl = store.default_ttl
+        self.made_when_missing = store.made_when_missing
+        self.why_empty = store.why_empty
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Return what *call* returns, which is done by `do()`; several threads may be here at once.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
 from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
 from webtable.store.deadline import Deadline, of_call
+from webtable.store.hbase.address import address_of
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.gateway import Gateway
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.pool import OnCall
+    from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 
 DDL_FACTOR: Final = 4
@@ -97,6 +99,28 @@ class HBaseStore(Store):
             self._tables = Tables2(second, framed=transport == "framed")
         self._known = Known(self._tables)
         self._closed = False
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `hbase://host:port/[namespace:]table`: `pages` unless it is named."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
+        del create
+        address = address_of(url)
+        options = address.options
+        # What is neither of two words is refused below.
+        return cls(
+            address.host,
+            address.port,
+            thrift2=int(options.number("thrift2", 9091)) if "thrift2" in options else None,
+            transport=cast("Transport", options.get("transport", "buffered")),
+            protocol=cast("Protocol", options.get("protocol", "binary")),
+            timeout=options.number("timeout", 30.0),
+            pool_size=int(options.number("pool", 8)),
+        )
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""

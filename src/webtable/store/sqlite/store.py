@@ -6,12 +6,13 @@ import random
 import time
 import warnings
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
 from webtable.store.sqlite import catalogue
+from webtable.store.sqlite.address import address_of
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reading import Reader, reader
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.sqlite.catalogue import Table
+    from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 
 
@@ -40,6 +42,11 @@ class SQLiteStore(Store):
 
     writes_side_by_side = False
     default_ttl = None  # nobody expects a file to lose what was put into it
+    made_when_missing = True
+    why_empty = (
+        "A file looks like this that was copied without the -wal file beside it, which has what was written last: copy "
+        "both, or close the store first"
+    )
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout)
@@ -47,6 +54,17 @@ class SQLiteStore(Store):
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name = self._file.name
         self.timeout = timeout
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `sqlite:path?table=NAME`: `pages` unless it is named."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store in the file that *url* names; with *create* one that is missing is made."""
+        address = address_of(url)
+        return cls(address.path, create=create, timeout=address.options.number("timeout", 30.0))
 
     def __del__(self) -> None:
         file: StoreFile | None = getattr(self, "_file", None)
