@@ -13,6 +13,7 @@ import webtable
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.store import Store, adapter_of, adapters, open_store, table_of
 from webtable.store.hbase import HBaseStore
+from webtable.store.memory import MemoryStore
 from webtable.store.sqlite import SQLiteStore
 from webtable.store.url import StoreURL
 
@@ -34,6 +35,8 @@ class ShelfStore(SQLiteStore):
 
 no_store = dict
 """
+
+URLS = ("crawl.db", "hbase://localhost/crawl", "memory:crawl")
 
 
 @pytest.fixture
@@ -90,7 +93,7 @@ def test_a_store_that_cannot_be_loaded_is_named_and_keeps_nobody_from_the_others
 
     with pytest.raises(StoreRefused, match=f"'shelf'.*{value}.*shelf-store.*{reason}"):
         open_store("shelf:x")
-    with pytest.raises(InvalidArgument, match="shelf, sqlite"):
+    with pytest.raises(InvalidArgument, match="memory, shelf, sqlite"):
         open_store("redis:x")
     open_store(tmp_path / "crawl.db", create=True)[0].close()
 
@@ -111,7 +114,7 @@ def test_the_adapters_of_webtable_are_declared_as_another_package_declares_its_o
 def test_the_adapters_of_webtable_are_found_where_nothing_is_installed(monkeypatch):
     monkeypatch.setattr(adapters, "entry_points", lambda **_: pytest.fail("asked for metadata"))
 
-    assert [adapter_of(url) for url in ("crawl.db", "hbase://localhost/crawl")] == [SQLiteStore, HBaseStore]
+    assert [adapter_of(url) for url in URLS] == [SQLiteStore, HBaseStore, MemoryStore]
 
 
 def test_the_embedded_store_loads_neither_thrift_nor_what_other_packages_declare(tmp_path):

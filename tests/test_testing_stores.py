@@ -1,20 +1,23 @@
-"""What users' tests put around a store: it tells what it is asked, counts it, or fails, on any store alike."""
+"""The stores for users' tests: around any store, to tell what it is asked, to count it or to fail; and in memory."""
 
 from __future__ import annotations
 
+import os
 import threading
+import warnings
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 
 import webtable
 from webtable import Page, WebTable, WriteFailed
-from webtable.errors import InvalidArgument, StoreUnavailable
+from webtable.errors import InvalidArgument, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
-from webtable.schema import FamilySchema
+from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Delete, NewCell, Put, Store, Wanted
 from webtable.store.deadline import Deadline, of_call, until
-from webtable.testing import CountingStore, FailingStore, ListeningStore, WrappedStore
+from webtable.testing import CountingStore, FailingStore, ListeningStore, MemoryStore, WrappedStore
 from webtable.threads import Threads
 
 A = Put(b"a", [NewCell(b"f:a", 1000, b"x")])
@@ -141,3 +144,63 @@ def test_a_crawler_is_told_which_pages_a_failing_store_did_not_take(tmp_path):
             WebTable(failing, table.table, table.layout).put(page)
 
         assert table.get(page.url) is None
+
+
+# ---- a store in memory ---------------------------------------------------------------------------------------------
+
+
+def crawled(path, **fields):
+    return Page(url=f"https://a.example{path}", fetched_at=datetime.now(UTC), **fields)
+
+
+def test_a_web_table_in_memory_is_asked_as_any_other(memory_url):
+    with webtable.open(memory_url, create=True) as table:
+        table.put(crawled("/", html=b"<title>Home</title><a href='/b'>to b</a>"))
+        table.put(crawled("/b", html=b"<title>B, of keys</title>", status_code=200))
+        table.put(crawled("/gone", status_code=404))
+        table.refresh_links()
+
+        assert [page.url[len("https://a.example") :] for page in table.pages("a.example")] == ["/", "/b", "/gone"]
+        assert [link.source for link in table.linking_to("https://a.example/b")] == ["https://a.example/"]
+        assert [hit.page.title for hit in table.search("keys", in_="title", domain="a.example")] == ["B, of keys"]
+        assert [page.status_code for page in table.errors()] == [404]
+        assert all(drift.is_empty for drift in (table.verify_index("time"), table.verify_index("link")))
+
+
+def test_stores_of_one_name_have_the_same_tables_until_they_are_forgotten(memory_url):
+    webtable.create(f"{memory_url}?table=crawl")
+    with webtable.open(f"{memory_url}?table=crawl") as table, webtable.open(f"{memory_url}?table=crawl") as other:
+        table.put(crawled("/", html=b"x"))
+
+        assert other.get("https://a.example/").html == b"x"
+
+    MemoryStore.forget(memory_url.partition(":")[2])
+    with pytest.raises(TableNotFound, match="create=True"):
+        webtable.open(f"{memory_url}?table=crawl")
+
+
+def test_stores_without_a_name_have_nothing_in_common():
+    with MemoryStore() as one, MemoryStore() as other:
+        one.create_table(TableSchema("t", (FamilySchema("f"),)))
+
+        assert (one.tables(), other.tables()) == (["t"], [])
+
+
+def test_a_child_has_a_copy_of_what_was_in_memory(memory_url):
+    with webtable.open(memory_url, create=True, indexes=[]) as table:
+        table.put(crawled("/", html=b"x"))
+        child = os.fork()
+        if not child:
+            with warnings.catch_warnings(), suppress(BaseException):
+                table.store.drop_table(table.table)
+                os._exit(0)
+            os._exit(1)
+
+        assert os.waitpid(child, 0)[1] == 0
+        assert table.get("https://a.example/").html == b"x"
+
+
+@pytest.mark.parametrize("url", ["memory:", "memory:?table=x", "memory:x?timeout=3"])
+def test_a_store_in_memory_has_a_name_and_a_table(url):
+    with pytest.raises(InvalidArgument, match="memory"):
+        webtable.open(url, create=True)

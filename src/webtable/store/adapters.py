@@ -20,6 +20,7 @@ from webtable.store.base import Store
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
     "hbase": "webtable.store.hbase:HBaseStore",
+    "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }
 """The adapters of webtable, as they stand in pyproject.toml. They are imported where they are asked for, so that the
