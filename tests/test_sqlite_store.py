@@ -56,7 +56,7 @@ def stored_cells(path, family):
         return connection.execute(f"SELECT count(*) FROM cells_{number}").fetchone()[0]
 
 
-IMPORTS = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
+IMPORTS = "from webtable.store.rows import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from gateways import HOST, Corrupting, RowsThrift1, RowsThrift2, Server, thrift_
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.store import Wanted
-from webtable.store.base import Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.stream import LARGEST, WrongReply
 from webtable.store.hbase.wire import Connector, thrift1, thrift2
+from webtable.store.rows import Row
 from webtable.testing.calls import counted_store
 
 ROWS = [b"%05d" % number for number in range(30)]

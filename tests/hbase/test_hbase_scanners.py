@@ -19,7 +19,6 @@ from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, put, thrift_ser
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, scanning
 from webtable.store.hbase.answers import check_scanned
@@ -27,6 +26,7 @@ from webtable.store.hbase.scanning import ScannerPieces
 from webtable.store.hbase.selection import Selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.rows import Row
 from webtable.testing.calls import counted_store
 
 ROWS = [b"%05d" % number for number in range(3000)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
-from webtable.store.base import (
+from webtable.store.base import Store
+from webtable.store.rows import (
     MAX_CELL,
     MAX_ROW_KEY,
     Cell,
@@ -15,7 +16,6 @@ from webtable.store.base import (
     Put,
     Region,
     Row,
-    Store,
     TableDescription,
 )
 from webtable.store.url import StoreURL

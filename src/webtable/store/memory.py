@@ -17,8 +17,9 @@ from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnav
 from webtable.forking import renew_after_fork
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import TableSchema
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Cell, Delete, Put, Region, Row, Store, TableDescription
+from webtable.store.base import Store
 from webtable.store.deadline import of_call
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Cell, Delete, Put, Region, Row, TableDescription
 from webtable.store.url import DEFAULT_TABLE
 from webtable.store.wanted import TimeRange, Wanted
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.schema import FamilySchema
-    from webtable.store.base import Mutation
+    from webtable.store.rows import Mutation
     from webtable.store.url import StoreURL
 
 _CELL_OVERHEAD: Final = 23  # as HBase counts a cell; the colon, which it does not store, makes it 24

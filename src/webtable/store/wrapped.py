@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
+from webtable.store.base import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.wanted import Wanted
 
 T = TypeVar("T")

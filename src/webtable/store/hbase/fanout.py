@@ -14,11 +14,11 @@ from webtable.store.hbase.scanning import RANGES_A_CALL, Pieces, half_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.store.base import Row
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
     from webtable.store.hbase.thrift2 import Thrift2
     from webtable.store.hbase.workers import Workers
+    from webtable.store.rows import Row
 
 _LEAST_ROWS: Final = 16
 _MOST_ROWS: Final = 512

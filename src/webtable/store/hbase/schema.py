@@ -11,7 +11,7 @@ from webtable.store.hbase.wire import thrift1, thrift2
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.store.base import TableDescription
+    from webtable.store.rows import TableDescription
 
 UNREAD_BY_THRIFT1: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
 """The options that Thrift1's ColumnDescriptor does not have."""

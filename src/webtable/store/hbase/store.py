@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
-from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
+from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import address_of
 from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.pool import OnCall
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 

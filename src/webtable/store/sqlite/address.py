@@ -48,7 +48,7 @@ def check_path(path: str) -> None:
         raise InvalidArgument("store='' must name a file, as in crawl.db")
     if path in (":memory:", "/:memory:") or (path.startswith("file:") and _MEMORY.search(path)):
         raise InvalidArgument(
-            f"store={path!r}: SQLite gives no store in memory; a store is a file, which threads and processes share: give "
-            "one in a temporary directory (tempfile.TemporaryDirectory()), memory:NAME for a test that keeps nothing, or "
-            "./:memory: for a file of that name"
+            f"store={path!r}: there is no store in memory by SQLite; a store is a file, which threads and processes "
+            "share: give one in a temporary directory (tempfile.TemporaryDirectory()), or ./:memory: for a file of "
+            "that name; for tests there is memory:NAME, which keeps nothing"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
-    from webtable.store.base import Row
+    from webtable.store.rows import Row
     from webtable.store.sqlite.reading import Reader
 
 FIRST_PIECE: Final = 64

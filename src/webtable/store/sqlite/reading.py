@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.store.base import Cell, Row
+from webtable.store.rows import Cell, Row
 from webtable.store.sqlite.failures import Damage, check_cell
 from webtable.store.wanted import Containing, TimeRange, Wanted
 

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
     import sqlite3
