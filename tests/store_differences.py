@@ -6,7 +6,7 @@ A test that meets one asks `differs` for it by its name, and asserts what is the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -57,12 +57,6 @@ DIFFERENCES: Final = {
         HBASE, "HBase forgets deletes in a major compaction, which tests cannot time; no test asserts either"
     ),
 }
-
-
-def without(difference: str) -> list[Any]:
-    """Return the stores that do not differ so, as parameters of a test."""
-    stores = {param if isinstance(param, str) else param.values[0]: param for param in [*ADAPTERS, *WRAPPED_AND_MEMORY]}
-    return [param for store, param in stores.items() if not differs(store, difference)]
 
 
 def differs(store: str, difference: str) -> bool:
