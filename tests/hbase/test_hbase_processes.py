@@ -19,6 +19,7 @@ from gateways import HOST, RowsThrift1, RowsThrift2, page_keys, put, thrift_serv
 
 from webtable.errors import NotAStore, OtherProcess, StoreError
 from webtable.rowkey import KeyRange, prefix_range
+from webtable.store.counting import CallCounter
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.wire import thrift1, thrift2
@@ -97,9 +98,10 @@ def held(*locks: object) -> Iterator[None]:
 
 def test_locks_that_a_thread_held_at_the_moment_of_the_fork_are_free_in_the_child(faked):
     read_all(faked)
+    faked.on_call = counter = CallCounter()
     pools = [pool._changed for pool in faked._pools]
 
-    with held(*pools, (faked._thrift2 or faked._thrift1)._gateway._calls._lock, faked._workers._threads._lock):
+    with held(*pools, counter._lock, faked._workers._threads._lock):
         status = in_child(lambda: read_all(faked))
 
     assert status == 0
