@@ -26,13 +26,13 @@ from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCe
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scanning
 from webtable.store.hbase.fanout import FirstRows, groups_of
+from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.reading import rows_of
 from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.wire import Connection, Connector, thrift1, thrift2
-from webtable.store.hbase.words import expression
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import stages
 from webtable.testing.calls import counted_store
