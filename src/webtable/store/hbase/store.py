@@ -11,7 +11,7 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreR
 from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import address_of
-from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
+from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.known import Known
