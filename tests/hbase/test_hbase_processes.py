@@ -22,7 +22,7 @@ from webtable.rowkey import KeyRange, prefix_range
 from webtable.store.counting import CallCounter
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.hbase.connection import thrift1, thrift2
 from webtable.testing.calls import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.

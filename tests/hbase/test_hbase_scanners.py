@@ -22,10 +22,10 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, scanning
 from webtable.store.hbase.answers import check_scanned
+from webtable.store.hbase.connection import thrift1, thrift2
 from webtable.store.hbase.scanning import ScannerPieces
 from webtable.store.hbase.selection import Selection
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import thrift1, thrift2
 from webtable.store.rows import Row
 from webtable.testing.calls import counted_store
 

@@ -25,6 +25,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scanning
+from webtable.store.hbase.connection import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.fanout import FirstRows, groups_of
 from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
@@ -32,7 +33,6 @@ from webtable.store.hbase.reading import rows_of
 from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import stages
 from webtable.testing.calls import counted_store

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.connection import Connection
     from webtable.store.hbase.pool import OnCall, Pool
-    from webtable.store.hbase.wire import Connection
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.wire import Connection
+    from webtable.store.hbase.connection import Connection
 
     OnCall = Callable[[str], object]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.hbase.connection import thrift1, thrift2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,7 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreR
 from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import address_of
+from webtable.store.hbase.connection import Connector, Protocol, Transport, thrift1, thrift2
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.gateway import Gateway
@@ -23,7 +24,6 @@ from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
-from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift1, thrift2
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.writing import Write
 
