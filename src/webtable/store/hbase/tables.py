@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from webtable.errors import CapabilityError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
-from webtable.store.hbase import schema as descriptors
+from webtable.store.hbase import descriptors
 from webtable.store.hbase.connection import thrift2
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.rows import Region, TableDescription
