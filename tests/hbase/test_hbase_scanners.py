@@ -20,10 +20,10 @@ from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, scanning
+from webtable.store.hbase import HBaseStore, scan_pieces
 from webtable.store.hbase.answers import check_scanned
 from webtable.store.hbase.connection import thrift1, thrift2
-from webtable.store.hbase.scanning import ScannerPieces
+from webtable.store.hbase.scan_pieces import ScannerPieces
 from webtable.store.hbase.selection import Selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.rows import Row
@@ -342,7 +342,7 @@ def six_tables(gateways) -> Iterator[dict[str, list[bytes]]]:
 def test_scans_through_a_balancer_bring_their_own_rows_while_a_gateway_is_killed_and_replaced(
     own_gateways, six_tables, servers, monkeypatch
 ):
-    monkeypatch.setattr(scanning, "_MOST_ROWS", 50)
+    monkeypatch.setattr(scan_pieces, "_MOST_ROWS", 50)
     stays, dies = own_gateways
     balancer = RoundRobin(stays.address, dies.address)
     servers.append(balancer)

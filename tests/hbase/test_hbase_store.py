@@ -24,13 +24,13 @@ from webtable.rowkey import KeyRange, prefix_range
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, filters, scanning
+from webtable.store.hbase import HBaseStore, filters, scan_pieces
 from webtable.store.hbase.connection import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.fanout import FirstRows, groups_of
 from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.reading import rows_of
-from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.workers import Workers
@@ -466,7 +466,7 @@ def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
 
 @pytest.mark.hbase
 def test_a_slow_consumer_costs_a_new_scanner_and_no_row(gateways, pages, monkeypatch):
-    monkeypatch.setattr(scanning, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(scan_pieces, "_IDLE_SECONDS", 0.0)
     with HBaseStore(HOST, gateways[0]) as store:
         _, calls = counted_store(store)
         found = [row.key for row in store.scan(pages, [KeyRange()])]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.scanning import Pieces
+    from webtable.store.hbase.scan_pieces import Pieces
     from webtable.store.hbase.workers import Workers
     from webtable.store.rows import Row
 
