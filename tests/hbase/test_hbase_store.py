@@ -29,8 +29,8 @@ from webtable.store.hbase.connection import Connection, Connector, thrift1, thri
 from webtable.store.hbase.fanout import FirstRows, groups_of
 from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
-from webtable.store.hbase.reading import rows_of
 from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.workers import Workers

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.reading import rows_of
 from webtable.store.hbase.scan_pieces import RANGES_A_CALL, Pieces, half_of
+from webtable.store.hbase.scan_rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

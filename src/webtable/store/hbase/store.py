@@ -18,8 +18,8 @@ from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.probe import check_gateway
-from webtable.store.hbase.reading import rows_of
 from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
