@@ -34,7 +34,7 @@ from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.writing import stages
+from webtable.store.hbase.write import stages
 from webtable.testing.calls import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
 from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.writing import Write
+from webtable.store.hbase.write import Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
