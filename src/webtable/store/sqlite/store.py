@@ -14,12 +14,12 @@ from webtable.store.base import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
+from webtable.store.sqlite.batch import Batch
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reading import Reader, reader
 from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
-from webtable.store.sqlite.writing import Batch
 
 if TYPE_CHECKING:
     import os
