@@ -18,7 +18,7 @@ from webtable.store.sqlite.batch import Batch
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
 from webtable.store.sqlite.reader import Reader, reader
-from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
+from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
 
 if TYPE_CHECKING:
