@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
+    from webtable.store.hbase.connection import Protocol, Transport
     from webtable.store.url import StoreURL
 
 OPTIONS: Final = frozenset({"thrift2", "transport", "protocol", "timeout", "pool"})
 """`thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`, `pool=CONNECTIONS`."""
 _PORT: Final = 9090
+
+
+class Settings(TypedDict):
+    """How gateways are to be used, as `HBaseStore` takes it."""
+
+    thrift2: int | None
+    transport: Transport
+    protocol: Protocol
+    timeout: float
+    pool_size: int
 
 
 class Address(NamedTuple):
@@ -23,6 +34,18 @@ class Address(NamedTuple):
     port: int
     table: str
     options: URLOptions
+
+    def settings(self) -> Settings:
+        """Return what the options mean; raises `InvalidArgument` for what is no number."""
+        options = self.options
+        return {
+            "thrift2": int(options.number("thrift2", 9091)) if "thrift2" in options else None,
+            # What is neither of two words the store itself refuses.
+            "transport": cast("Transport", options.get("transport", "buffered")),
+            "protocol": cast("Protocol", options.get("protocol", "binary")),
+            "timeout": options.number("timeout", 30.0),
+            "pool_size": int(options.number("pool", 8)),
+        }
 
 
 def address_of(url: StoreURL) -> Address:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
-from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
+from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
 from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import address_of
@@ -98,7 +98,7 @@ class HBaseStore(Store):
             second = gateway(2, thrift2, _service2)
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
-        self._known = Known(self._tables)
+        self._known = Known(self._tables, self.name)
         self._closed = False
 
     @classmethod
@@ -111,17 +111,7 @@ class HBaseStore(Store):
         """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
         del create
         address = address_of(url)
-        options = address.options
-        # What is neither of two words is refused below.
-        return cls(
-            address.host,
-            address.port,
-            thrift2=int(options.number("thrift2", 9091)) if "thrift2" in options else None,
-            transport=cast("Transport", options.get("transport", "buffered")),
-            protocol=cast("Protocol", options.get("protocol", "binary")),
-            timeout=options.number("timeout", 30.0),
-            pool_size=int(options.number("pool", 8)),
-        )
+        return cls(address.host, address.port, **address.settings())
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
@@ -185,7 +175,7 @@ class HBaseStore(Store):
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._check_searched(table, selected, deadline)
+        self._known.check_searched(table, selected, deadline)
         return rows_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
@@ -197,7 +187,7 @@ class HBaseStore(Store):
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._check_searched(table, selected, deadline)
+        self._known.check_searched(table, selected, deadline)
         if self._thrift2 is None or reverse:
             return rows_of_each(
                 lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
@@ -205,7 +195,7 @@ class HBaseStore(Store):
         first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
             return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
-        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._groups)
+        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._pools[-1].size)
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -216,7 +206,7 @@ class HBaseStore(Store):
             return scanner_calls(table, ranges, each=each, reverse=reverse)
         if not each or reverse or overlap(ranges):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
-        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._groups))
+        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._pools[-1].size))
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""
@@ -273,20 +263,13 @@ class HBaseStore(Store):
 
     @property
     def on_call(self) -> OnCall | None:
-        """Who is told the method of each gateway call (`scannerOpenWithScan`) before it is sent; nobody unless set.
-
-        It is told by the thread that makes the call, so by several at once: `webtable.store.counting.CallCounter`.
-        """
+        """Who is told the method of each gateway call (`scannerOpenWithScan`), by the thread that makes it."""
         return self._pools[0].on_call
 
     @on_call.setter
     def on_call(self, told: OnCall | None) -> None:
         for pool in self._pools:
             pool.on_call = told
-
-    @property
-    def _groups(self) -> int:
-        return self._pools[-1].size
 
     def _deadline(self, factor: int = 1) -> Deadline:
         if self._closed:
@@ -297,14 +280,6 @@ class HBaseStore(Store):
         if self._thrift2 is not None:
             return StatelessPieces(self._thrift2, table, ranges, wanted, limit)
         return ScannerPieces(self._thrift1, table, ranges, wanted, limit)
-
-    def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
-        """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
-        if wanted.search is None or wanted.columns is not None:
-            return
-        family = wanted.search.family
-        if not any(family in self._known.families(table, deadline, anew) for anew in (False, True)):
-            raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
 
 
 _service2 = thrift2.THBaseService
