@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -16,8 +15,10 @@ from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_id
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
 from webtable.schema import INDEX_NAMES
+from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
 NEEDS = frozenset({"hbase"})
@@ -47,11 +48,11 @@ class Side:
         with setting.hbase_table(self.indexes) as table:
             if not setting.quick:
                 wait_until_idle()
-            before = Counter(table.store.calls)
+            _, made = counted_store(table.store)
             with stopwatch() as watch, table.writer() as writer:
                 for page in self.pages:
                     writer.put(page)
-            calls = Counter(table.store.calls) - before
+            calls = made.copy()
             stored = list(table.pages(DOMAIN, columns=["html"], order="storage"))
             assert sum(page.outlink_count or 0 for page in stored) == self.links
             if self.links:

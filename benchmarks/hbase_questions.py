@@ -12,6 +12,7 @@ from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
 from webtable import WebKey
 from webtable.schema import INDEX_NAMES
+from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ class Asked(NamedTuple):
 
 def _asked(question: Question, tables: list[WebTable], crawls: list[Crawl], asks: int) -> Asked:
     seconds: list[list[float]] = [[] for _ in tables]
-    before = [table.store.calls.total() for table in tables]
+    made = [counted_store(table.store)[1] for table in tables]
     for ask in range(asks + WARM_UP):
         for table, crawl, times in zip(tables, crawls, seconds, strict=True):
             with stopwatch() as watch:
@@ -71,8 +72,8 @@ def _asked(question: Question, tables: list[WebTable], crawls: list[Crawl], asks
             assert found, f"{question.name}: nothing found among {crawl.count:,} pages"
             if ask >= WARM_UP:
                 times.append(watch.seconds)
-    calls = [table.store.calls.total() - count for table, count in zip(tables, before, strict=True)]
-    return Asked(question.name, [median(times) for times in seconds], [count / (asks + WARM_UP) for count in calls])
+    calls = [counts.total() / (asks + WARM_UP) for counts in made]
+    return Asked(question.name, [median(times) for times in seconds], calls)
 
 
 def _growth(asked: Asked, crawls: list[Crawl]) -> Result:

@@ -10,7 +10,7 @@ import webtable
 from benchmarks.measuring import LeftOut, Result
 from webtable.formats import read_pages
 from webtable.schema import INDEX_NAMES, index_table, queue_table
-from webtable.testing import IMAGE
+from webtable.testing.hbase import IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ import webtable
 from benchmarks.measuring import LeftOut, Result, stopwatch
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
+from webtable.testing.calls import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,10 +67,10 @@ def _site(count: int) -> Iterator[Page]:
 
 
 def _rate(table: WebTable, store: str, count: int, setting: Setting) -> Result:
-    before = table.store.calls.total()
+    table, made = counted_table(table)
     times = setting.pairs(TIMES)
     seconds, links = _compared(table, times)
-    calls = (table.store.calls.total() - before) / times
+    calls = made.total() / times
     return Result(
         f"{store}, comparing the links of {count:,} pages that have {links:,} (verify_index)",
         "–",

@@ -11,21 +11,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.base import Store
+from webtable.store.memory import MemoryStore
 from webtable.store.sqlite import SQLiteStore
+from webtable.testing import ListeningStore, WrappedStore
 
 pytest_plugins = ["webtable.testing"]
 
 # They hold no examples, and as modules to be looked at for some they would all have one name.
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
-
-ADAPTERS = [
-    "sqlite",
-    pytest.param("hbase-thrift1", marks=pytest.mark.hbase),
-    pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
-]
 
 
 def pytest_report_header() -> str:
@@ -58,9 +55,13 @@ def open_store(
     adapter: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[], Store]:
     """Open the same store once more."""
-    if adapter == "sqlite":
+    if adapter == "memory":
+        return lambda: MemoryStore("contract")
+    if adapter in ("sqlite", "sqlite-wrapped"):
         path = tmp_path_factory.mktemp("store") / "contract.db"
-        return lambda: SQLiteStore(path, create=True)
+        if adapter == "sqlite":
+            return lambda: SQLiteStore(path, create=True)
+        return lambda: ListeningStore(WrappedStore(SQLiteStore(path, create=True)), lambda _: None)
 
     from webtable.store.hbase import HBaseStore
 

@@ -11,10 +11,10 @@ import pytest
 from webtable.errors import NotAStore, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Delete, NewCell, Put
+from webtable.store.rows import Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore
 from webtable.store.sqlite import store as store_module
-from webtable.store.sqlite.sweeping import DELETES_HIDE, SLICE
+from webtable.store.sqlite.sweeps import DELETES_HIDE, SLICE
 
 FAMILIES = (
     FamilySchema("f"),

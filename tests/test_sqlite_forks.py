@@ -18,7 +18,7 @@ import pytest
 from webtable.errors import StoreError, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import NewCell, Put
+from webtable.store.rows import NewCell, Put
 from webtable.store.sqlite import SQLiteStore, forks
 
 # Python 3.12 warns of every fork of a process with threads, which is what this is about.
@@ -98,7 +98,7 @@ def run(code, *arguments):
     """Run *code* in an interpreter of its own that takes warnings for errors, and return what it prints."""
     imports = (
         "import os, sys, threading, time; from webtable.rowkey import KeyRange; "
-        "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore\n"
+        "from webtable.store.rows import *; from webtable.store.sqlite import SQLiteStore\n"
     )
     done = subprocess.run(
         [

@@ -44,7 +44,7 @@ def keys(store):
 @contextmanager
 def python(code, *arguments):
     """Run *code* in a process of its own, which is gone at the end."""
-    imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
+    imports = "from webtable.store.rows import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
     process = subprocess.Popen(
         [sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
         stdin=subprocess.PIPE,

@@ -17,8 +17,8 @@ import pytest
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Cell, Delete, NewCell, Put
 from webtable.store.deadline import Deadline, until
+from webtable.store.rows import Cell, Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore, holders
 from webtable.store.sqlite.turns import Turns
 
@@ -270,7 +270,7 @@ def test_writers_gain_nothing_from_writing_side_by_side():
 
 @contextmanager
 def process(code, *arguments):
-    imports = "from webtable.store.base import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
+    imports = "from webtable.store.rows import *; from webtable.store.sqlite import SQLiteStore; import os, sys, time\n"
     other = subprocess.Popen(
         [sys.executable, "-c", imports + textwrap.dedent(code), *map(str, arguments)],
         stdin=subprocess.PIPE,

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from webtable.testing import NoHBase, hbase_server, image_folder, image_tag
+from webtable.testing import NoHBase, hbase_server
+from webtable.testing.hbase import image_folder, image_tag
 
 pytest_plugins = ["pytester"]
 

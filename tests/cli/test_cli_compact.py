@@ -16,7 +16,7 @@ from webtable.cli.app import app
 from webtable.errors import CapabilityError
 from webtable.repository import WebTable
 from webtable.store import open_store
-from webtable.store.base import Delete, NewCell, Put
+from webtable.store.rows import Delete, NewCell, Put
 
 
 @pytest.fixture

@@ -19,9 +19,11 @@ from gateways import HOST, RowsThrift1, RowsThrift2, page_keys, put, thrift_serv
 
 from webtable.errors import NotAStore, OtherProcess, StoreError
 from webtable.rowkey import KeyRange, prefix_range
+from webtable.store.counting import CallCounter
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.testing.calls import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -96,9 +98,10 @@ def held(*locks: object) -> Iterator[None]:
 
 def test_locks_that_a_thread_held_at_the_moment_of_the_fork_are_free_in_the_child(faked):
     read_all(faked)
+    faked.on_call = counter = CallCounter()
     pools = [pool._changed for pool in faked._pools]
 
-    with held(*pools, (faked._thrift2 or faked._thrift1)._gateway._calls._lock, faked._workers._threads._lock):
+    with held(*pools, counter._lock, faked._workers._threads._lock):
         status = in_child(lambda: read_all(faked))
 
     assert status == 0
@@ -216,7 +219,7 @@ def test_a_real_scanner_of_the_parent_s_outlives_a_child_that_scans(gateways, pa
     with HBaseStore(HOST, gateways[0]) as store:
         rows = store.scan(pages, [KeyRange()])
         found = [next(rows).key for _ in range(100)]
-        opened_before = store.calls["scannerOpenWithScan"]
+        _, calls = counted_store(store)
 
         status = in_child(lambda: reads_and_writes(store, pages, b"x" + uuid.uuid4().hex.encode()))
 
@@ -225,7 +228,7 @@ def test_a_real_scanner_of_the_parent_s_outlives_a_child_that_scans(gateways, pa
             if row.key < b"x":
                 found.append(row.key)
         assert found == page_keys()
-        assert store.calls["scannerOpenWithScan"] == opened_before
+        assert calls["scannerOpenWithScan"] == 0
 
 
 # --- stores that nobody closed ---------------------------------------------------------------------------------------

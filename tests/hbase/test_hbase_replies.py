@@ -15,11 +15,12 @@ from gateways import HOST, Corrupting, RowsThrift1, RowsThrift2, Server, thrift_
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.store import Wanted
-from webtable.store.base import Row
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
+from webtable.store.hbase.connection import Connector, thrift1, thrift2
 from webtable.store.hbase.stream import LARGEST, WrongReply
-from webtable.store.hbase.wire import Connector, thrift1, thrift2
+from webtable.store.rows import Row
+from webtable.testing.calls import counted_store
 
 ROWS = [b"%05d" % number for number in range(30)]
 SIZES = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x10000000, 0x0000FFFF, 1, 0)
@@ -213,6 +214,7 @@ def test_numbers_beyond_thrift_s_are_as_many_as_there_are(store):
 
 
 def test_what_thrift_cannot_send_is_refused_and_not_tried_again(store):
+    _, calls = counted_store(store)
     gateway = (store._thrift2 or store._thrift1)._gateway
     method = "getScannerResults" if store._thrift2 else "scannerGetList"
     arguments = (b"pages", None, 2**40) if store._thrift2 else (1, 2**40)
@@ -220,4 +222,4 @@ def test_what_thrift_cannot_send_is_refused_and_not_tried_again(store):
     with pytest.raises(StoreRefused, match="cannot send"):
         gateway.call(method, *arguments, deadline=Deadline(5.0))
 
-    assert store.calls[method] == 1
+    assert calls[method] == 1

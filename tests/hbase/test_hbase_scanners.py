@@ -19,14 +19,15 @@ from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, put, thrift_ser
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.base import Row
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, scanning
+from webtable.store.hbase import HBaseStore, scan_pieces
 from webtable.store.hbase.answers import check_scanned
-from webtable.store.hbase.scanning import ScannerPieces
+from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase.scan_pieces import ScannerPieces
 from webtable.store.hbase.selection import Selection
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.rows import Row
+from webtable.testing.calls import counted_store
 
 ROWS = [b"%05d" % number for number in range(3000)]
 FOREIGN = [b"%05dx" % number for number in range(3000)]
@@ -73,6 +74,7 @@ def test_a_scan_whose_connection_is_in_use_does_not_ask_another_gateway_for_its_
     first, second, balancer = pair
     balancer.targets = [(HOST, server.port) for server in servers[:2]]
     with HBaseStore(HOST, balancer.port, pool_size=2) as store:
+        _, calls = counted_store(store)
         rows = store.scan("pages", [KeyRange()])
         found = [next(rows).key for _ in range(100)]
         for server in servers[:2]:
@@ -81,7 +83,7 @@ def test_a_scan_whose_connection_is_in_use_does_not_ask_another_gateway_for_its_
         second.held.clear()
         busy = threading.Thread(target=store.tables)
         busy.start()
-        while store.calls["getTableNames"] < 1:
+        while calls["getTableNames"] < 1:
             time.sleep(0.01)
 
         found += keys_of(rows)
@@ -112,6 +114,7 @@ def test_more_scans_than_connections_each_have_their_own_rows(pair, servers):
 def test_a_scan_that_nobody_disturbs_keeps_its_scanner(pair):
     first, _, balancer = pair
     with HBaseStore(HOST, balancer.port) as store:
+        _, calls = counted_store(store)
         rows = store.scan("pages", [KeyRange()])
         found = [next(rows).key]
         for key in ROWS[1:]:
@@ -119,7 +122,7 @@ def test_a_scan_that_nobody_disturbs_keeps_its_scanner(pair):
             store.read("pages", [key])
 
         assert found == ROWS
-        assert store.calls["scannerOpenWithScan"] == 2  # the first one asks for no more than the first piece
+        assert calls["scannerOpenWithScan"] == 2  # the first one asks for no more than the first piece
     assert not first.scanners or list(rows) == []
 
 
@@ -339,7 +342,7 @@ def six_tables(gateways) -> Iterator[dict[str, list[bytes]]]:
 def test_scans_through_a_balancer_bring_their_own_rows_while_a_gateway_is_killed_and_replaced(
     own_gateways, six_tables, servers, monkeypatch
 ):
-    monkeypatch.setattr(scanning, "_MOST_ROWS", 50)
+    monkeypatch.setattr(scan_pieces, "_MOST_ROWS", 50)
     stays, dies = own_gateways
     balancer = RoundRobin(stays.address, dies.address)
     servers.append(balancer)

@@ -24,17 +24,18 @@ from webtable.rowkey import KeyRange, prefix_range
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
-from webtable.store.hbase import HBaseStore, filters, scanning
+from webtable.store.hbase import HBaseStore, filters, scan_pieces
+from webtable.store.hbase.connection import Connection, Connector, thrift1, thrift2
 from webtable.store.hbase.fanout import FirstRows, groups_of
+from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
-from webtable.store.hbase.reading import rows_of
-from webtable.store.hbase.scanning import ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import Selection, selection
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import Connection, Connector, thrift1, thrift2
-from webtable.store.hbase.words import expression
 from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.writing import stages
+from webtable.store.hbase.write import stages
+from webtable.testing.calls import counted_store
 
 # --- fake gateways ---------------------------------------------------------------------------------------------------
 
@@ -465,22 +466,24 @@ def test_a_scan_goes_on_when_its_scanner_is_gone(gateways, pages):
 
 @pytest.mark.hbase
 def test_a_slow_consumer_costs_a_new_scanner_and_no_row(gateways, pages, monkeypatch):
-    monkeypatch.setattr(scanning, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(scan_pieces, "_IDLE_SECONDS", 0.0)
     with HBaseStore(HOST, gateways[0]) as store:
+        _, calls = counted_store(store)
         found = [row.key for row in store.scan(pages, [KeyRange()])]
 
         assert found == page_keys()
-        assert store.calls["scannerOpenWithScan"] > 3
-        assert store.calls["scannerClose"] == store.calls["scannerOpenWithScan"]
+        assert calls["scannerOpenWithScan"] > 3
+        assert calls["scannerClose"] == calls["scannerOpenWithScan"]
 
 
 @pytest.mark.hbase
 def test_a_scan_that_is_left_closes_its_scanner(gateways, pages):
     with HBaseStore(HOST, gateways[0]) as store:
+        _, calls = counted_store(store)
         for _, _row in zip(range(200), store.scan(pages, [KeyRange()]), strict=False):
             pass
 
-        assert store.calls["scannerClose"] == store.calls["scannerOpenWithScan"]
+        assert calls["scannerClose"] == calls["scannerOpenWithScan"]
 
 
 @pytest.mark.hbase
@@ -488,14 +491,15 @@ def test_all_ranges_of_a_fan_out_are_one_call(gateways, pages):
     salts = [KeyRange(b"%02x:" % salt, b"%02x:00100" % salt) for salt in range(256)]
     expected = [key for key in page_keys() if any(key in keys for keys in salts)]
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        _, calls = counted_store(store)
         found = [row.key for row in store.scan(pages, salts, Wanted(keys_only=True))]
-        calls = store.calls["getScannerResults"]
+        scanned = calls["getScannerResults"]
         first = store.first_rows(pages, salts, 100, Wanted(keys_only=True))
 
         assert found == expected
-        assert calls == 1
+        assert scanned == 1
         assert [row.key for rows in first for row in rows] == expected
-        assert store.calls["getScannerResults"] - calls == len(store.describe_calls(pages, salts, each=True)) == 8
+        assert calls["getScannerResults"] - scanned == len(store.describe_calls(pages, salts, each=True)) == 8
 
 
 @pytest.mark.hbase
@@ -581,12 +585,13 @@ def test_a_row_of_50_000_columns_is_read_in_bounded_pieces(hbase, wide, cells_br
 def test_neighbours_are_read_in_pieces_together_by_thrift1(gateways, pages):
     rows = [b"%04d" % number for number in range(400)]
     with HBaseStore(HOST, gateways[0], pool_size=4) as store:
+        _, calls = counted_store(store)
         store.write(pages, [put(row, column=b"f:x") for row in rows])
 
         near = store.read_cells(pages, rows, b"f", limit=10, keys_only=True)
-        near_calls = store.calls["scannerOpenWithScan"]
+        near_calls = calls["scannerOpenWithScan"]
         far = store.read_cells(pages, rows[::40], b"f", limit=10, keys_only=True)
-        far_calls = store.calls["scannerOpenWithScan"] - near_calls
+        far_calls = calls["scannerOpenWithScan"] - near_calls
 
     assert near == [[(b"f:x", Cell(1, b""))]] * 400
     assert far == near[::40]

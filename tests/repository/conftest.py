@@ -14,7 +14,7 @@ from sites import Site
 import webtable
 from webtable import WebTable
 from webtable.repository import unclosed
-from webtable.store import Store
+from webtable.testing import Call, ListeningStore
 
 
 @pytest.fixture(scope="session")
@@ -54,64 +54,18 @@ def site(shared_table) -> Site:
     return Site(shared_table, f"{uuid.uuid4().hex[:10]}.example", now)
 
 
-class SpyStore(Store):
-    """A store that hands everything on, after telling a listener what it is asked."""
+def told(listener: Callable[..., object]) -> Callable[[Call], None]:
+    """Tell *listener* of the calls that read and write pages: the name, the table, and mutations or columns."""
 
-    def __init__(self, store: Store, listener: Callable[..., None]) -> None:
-        self._store, self._listener = store, listener
-        self.name, self.calls, self.timeout = store.name, store.calls, store.timeout
-        self.writes_side_by_side = store.writes_side_by_side
-        self.scans_range_by_range = store.scans_range_by_range
+    def tell(call: Call) -> None:
+        if call.name == "write":
+            listener(call.name, call.table, call.arguments["mutations"])
+        elif call.name == "read_cells":
+            listener(call.name, call.table, [call.arguments["family"] + b":"])
+        elif "wanted" in call.arguments:
+            listener(call.name, call.table, call.arguments["wanted"].columns)
 
-    def together(self):
-        return self._store.together()
-
-    def write(self, table, mutations):
-        self._listener("write", table, mutations)
-        return self._store.write(table, mutations)
-
-    def _read(self, table, rows, wanted):
-        self._listener("read", table, wanted.columns)
-        return self._store.read(table, rows, wanted)
-
-    def _read_cells(self, table, rows, family, qualifiers, limit, *, keys_only):
-        self._listener("read_cells", table, [family + b":"])
-        return self._store.read_cells(table, rows, family, qualifiers, limit=limit, keys_only=keys_only)
-
-    def _scan(self, table, ranges, wanted, limit, *, reverse):
-        self._listener("scan", table, wanted.columns)
-        return self._store.scan(table, ranges, wanted, limit=limit, reverse=reverse)
-
-    def _first_rows(self, table, ranges, limit, wanted, *, reverse):
-        self._listener("first_rows", table, wanted.columns)
-        return self._store.first_rows(table, ranges, limit, wanted, reverse=reverse)
-
-    def describe_calls(self, table, ranges, **options):
-        return self._store.describe_calls(table, ranges, **options)
-
-    def tables(self):
-        return self._store.tables()
-
-    def describe(self, table):
-        return self._store.describe(table)
-
-    def create_table(self, schema):
-        self._store.create_table(schema)
-
-    def set_family(self, table, family):
-        self._store.set_family(table, family)
-
-    def drop_table(self, table):
-        self._store.drop_table(table)
-
-    def regions(self, table):
-        return self._store.regions(table)
-
-    def compact(self, tables):
-        return self._store.compact(tables)
-
-    def close(self):
-        self._store.close()
+    return tell
 
 
 @pytest.fixture
@@ -121,7 +75,7 @@ def spied(site):
     class Spied:
         listener = staticmethod(lambda *_: None)
 
-    store = SpyStore(site.table.store, lambda *call: Spied.listener(*call))
+    store = ListeningStore(site.table.store, told(lambda *call: Spied.listener(*call)))
     Spied.site = Site(WebTable(store, site.table.table, site.table.layout), site.domain, site.now)
     return Spied
 

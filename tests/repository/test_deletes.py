@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from answers import check_counts, check_questions, drifts, missing
-from faults import Deadly, Town, is_through, listening
+from deaths import Deadly, Town, is_through, listening
 
 import webtable
 from webtable import Page, WriteFailed

@@ -7,12 +7,14 @@ import time
 from itertools import count
 
 import pytest
-from faults import Killed, Town, is_through, listening
+from deaths import Killed, Town, is_through, listening
 
 import webtable
 from webtable import Salt
 from webtable.repository.hints import host_counts, spans
 from webtable.store.sqlite import SQLiteStore
+from webtable.testing import WrappedStore
+from webtable.testing.calls import counted_store
 
 SECONDS = count(60)
 SALTS = [Salt.host(), Salt.url(), Salt.none()]
@@ -30,18 +32,16 @@ def table(request, tmp_path, short_parts):
         yield table
 
 
-class Counting:
+class Counting(WrappedStore):
     """A store that counts the rows of the web table that a scan gives."""
 
     def __init__(self, store):
-        self._store, self.rows, self.scans = store, 0, 0
+        super().__init__(store)
+        self.rows, self.scans = 0, 0
 
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def scan(self, table, *given, **options):
+    def _scan(self, table, *given, **options):
         self.scans += not table.endswith(("_idx", "_queue"))
-        for row in self._store.scan(table, *given, **options):
+        for row in super()._scan(table, *given, **options):
             self.rows += not table.endswith("_idx") and not table.endswith("_queue")
             yield row
 
@@ -97,10 +97,11 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
         town.store(*pages[:300])
         table.refresh_links()
         town.store(*pages[300:])
-        counting, before = Counting(table.store), table.store.calls.copy()
+        store, calls = counted_store(table.store)
+        counting = Counting(store)
 
         webtable.WebTable(counting, table.table, table.layout).refresh_links()
-        opened = (table.store.calls - before)["scannerOpenWithScan"]
+        opened = calls["scannerOpenWithScan"]
 
         check(table, town.domain)
     # Neighbouring rows are read by one scan also where each range is a scan of its own: a hundred pages have changed.

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from answers import INDEXES, Expected, check_counts, check_questions, drifts, missing
-from faults import Listening, Town, is_through, killed_after, listening
+from deaths import EachAlone, Town, is_through, killed_after, listening
 
 import webtable
 from webtable import Page, WebTable
@@ -288,15 +288,15 @@ def test_only_the_pages_whose_entries_fail_are_not_stored(table):
     check_questions(table, town.domain)
 
 
-class OneRowFails(Listening):
+class OneRowFails(EachAlone):
     """A store that does not take certain rows."""
 
     def __init__(self, store, fails):
-        super().__init__(store, lambda *_: None)
+        super().__init__(store)
         self._fails = fails
 
     def write(self, table, mutations):
-        errors = iter(self._store.write(table, [one for one in mutations if not self._fails(table, one.row)]))
+        errors = iter(super().write(table, [one for one in mutations if not self._fails(table, one.row)]))
         return [StoreUnavailable("not now") if self._fails(table, one.row) else next(errors) for one in mutations]
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import own_indexes
 import pytest
 from answers import check_questions, drifts, missing
-from faults import Killed, Town, is_through, listening
+from deaths import Killed, Town, is_through, listening
 
 import webtable
 from webtable.errors import (

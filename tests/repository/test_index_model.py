@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from answers import Expected, check_counts, check_questions, missing
-from faults import Killed, Town, listening
+from deaths import Killed, Town, listening
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (

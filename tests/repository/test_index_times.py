@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from answers import check_counts, check_questions, drifts, missing
-from faults import Town, killed_after
+from deaths import Town, killed_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from answers import Expected, check_counts, check_questions
-from faults import Deadly, Town, listening
+from deaths import Deadly, Town, listening
 
 import webtable
 from webtable import Link, Page, Salt, handle_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,36 +9,27 @@ import pytest
 import webtable
 from webtable import Link, Page, WebTable
 from webtable.store import NewCell, Put
+from webtable.testing import CountingStore, WrappedStore
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-class Counting:
+class Counting(CountingStore):
     """A store that counts its calls, and how often the links of a page were read."""
 
     def __init__(self, store):
-        self._store = store
-        self.calls_made = Counter()
+        super().__init__(store)
         self.links_read = 0
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
 
     def _links(self, row):
         self.links_read += row is not None and any(column.endswith((b"o:u", b":urls")) for column in row.cells)
         return row
 
-    def read(self, *given, **options):
-        self.calls_made["read"] += 1
-        return list(map(self._links, self._store.read(*given, **options)))
+    def _read(self, *given, **options):
+        return list(map(self._links, super()._read(*given, **options)))
 
-    def read_cells(self, *given, **options):
-        self.calls_made["read_cells"] += 1
-        return self._store.read_cells(*given, **options)
-
-    def scan(self, *given, **options):
-        self.calls_made["scan"] += 1
-        return map(self._links, self._store.scan(*given, **options))
+    def _scan(self, *given, **options):
+        return map(self._links, super()._scan(*given, **options))
 
 
 @pytest.fixture
@@ -63,18 +53,16 @@ def linking(number, targets, *, age=3600):
     return Page(url=url(number), fetched_at=NOW - timedelta(seconds=age), outlinks=links)
 
 
-class Forgetful:
+class Forgetful(WrappedStore):
     """A store that does not write these cells, as (row, column), and says that it did."""
 
     def __init__(self, store, forgotten):
-        self._store, self._forgotten = store, set(forgotten)
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
+        super().__init__(store)
+        self._forgotten = set(forgotten)
 
     def write(self, table, mutations):
         kept = [one for one in map(self._kept, mutations) if not isinstance(one, Put) or one.cells]
-        return (self._store.write(table, kept) if kept else []) + [None] * (len(mutations) - len(kept))
+        return (super().write(table, kept) if kept else []) + [None] * (len(mutations) - len(kept))
 
     def _kept(self, one):
         if not isinstance(one, Put):
@@ -127,7 +115,7 @@ def test_pages_are_compared_in_batches(table):
 
     assert drift.is_empty
     assert counting.links_read == 200
-    assert counting.calls_made.total() < 20
+    assert counting.calls.total() < 20
 
 
 def test_the_inlinks_of_a_page_are_read_in_pieces_with_few_calls(table):
@@ -136,7 +124,7 @@ def test_the_inlinks_of_a_page_are_read_in_pieces_with_few_calls(table):
     drift, counting = counted(table)
 
     assert (drift.is_empty, drift.entries) == (True, 350 + 350)
-    assert counting.calls_made["read_cells"] == 2
+    assert counting.calls["read_cells"] == 2
     assert counting.links_read == 350
 
 
@@ -184,7 +172,7 @@ def test_what_all_is_missing_is_looked_for_in_batches(table):
     drift, counting = counted(table)
 
     assert (drift.missing, drift.stale) == (2_000, 0)
-    assert counting.calls_made.total() < 60
+    assert counting.calls.total() < 60
 
 
 def test_what_all_is_stale_is_looked_at_in_batches(table):
@@ -194,7 +182,7 @@ def test_what_all_is_stale_is_looked_at_in_batches(table):
     drift, counting = counted(table)
 
     assert (drift.missing, drift.stale) == (0, 1_800)
-    assert counting.calls_made.total() < 60
+    assert counting.calls.total() < 60
     assert counting.links_read < 1_000
 
 

@@ -14,22 +14,20 @@ from webtable import Link, Page, WebTable
 from webtable.repository import batch
 from webtable.repository.hints import counts
 from webtable.repository.pieces import BODY_BYTES
+from webtable.testing import WrappedStore
 
 MEBIBYTE = 2**20
 
 
-class Weighing:
+class Weighing(WrappedStore):
     """A store that notes how many bytes of values each of its answers has."""
 
     def __init__(self, store):
-        self._store = store
+        super().__init__(store)
         self.weights = []
 
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def read(self, *given, **options):
-        found = self._store.read(*given, **options)
+    def _read(self, *given, **options):
+        found = super()._read(*given, **options)
         self.weights.append(
             sum(len(cell.value) for row in found if row for cells in row.cells.values() for cell in cells)
         )

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from faults import Killed, Town, listening
+from deaths import Killed, Town, listening
 
 import webtable
 from webtable import Link, Page

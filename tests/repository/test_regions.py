@@ -14,7 +14,8 @@ from webtable.errors import InvalidArgument, TableNotFound
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.sampling import sample_urls
 from webtable.rowkey import KeyRange
-from webtable.store import NewCell, Put, Region
+from webtable.store import NewCell, Put, Region, Store
+from webtable.testing import WrappedStore
 
 # Thrift2 alone can make a table with several regions.
 ON_SPLIT_TABLES = pytest.mark.parametrize(
@@ -85,10 +86,11 @@ def test_a_new_table_has_the_regions_that_it_was_created_with(new_url):
         assert b"20" in regions_of(table, [b"10", b"18"]).extra
 
 
-class SplitStore:
+class SplitStore(WrappedStore):
     """Regions that HBase has split as they grew."""
 
-    def __init__(self, *boundaries: bytes) -> None:
+    def __init__(self, store: Store, *boundaries: bytes) -> None:
+        super().__init__(store)
         self._boundaries = boundaries
 
     def regions(self, table: str) -> list[Region]:
@@ -112,7 +114,7 @@ def test_regions_that_have_split_are_compared_with_a_new_table_of_as_many(
     shared_table, salt, boundaries, missing, extra
 ):
     layout = webtable.schema.Layout.of(salt)
-    table = webtable.WebTable(SplitStore(*boundaries), "pages", layout)
+    table = webtable.WebTable(SplitStore(shared_table.store, *boundaries), "pages", layout)
 
     comparison = regions_of(table)
 

@@ -149,7 +149,7 @@ def _open(this: Session, first: Page, regions: int, options: LayoutOptions) -> W
     try:
         return this.open(**options)
     except TableNotFound:
-        if this.url.kind != "sqlite":
+        if not adapter_of(this.store).made_when_missing:
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
     ttl = options.get("ttl", adapter_of(this.store).default_ttl)

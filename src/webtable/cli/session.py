@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Unpack
 import webtable
 from webtable.errors import InvalidArgument
 from webtable.repository.indexes.importing import imported
-from webtable.store import StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,11 +28,6 @@ class Session:
 
     store: str
     indexes: tuple[str, ...] = ()
-
-    @property
-    def url(self) -> StoreURL:
-        """The parts of the store's URL; raises `InvalidArgument` where it is none."""
-        return StoreURL.parse(self.store)
 
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""

@@ -10,7 +10,7 @@ from webtable.repository.creation.tables import plan_of
 from webtable.repository.creation.web import StoredWebTable, create_web_table
 from webtable.repository.table import WebTable
 from webtable.schema import Plan, TableSchema, meta_table, plan
-from webtable.store import Store, StoreURL, open_store
+from webtable.store import Store, open_store, table_of
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +40,7 @@ def open(  # as in shelve.open
         stored = StoredWebTable.read(store, table)
         if stored is None:
             if not create:
-                raise _not_there(store, table, StoreURL.parse(url).kind)
+                raise _not_there(store, table)
             _, stored = create_web_table(store, table, wanted, apply=False)
         else:
             stored.check(options)
@@ -73,7 +73,7 @@ def create(
     try:
         store, table = open_store(url, create=not dry_run)
     except TableNotFound:
-        return plan(wanted.schema(StoreURL.parse(url).table), None)
+        return plan(wanted.schema(table_of(url)), None)
     with store:
         stored = StoredWebTable.read(store, table)
         if stored is not None:
@@ -95,13 +95,10 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
     )
 
 
-def _not_there(store: Store, table: str, kind: str) -> TableNotFound:
+def _not_there(store: Store, table: str) -> TableNotFound:
     there = store.tables()
-    if kind == "sqlite" and not there:
-        return TableNotFound(
-            f"{store.name} holds no table at all. A file looks like this that was copied without the -wal file beside "
-            "it, which has what was written last: copy both, or close the store first"
-        )
+    if store.why_empty and not there:
+        return TableNotFound(f"{store.name} holds no table at all. {store.why_empty}")
     if table in there:
         return TableNotFound(
             f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from webtable.store.base import (
+from webtable.store.adapters import adapter_for
+from webtable.store.base import Store
+from webtable.store.rows import (
     MAX_CELL,
     MAX_ROW_KEY,
     Cell,
@@ -14,7 +16,6 @@ from webtable.store.base import (
     Put,
     Region,
     Row,
-    Store,
     TableDescription,
 )
 from webtable.store.url import StoreURL
@@ -22,8 +23,6 @@ from webtable.store.wanted import EVERYTHING, Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     import os
-
-    from webtable.store.hbase.wire import Protocol, Transport
 
 __all__ = [
     "EVERYTHING",
@@ -44,43 +43,33 @@ __all__ = [
     "Wanted",
     "adapter_of",
     "open_store",
+    "table_of",
 ]
 
 
 def adapter_of(url: str | os.PathLike[str]) -> type[Store]:
     """Return the kind of store that *url* leads to, which is not opened; raises `InvalidArgument` for no such URL."""
-    # The adapters are imported where they are asked for, so that the embedded store loads no Thrift.
-    if StoreURL.parse(url).kind == "sqlite":
-        from webtable.store.sqlite import SQLiteStore
+    return _target(url)[1]
 
-        return SQLiteStore
-    from webtable.store.hbase import HBaseStore
 
-    return HBaseStore
+def table_of(url: str | os.PathLike[str]) -> str:
+    """Return the name of the table that *url* names; raises `InvalidArgument` for a URL that is none."""
+    return _target(url)[2]
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool = False) -> tuple[Store, str]:
     """Return the store that *url* leads to, and the name of the table that it names.
 
     With *create* a missing SQLite file is made. Raises `InvalidArgument` for a URL that is none, `TableNotFound` for
-    a missing file, `NotAStore` and `StoreUnavailable` for what does not answer as a store.
+    a missing file, `NotAStore` and `StoreUnavailable` for what does not answer as a store, and `StoreRefused` for a
+    store of another package that cannot be used.
     """
+    target, adapter, table = _target(url)
+    return adapter.from_url(target, create=create), table
+
+
+def _target(url: str | os.PathLike[str]) -> tuple[StoreURL, type[Store], str]:
+    """Return *url* taken apart, its adapter, and the table that it names."""
     target = StoreURL.parse(url)
-    if target.kind == "sqlite":
-        from webtable.store.sqlite import SQLiteStore
-
-        return SQLiteStore(target.path, create=create, timeout=target.number("timeout", 30.0)), target.table
-
-    from webtable.store.hbase import HBaseStore
-
-    # The store itself refuses what is neither.
-    store = HBaseStore(
-        target.host,
-        target.port,
-        thrift2=int(target.number("thrift2", 9091)) if "thrift2" in target.options else None,
-        transport=cast("Transport", target.options.get("transport", "buffered")),
-        protocol=cast("Protocol", target.options.get("protocol", "binary")),
-        timeout=target.number("timeout", 30.0),
-        pool_size=int(target.number("pool", 8)),
-    )
-    return store, target.table
+    adapter = adapter_for(target.scheme, target.text)
+    return target, adapter, adapter.table_of(target)

@@ -30,97 +30,21 @@ What every adapter promises and every caller relies on:
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
+from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
-    from collections import Counter
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from webtable.errors import StoreError
-
-MAX_ROW_KEY = 32_767
-"""The longest row key in bytes (HBase: a signed 16-bit length)."""
-MAX_CELL = 10 * 1024 * 1024
-"""The largest cell in bytes: row key, family, qualifier, value and 24 more (HBase: `hbase.server.keyvalue.maxsize`)."""
-
-
-class Cell(NamedTuple):
-    """One version of a column."""
-
-    timestamp: int
-    value: bytes
-
-
-class Row(NamedTuple):
-    """A row as it is read: every column that has a visible cell, with its versions, the newest first."""
-
-    key: bytes
-    cells: Mapping[bytes, Sequence[Cell]]
-
-    def value(self, column: bytes) -> bytes | None:
-        """Return the newest value of *column*, or None where it has none."""
-        versions = self.cells.get(column)
-        return versions[0].value if versions else None
-
-
-class NewCell(NamedTuple):
-    """A cell to be written."""
-
-    column: bytes
-    timestamp: int
-    value: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Put:
-    """Cells to be written to a row."""
-
-    row: bytes
-    cells: Sequence[NewCell]
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Cells to be removed from a row: those of *columns* (None is the whole row) at or below *timestamp*.
-
-    With *exact* those at *timestamp* itself, of *columns* with a qualifier; where a store has no call for that, the
-    outcome is a `CapabilityError`.
-    """
-
-    row: bytes
-    timestamp: int
-    columns: Sequence[bytes] | None = None
-    exact: bool = False
-
-
-Mutation = Put | Delete
-
-ALL_QUALIFIERS: Final = KeyRange()
-"""The qualifiers of a whole family."""
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A region of a table: its keys, and the server that holds it (empty where the store has none)."""
-
-    keys: KeyRange
-    server: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TableDescription:
-    """A table as it was found. `unread` names the family options that this store cannot read back."""
-
-    schema: TableSchema
-    unread: frozenset[str] = frozenset()
+    from webtable.store.url import StoreURL
 
 
 class Store(abc.ABC):
@@ -129,12 +53,10 @@ class Store(abc.ABC):
     An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
     share, and never for nothing.
 
-    `name` is the URL without secrets, for messages; `calls` counts the calls that went to the store, by their kind;
-    `timeout` is the deadline of a call in seconds.
+    `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds.
     """
 
     name: str
-    calls: Counter[str]
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
@@ -144,6 +66,28 @@ class Store(abc.ABC):
     """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
     default_ttl: int | None = DEFAULT_TTL
     """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
+
+    made_when_missing: bool = False
+    """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
+    why_empty: str = ""
+    """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the name of the table that *url* names; nothing is opened.
+
+        Raises `InvalidArgument` that says what is wrong with *url*: no such place, an option that is not known.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003
+        """Return the store that *url* leads to, which is made with *create* where a store can be.
+
+        Raises `InvalidArgument` for a URL that is wrong, `TableNotFound` for a store that is not there, `NotAStore` and
+        `StoreUnavailable` for what does not answer as a store.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
     @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:

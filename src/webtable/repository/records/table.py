@@ -21,7 +21,7 @@ from webtable.repository.scan import ScanSpec
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.conditions import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
-from webtable.store import Delete, Put, Row, Store, StoreURL, open_store
+from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class KeyedTable:
         """
         _check_key(key)
         layout = KeyLayout.of(key)
-        wanted = TableSchema(StoreURL.parse(url).table, _families(families), tuple(split_keys))
+        wanted = TableSchema(table_of(url), _families(families), tuple(split_keys))
         store, table = open_store(url, create=create)
         try:
             opened = cls(store, table, key, strict=strict)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from operator import gt, lt
 from typing import TYPE_CHECKING, Any
 
-from webtable.store.base import Cell
 from webtable.store.hbase.selection import key_before
 from webtable.store.hbase.stream import WrongReply
+from webtable.store.rows import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

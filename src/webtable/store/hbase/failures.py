@@ -9,7 +9,7 @@ from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.wire import Unsendable, thrift1, thrift2
+from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""

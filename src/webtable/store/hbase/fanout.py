@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.reading import rows_of
-from webtable.store.hbase.scanning import RANGES_A_CALL, Pieces, half_of
+from webtable.store.hbase.scan_pieces import RANGES_A_CALL, Pieces, half_of
+from webtable.store.hbase.scan_rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.store.base import Row
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
     from webtable.store.hbase.thrift2 import Thrift2
     from webtable.store.hbase.workers import Workers
+    from webtable.store.rows import Row
 
 _LEAST_ROWS: Final = 16
 _MOST_ROWS: Final = 512

@@ -1,17 +1,14 @@
-"""One gateway: calls over its pool, counted, within a deadline, and repeated where that is harmless."""
+"""One gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.forking import renew_after_fork
 from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, translated
 from webtable.store.hbase.stream import WrongReply
 
@@ -19,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.pool import Pool
-    from webtable.store.hbase.wire import Connection
+    from webtable.store.hbase.connection import Connection
+    from webtable.store.hbase.pool import OnCall, Pool
 
 T = TypeVar("T")
 
@@ -32,35 +29,18 @@ _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, Arithm
 """What comes of reading an answer in which something is missing, or is something else than it should be."""
 
 
-class Calls:
-    """How many calls of each kind went out."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.after_fork()
-        renew_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make the lock anew."""
-        self._lock = threading.Lock()
-
-    def count(self, method: str) -> None:
-        """Count a call."""
-        with self._lock:
-            self.counts[method] += 1
-
-
 class Session:
-    """Calls on one *connection*, within one deadline."""
+    """Calls on one *connection*, within one deadline; *on_call* is told the method of each before it is sent."""
 
-    def __init__(self, connection: Connection, deadline: Deadline, calls: Calls) -> None:
+    def __init__(self, connection: Connection, deadline: Deadline, on_call: OnCall | None) -> None:
         self.connection = connection
         self._deadline = deadline
-        self._calls = calls
+        self._on_call = on_call
 
     def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
         """Return the gateway's answer, or what *read* makes of it; an answer that it cannot read is a wrong one."""
-        self._calls.count(method)
+        if self._on_call is not None:
+            self._on_call(method)
         answer = self.connection.call(method, *args, deadline=self._deadline)
         if read is None:
             return answer
@@ -73,12 +53,11 @@ class Session:
 
 
 class Gateway:
-    """Calls to one Thrift gateway, whose *name* is in every error; *calls* is the store's counter."""
+    """Calls to one Thrift gateway, whose *name* is in every error."""
 
-    def __init__(self, name: str, pool: Pool, calls: Calls) -> None:
+    def __init__(self, name: str, pool: Pool) -> None:
         self.name = name
         self.pool = pool
-        self._calls = calls
 
     def call(
         self,
@@ -129,7 +108,7 @@ class Gateway:
         )
         try:
             with lent as connection:
-                session = Session(connection, attempt, self._calls)
+                session = Session(connection, attempt, self.pool.on_call)
                 yield session
         except DRIVER_ERRORS as exc:
             doing = "connecting" if session is None else session.connection.busy[0]

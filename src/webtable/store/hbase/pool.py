@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.wire import Connection
+    from webtable.store.hbase.connection import Connection
+
+    OnCall = Callable[[str], object]
 
 
 class Pool:
@@ -26,7 +28,11 @@ class Pool:
     A scanner lives and dies with the connection that it was opened on: its number means another scanner, or none, to
     another gateway, and who tells which gateway the next connection leads to? So whoever has a scanner asks for its
     connection by name, and others get one with scanners only when there is no other left.
+
+    `on_call` is told the method of each call on one of them before it is sent, by the thread that makes it.
     """
+
+    on_call: OnCall | None = None
 
     def __init__(
         self,

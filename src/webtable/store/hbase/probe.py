@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from thriftpy2.thrift import TApplicationException
 
 from webtable.errors import NotAStore, StoreUnavailable
+from webtable.store.hbase.connection import Connector, Protocol, Transport, thrift2
 from webtable.store.hbase.failures import DRIVER_ERRORS
 from webtable.store.hbase.stream import GatewaySocket
-from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift2
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline

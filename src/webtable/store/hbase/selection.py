@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable.store.hbase.words import expression
+from webtable.store.hbase.java_regex import expression
 from webtable.store.wanted import TimeRange
 
 if TYPE_CHECKING:

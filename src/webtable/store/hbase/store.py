@@ -5,32 +5,36 @@ from __future__ import annotations
 import os
 import warnings
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
-from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, StoreUnavailable
-from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
+from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
+from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
-from webtable.store.hbase.calls import grouped_calls, scanner_calls, stateless_calls
+from webtable.store.hbase.address import address_of
+from webtable.store.hbase.connection import Connector, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
-from webtable.store.hbase.gateway import Calls, Gateway
+from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.probe import check_gateway
-from webtable.store.hbase.reading import rows_of
-from webtable.store.hbase.scanning import Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
-from webtable.store.hbase.wire import Connector, Protocol, Transport, thrift1, thrift2
 from webtable.store.hbase.workers import Workers
-from webtable.store.hbase.writing import Write
+from webtable.store.hbase.write import Write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.hbase.pool import OnCall
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
+    from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 
 DDL_FACTOR: Final = 4
@@ -70,9 +74,7 @@ class HBaseStore(Store):
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         deadline = of_call(timeout)
-        calls = Calls()
         self.name = f"hbase://{_address(host, port)}"
-        self.calls = calls.counts
         self.timeout = timeout
         self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
@@ -85,7 +87,7 @@ class HBaseStore(Store):
             check_gateway(connector, self.name, number, deadline)
             name = self.name if number == 1 else f"{self.name} (Thrift2 at {_address(host, at)})"
             self._pools.append(Pool(connector, size=pool_size, max_age=max_age, name=name))
-            return Gateway(name, self._pools[-1], calls)
+            return Gateway(name, self._pools[-1])
 
         first = gateway(1, port, thrift1.Hbase)
         self._thrift1 = Thrift1(first, self._workers.each)
@@ -96,8 +98,20 @@ class HBaseStore(Store):
             second = gateway(2, thrift2, _service2)
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
-        self._known = Known(self._tables)
+        self._known = Known(self._tables, self.name)
         self._closed = False
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `hbase://host:port/[namespace:]table`: `pages` unless it is named."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
+        del create
+        address = address_of(url)
+        return cls(address.host, address.port, **address.settings())
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
@@ -161,7 +175,7 @@ class HBaseStore(Store):
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._check_searched(table, selected, deadline)
+        self._known.check_searched(table, selected, deadline)
         return rows_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
@@ -173,7 +187,7 @@ class HBaseStore(Store):
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
-        self._check_searched(table, selected, deadline)
+        self._known.check_searched(table, selected, deadline)
         if self._thrift2 is None or reverse:
             return rows_of_each(
                 lambda keys: self._pieces(table, [keys], selected, limit), ranges, self._workers, deadline
@@ -181,7 +195,7 @@ class HBaseStore(Store):
         first = FirstRows(self._thrift2, self._workers, table, min(limit, MOST))
         if overlap(ranges):
             return self._workers.map(lambda keys: first.of([keys], selected, deadline, [], 1)[0], ranges)
-        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._groups)
+        return first.of(ranges, selected, deadline, self._known.region_bounds(table, deadline), self._pools[-1].size)
 
     def describe_calls(
         self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
@@ -192,7 +206,7 @@ class HBaseStore(Store):
             return scanner_calls(table, ranges, each=each, reverse=reverse)
         if not each or reverse or overlap(ranges):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
-        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._groups))
+        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._pools[-1].size))
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""
@@ -248,8 +262,14 @@ class HBaseStore(Store):
         self.close()
 
     @property
-    def _groups(self) -> int:
-        return self._pools[-1].size
+    def on_call(self) -> OnCall | None:
+        """Who is told the method of each gateway call (`scannerOpenWithScan`), by the thread that makes it."""
+        return self._pools[0].on_call
+
+    @on_call.setter
+    def on_call(self, told: OnCall | None) -> None:
+        for pool in self._pools:
+            pool.on_call = told
 
     def _deadline(self, factor: int = 1) -> Deadline:
         if self._closed:
@@ -260,14 +280,6 @@ class HBaseStore(Store):
         if self._thrift2 is not None:
             return StatelessPieces(self._thrift2, table, ranges, wanted, limit)
         return ScannerPieces(self._thrift1, table, ranges, wanted, limit)
-
-    def _check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
-        """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
-        if wanted.search is None or wanted.columns is not None:
-            return
-        family = wanted.search.family
-        if not any(family in self._known.families(table, deadline, anew) for anew in (False, True)):
-            raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
 
 
 _service2 = thrift2.THBaseService

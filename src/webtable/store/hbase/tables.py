@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from webtable.errors import CapabilityError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
-from webtable.store.base import Region, TableDescription
-from webtable.store.hbase import schema as descriptors
+from webtable.store.hbase import descriptors
+from webtable.store.hbase.connection import thrift2
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import thrift2
+from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

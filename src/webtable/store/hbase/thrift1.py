@@ -13,19 +13,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.base import MAX_ROW_KEY, Cell, Delete, Put, Row
 from webtable.store.hbase import filterstrings
 from webtable.store.hbase.answers import cell, check_read, check_scanned
+from webtable.store.hbase.connection import thrift1
 from webtable.store.hbase.gateway import repeated
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, key_before
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import thrift1
+from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row
 from webtable.store.wanted import distinct_columns
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.connection import Connection
     from webtable.store.hbase.gateway import Gateway, Session
-    from webtable.store.hbase.wire import Connection
 
 Each = Callable[[Iterable[Callable[[], None]]], None]
 """Runs jobs, some of them at once, and raises the first error of any."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.base import Cell, Delete, Put, Row
 from webtable.store.hbase import filters
 from webtable.store.hbase.answers import cell, check_scanned
+from webtable.store.hbase.connection import thrift2
 from webtable.store.hbase.selection import FEW_COLUMNS, Selection, key_before
 from webtable.store.hbase.stream import WrongReply
-from webtable.store.hbase.wire import thrift2
+from webtable.store.rows import Cell, Delete, Put, Row
 from webtable.store.wanted import distinct_columns
 
 if TYPE_CHECKING:

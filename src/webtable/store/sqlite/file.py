@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.forking import renew_after_fork
 from webtable.store.sqlite import forks
+from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import bring_up_to_date
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, meaning
-from webtable.store.sqlite.founding import opened
+from webtable.store.sqlite.first_connection import opened
 from webtable.store.sqlite.holders import other_holder
-from webtable.store.url import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
-    from webtable.store.base import Row
-    from webtable.store.sqlite.reading import Reader
+    from webtable.store.rows import Row
+    from webtable.store.sqlite.reader import Reader
 
 FIRST_PIECE: Final = 64
 LARGEST_PIECE: Final = 512

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 import warnings
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, Self
 
 from webtable.errors import StoreError, StoreRefused, TableNotFound
-from webtable.forking import renew_after_fork
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import Cell, Mutation, Region, Row, Store, TableDescription
+from webtable.store.base import Store
+from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
+from webtable.store.sqlite.address import address_of
+from webtable.store.sqlite.batch import Mutations
 from webtable.store.sqlite.file import StoreFile
 from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
-from webtable.store.sqlite.reading import Reader, reader
-from webtable.store.sqlite.sweeping import SLICE, sweep, sweep_all, sweep_deletes
+from webtable.store.sqlite.reader import Reader, reader
+from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
 from webtable.store.sqlite.wide import cells_of
-from webtable.store.sqlite.writing import Mutations
 
 if TYPE_CHECKING:
     import os
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.sqlite.catalogue import Table
+    from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 
 
@@ -42,16 +43,29 @@ class SQLiteStore(Store):
 
     writes_side_by_side = False
     default_ttl = None  # nobody expects a file to lose what was put into it
+    made_when_missing = True
+    why_empty = (
+        "A file looks like this that was copied without the -wal file beside it, which has what was written last: copy "
+        "both, or close the store first"
+    )
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout)
-        self._counting = threading.Lock()
         # From anywhere in a slice, so that processes which write less than one sweep for their part too.
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name = self._file.name
         self.timeout = timeout
-        self.calls: Counter[str] = Counter()
-        renew_after_fork(self)
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the table of `sqlite:path?table=NAME`: `pages` unless it is named."""
+        return address_of(url).table
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
+        """Return the store in the file that *url* names; with *create* one that is missing is made."""
+        address = address_of(url)
+        return cls(address.path, create=create, timeout=address.options.number("timeout", 30.0))
 
     def __del__(self) -> None:
         file: StoreFile | None = getattr(self, "_file", None)
@@ -63,10 +77,6 @@ class SQLiteStore(Store):
                 warnings.warn(message, ResourceWarning, source=self, stacklevel=2)
         finally:
             file.close()
-
-    def after_fork(self) -> None:
-        """Make anew what another thread may hold at that moment."""
-        self._counting = threading.Lock()
 
     def together(self) -> AbstractContextManager[None]:
         """Make one transaction of what this thread writes in the block; other threads and processes wait to write.
@@ -82,7 +92,6 @@ class SQLiteStore(Store):
         self._file.check_open()
         if not mutations:
             return []
-        self._count("write")
         batch = None
         try:
             with self._file.writer(f"writing to table {table!r}") as connection:
@@ -99,7 +108,6 @@ class SQLiteStore(Store):
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Return one entry for each of *rows*, all of one moment."""
-        self._count("read")
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
             found = {key: reader.row(key) for key in dict.fromkeys(rows)}
@@ -116,7 +124,6 @@ class SQLiteStore(Store):
         keys_only: bool,
     ) -> list[list[tuple[bytes, Cell]]]:
         """Return the cells of each of *rows*, all of one moment."""
-        self._count("read_cells")
         with self._file.reader() as connection:
             found = self._table(connection, table).families.get(family + b":")
             if found is None:
@@ -140,7 +147,6 @@ class SQLiteStore(Store):
     ) -> Iterator[Row]:
         size = FIRST_PIECE
         while left and limit != 0:
-            self._count("scan")
             count = size if limit is None else min(size, limit)
             with self._file.reader() as connection:
                 rows, left = next_piece(self._reader(connection, table, wanted), left, count, reverse)
@@ -152,7 +158,6 @@ class SQLiteStore(Store):
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
         """Return the rows of each range, all of one moment."""
-        self._count("first_rows")
         with self._file.reader() as connection:
             reader = self._reader(connection, table, wanted)
             return [first_rows(reader, keys, limit, reverse) for keys in ranges]
@@ -214,10 +219,6 @@ class SQLiteStore(Store):
     def close(self) -> None:
         """Give the file back, also from a scan that is not at its end."""
         self._file.close()
-
-    def _count(self, kind: str) -> None:
-        with self._counting:
-            self.calls[kind] += 1
 
     def _table(self, connection: sqlite3.Connection, name: str) -> Table:
         found = catalogue.find_table(connection, name)

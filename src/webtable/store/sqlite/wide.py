@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable.store.base import Cell
+from webtable.store.rows import Cell
 from webtable.store.sqlite.failures import check_cell
 
 if TYPE_CHECKING:

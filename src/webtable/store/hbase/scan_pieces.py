@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.rowkey import KeyRange
-    from webtable.store.base import Row
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.selection import Selection
     from webtable.store.hbase.thrift1 import Scanner, Thrift1
     from webtable.store.hbase.thrift2 import Thrift2
+    from webtable.store.rows import Row
 
 RANGES_A_CALL: Final = 1000
 FIRST_ROWS: Final = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

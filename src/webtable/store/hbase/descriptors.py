@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
-from webtable.store.hbase.wire import thrift1, thrift2
+from webtable.store.hbase.connection import thrift1, thrift2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.store.base import TableDescription
+    from webtable.store.rows import TableDescription
 
 UNREAD_BY_THRIFT1: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
 """The options that Thrift1's ColumnDescriptor does not have."""

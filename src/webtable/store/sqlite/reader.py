@@ -1,6 +1,6 @@
 """Reading: from the cells of several families to rows, a bounded piece at a time.
 
-What is hidden by a delete is not in the tables (see writing.py), so only two rules are left: a family's `versions`
+What is hidden by a delete is not in the tables (see batch.py), so only two rules are left: a family's `versions`
 newest cells of a column count, and of those its TTL hides the older ones, but for the first `min_versions`. The time
 range and the wanted number of versions choose among what remains.
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.store.base import Cell, Row
+from webtable.store.rows import Cell, Row
 from webtable.store.sqlite.failures import Damage, check_cell
 from webtable.store.wanted import Containing, TimeRange, Wanted
 

@@ -11,10 +11,10 @@ from webtable.errors import OtherProcess, StoreError, StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.store.base import Row
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.scanning import Pieces
+    from webtable.store.hbase.scan_pieces import Pieces
     from webtable.store.hbase.workers import Workers
+    from webtable.store.rows import Row
 
 _AHEAD_FROM: Final = 2
 

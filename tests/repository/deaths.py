@@ -12,6 +12,7 @@ from typing import Any
 
 from webtable import Link, Page, WebTable
 from webtable.store import Store
+from webtable.testing import Call, FailingStore, ListeningStore, WrappedStore
 
 CALLS = ("write", "read", "read_cells", "scan", "first_rows")
 
@@ -22,33 +23,28 @@ class Killed(BaseException):
     """What nothing catches: the writer is gone."""
 
 
-class Listening:
-    """A store that tells a listener what it is asked before it does it; the listener may raise."""
+class EachAlone(WrappedStore):
+    """A store on which each call stands for itself, as on HBase: only so can two writers cross."""
 
-    def __init__(self, store: Store, listener: Listener) -> None:
-        self._store, self._listener = store, listener
-
-    writes_side_by_side = True
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.writes_side_by_side = True
 
     def together(self) -> AbstractContextManager[None]:
-        """Let each call stand for itself, as on HBase: only so can two writers cross."""
         return nullcontext()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if name not in CALLS:
-            return found
-
-        def call(table: str, *given: Any, **options: Any) -> Any:
-            self._listener(name, table, *given)
-            return found(table, *given, **options)
-
-        return call
 
 
 def listening(table: WebTable, listener: Listener) -> WebTable:
-    """Return *table* once more, as another process would open it, over a store that tells *listener*."""
-    return WebTable(Listening(table.store, listener), table.table, table.layout)  # type: ignore[arg-type]
+    """Return *table* once more, as another process would open it, over a store that tells *listener* of `CALLS`.
+
+    It is told the name, the table and the other arguments before the call is done, and may raise.
+    """
+
+    def tell(call: Call) -> None:
+        if call.name in CALLS:
+            listener(call.name, call.table, *call.arguments.values())
+
+    return WebTable(ListeningStore(EachAlone(table.store), tell), table.table, table.layout)
 
 
 @dataclass
@@ -82,13 +78,13 @@ def killed_after(table: WebTable, wanted: Callable[..., bool]) -> Iterator[WebTa
     """Give the table whose writer is killed before the first call that is *wanted*, and all later ones."""
     dead = threading.Event()
 
-    def listen(*call: Any) -> None:
-        if dead.is_set() or wanted(*call):
+    def is_dead(call: Call) -> bool:
+        if call.name in CALLS and wanted(call.name, call.table, *call.arguments.values()):
             dead.set()
-            raise Killed
+        return dead.is_set()
 
     try:
-        yield listening(table, listen)
+        yield WebTable(FailingStore(EachAlone(table.store), Killed, at=is_dead), table.table, table.layout)
     except Killed:
         return
     raise AssertionError("the writer came to its end")

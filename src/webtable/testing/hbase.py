@@ -1,11 +1,7 @@
 """A real HBase for the tests of those who use webtable.
 
-In the `conftest.py` at the root of the tests:
-
-    pytest_plugins = ["webtable.testing"]
-
-and a test that asks for `hbase_url` gets a store URL without a table, such as
-`hbase://127.0.0.1:9090?thrift2=9091`. One server serves the whole session and is found in this order:
+A test that asks for `hbase_url` gets a store URL without a table, such as `hbase://127.0.0.1:9090?thrift2=9091`. One
+server serves the whole session and is found in this order:
 
 1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already. With pytest-xdist this is the way to one for all workers.
 2. Docker: a container on free ports, removed at the end. Its image is built once (a few minutes) and again only
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from testcontainers.core.container import DockerContainer
-
-__all__ = ["NoHBase", "hbase_server", "hbase_url"]
 
 IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
@@ -140,7 +134,7 @@ def _image() -> str:
 def image_folder() -> Path | None:
     """Folder with the image's Dockerfile: in an installed package, or in the checkout that this module is part of."""
     here = Path(__file__).resolve()
-    candidates = (here.parent / "_docker", here.parents[2] / "docker" / "hbase")
+    candidates = (here.parents[1] / "_docker", here.parents[3] / "docker" / "hbase")
     return next((folder for folder in candidates if (folder / "Dockerfile").is_file()), None)
 
 

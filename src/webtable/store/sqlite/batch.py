@@ -3,7 +3,7 @@
 A delete removes the cells that it covers and leaves a marker; a put below a marker is not stored. So what a reader
 finds in the cells' tables is not deleted, and the order of a put and a delete makes no difference, as in HBase. Cells
 beyond a family's versions go as soon as a write touches their column; cells beyond its TTL, and markers, go a slice at
-a time (see sweeping.py).
+a time (see sweeps.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
-from webtable.store.base import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
     import sqlite3

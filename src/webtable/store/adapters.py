@@ -1,0 +1,66 @@
+"""Which adapter a store URL is for: by its scheme, among those of webtable and those of other packages.
+
+An adapter is an entry point of the group `webtable.stores`, named for its scheme, that leads to a subclass of `Store`:
+
+    [project.entry-points."webtable.stores"]
+    redis = "crawl_redis:RedisStore"
+
+Those of webtable are declared like that too, and found without it: in a source checkout nothing may be installed, or
+something older. No other package can take their schemes.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from webtable.errors import InvalidArgument, StoreRefused
+from webtable.store.base import Store
+
+GROUP: Final = "webtable.stores"
+BUILT_IN: Final = {
+    "hbase": "webtable.store.hbase:HBaseStore",
+    "memory": "webtable.store.memory:MemoryStore",
+    "sqlite": "webtable.store.sqlite:SQLiteStore",
+}
+"""The adapters of webtable, as they stand in pyproject.toml. They are imported where they are asked for, so that the
+embedded store loads no Thrift."""
+_OTHER_NAMES: Final = {"file": "sqlite"}
+"""SQLite has URLs of its own; its adapter says what to give in their place."""
+
+
+def adapter_for(scheme: str, url: str) -> type[Store]:
+    """Return the adapter of that *scheme*, for *url*, which is what messages quote.
+
+    Raises `InvalidArgument` that names the schemes there are, and `StoreRefused` that names the entry point of another
+    package which leads to no store.
+    """
+    scheme = _OTHER_NAMES.get(scheme, scheme)
+    if scheme in BUILT_IN:
+        return _loaded(EntryPoint(scheme, BUILT_IN[scheme], GROUP))
+    # Of two packages with one scheme the first on the path has it, as with modules.
+    for point in entry_points(group=GROUP, name=scheme):
+        return _loaded(point)
+    raise InvalidArgument(
+        f"store={url!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE (schemes: {', '.join(schemes())})"
+    )
+
+
+def schemes() -> list[str]:
+    """Return the schemes of all adapters that are installed, sorted; none of them is imported."""
+    return sorted({*BUILT_IN, *entry_points(group=GROUP).names})
+
+
+def _loaded(point: EntryPoint) -> type[Store]:
+    try:
+        adapter = point.load()
+    except Exception as exc:
+        raise _broken(point, f"{type(exc).__name__}: {exc}") from exc
+    if not (isinstance(adapter, type) and issubclass(adapter, Store)):
+        raise _broken(point, f"it leads to {adapter!r:.200}, which is no subclass of webtable.store.Store")
+    return adapter
+
+
+def _broken(point: EntryPoint, why: str) -> StoreRefused:
+    package = f" of {point.dist.name}" if point.dist is not None else ""
+    return StoreRefused(f"the store {point.name!r} cannot be used: entry point {point.value!r}{package}: {why}")

@@ -1,0 +1,54 @@
+"""What a store URL says to the embedded store: `sqlite:path?table=NAME&timeout=SECONDS`, or a path."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
+
+from webtable.errors import InvalidArgument
+from webtable.store.url import DEFAULT_TABLE, URLOptions
+
+if TYPE_CHECKING:
+    from webtable.store.url import StoreURL
+
+OPTIONS: Final = frozenset({"table", "timeout"})
+_MEMORY: Final = re.compile(r":memory:|[?&]mode=memory\b")
+
+
+class Address(NamedTuple):
+    """A file, and a table in it: `pages` unless it is named."""
+
+    path: str
+    table: str
+    options: URLOptions
+
+
+def address_of(url: StoreURL) -> Address:
+    """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
+    if url.is_path:
+        check_path(url.text)
+        return Address(url.text, DEFAULT_TABLE, URLOptions())
+    if url.scheme == "file":
+        check_path(url.text)
+        raise InvalidArgument(f"store={url.text!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE")
+    rest = url.rest.removeprefix("//")
+    if rest.startswith("file:"):
+        check_path(rest)
+    quoted, _, query = rest.partition("?")
+    path = unquote(quoted)
+    check_path(path)
+    options = url.options(query, OPTIONS)
+    return Address(path, options.get("table", DEFAULT_TABLE), options)
+
+
+def check_path(path: str) -> None:
+    """Raise `InvalidArgument` where *path* names no file, but what SQLite takes for a database in memory."""
+    if not path:
+        raise InvalidArgument("store='' must name a file, as in crawl.db")
+    if path in (":memory:", "/:memory:") or (path.startswith("file:") and _MEMORY.search(path)):
+        raise InvalidArgument(
+            f"store={path!r}: there is no store in memory by SQLite; a store is a file, which threads and processes "
+            "share: give one in a temporary directory (tempfile.TemporaryDirectory()), or ./:memory: for a file of "
+            "that name; for tests there is memory:NAME, which keeps nothing"
+        )

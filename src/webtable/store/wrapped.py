@@ -1,0 +1,146 @@
+"""A store around another one: it hands on every call of the port, and a kind of its own does something about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from webtable.store.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from webtable.errors import StoreError
+    from webtable.rowkey import KeyRange
+    from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
+    from webtable.store.wanted import Wanted
+
+T = TypeVar("T")
+
+
+class Call(NamedTuple):
+    """A call of the port: its name (`first_rows`), the table ("" where it is of none), and what else was given.
+
+    `arguments` have the names that the port gives them: `call.arguments["mutations"]` of a `write`.
+    """
+
+    name: str
+    table: str
+    arguments: Mapping[str, Any]
+
+
+class WrappedStore(Store):
+    """The store that *store* is, asked through this one; to close it closes that.
+
+    Each call that goes to the store passes through `around`, for a subclass to do something about it. Arguments have
+    been checked by then, once, and a call that asks for nothing does not come. What *store* says of itself (its name,
+    its timeout, what it can do) is said here as it was when it was wrapped.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.wrapped = store
+        self.name = store.name
+        self.timeout = store.timeout
+        self.writes_side_by_side = store.writes_side_by_side
+        self.scans_range_by_range = store.scans_range_by_range
+        self.changes_families = store.changes_families
+        self.default_ttl = store.default_ttl
+        self.made_when_missing = store.made_when_missing
+        self.why_empty = store.why_empty
+
+    def around(self, call: Call, do: Callable[[], T]) -> T:
+        """Return what *call* returns, which is done by `do()`; several threads may be here at once.
+
+        Of a `scan` that is the iterator, which reads when it is asked for rows.
+        """
+        del call
+        return do()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Do what the store does."""
+        return self.around(Call("together", "", {}), self.wrapped.together)
+
+    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Apply *mutations* and return one outcome each."""
+        call = Call("write", table, {"mutations": mutations})
+        return self.around(call, lambda: self.wrapped.write(table, mutations))
+
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
+        call = Call("read", table, {"rows": rows, "wanted": wanted})
+        return self.around(call, lambda: self.wrapped._read(table, rows, wanted))
+
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        given = {"rows": rows, "family": family, "qualifiers": qualifiers, "limit": limit, "keys_only": keys_only}
+        return self.around(
+            Call("read_cells", table, given),
+            lambda: self.wrapped._read_cells(table, rows, family, qualifiers, limit, keys_only=keys_only),
+        )
+
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[Row]:
+        given = {"ranges": ranges, "wanted": wanted, "limit": limit, "reverse": reverse}
+        return self.around(
+            Call("scan", table, given), lambda: self.wrapped._scan(table, ranges, wanted, limit, reverse=reverse)
+        )
+
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        given = {"ranges": ranges, "limit": limit, "wanted": wanted, "reverse": reverse}
+        return self.around(
+            Call("first_rows", table, given),
+            lambda: self.wrapped._first_rows(table, ranges, limit, wanted, reverse=reverse),
+        )
+
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
+        """Return the calls that the store makes."""
+        call = Call("describe_calls", table, {"ranges": ranges, "each": each, "reverse": reverse})
+        return self.around(call, lambda: self.wrapped.describe_calls(table, ranges, each=each, reverse=reverse))
+
+    def tables(self) -> list[str]:
+        """Return the names of all tables, sorted."""
+        return self.around(Call("tables", "", {}), self.wrapped.tables)
+
+    def describe(self, table: str) -> TableDescription:
+        """Return the table as it is."""
+        return self.around(Call("describe", table, {}), lambda: self.wrapped.describe(table))
+
+    def create_table(self, schema: TableSchema) -> None:
+        """Create the table."""
+        call = Call("create_table", schema.name, {"schema": schema})
+        self.around(call, lambda: self.wrapped.create_table(schema))
+
+    def set_family(self, table: str, family: FamilySchema) -> None:
+        """Add or change the family."""
+        call = Call("set_family", table, {"family": family})
+        self.around(call, lambda: self.wrapped.set_family(table, family))
+
+    def drop_table(self, table: str) -> None:
+        """Remove the table."""
+        self.around(Call("drop_table", table, {}), lambda: self.wrapped.drop_table(table))
+
+    def regions(self, table: str) -> list[Region]:
+        """Return the table's regions."""
+        return self.around(Call("regions", table, {}), lambda: self.wrapped.regions(table))
+
+    def compact(self, tables: Sequence[str]) -> int:
+        """Give back space, and return how many bytes that was."""
+        return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
+
+    def close(self) -> None:
+        """Close the store."""
+        self.around(Call("close", "", {}), self.wrapped.close)

@@ -1,0 +1,64 @@
+"""Where stores differ from what the port promises to most: each difference with its reason, for the tests to go by.
+
+A test that meets one asks `differs` for it by its name, and asserts what is there instead; none is left out in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+
+ADAPTERS: Final = [
+    "sqlite",
+    pytest.param("hbase-thrift1", marks=pytest.mark.hbase),
+    pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
+]
+"""The stores that all tests of web tables run on, by the names that the tests give them."""
+WRAPPED_AND_MEMORY: Final = ["sqlite-wrapped", "memory"]
+"""Those that are held to the contract beside them."""
+
+THRIFT1: Final = frozenset({"hbase-thrift1"})
+HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that `stores` do otherwise, and why."""
+
+    stores: frozenset[str]
+    reason: str
+
+
+DIFFERENCES: Final = {
+    "no split keys": Difference(
+        THRIFT1, "Thrift1's createTable takes families alone; a CapabilityError has the line for the HBase shell"
+    ),
+    "no min_versions": Difference(
+        THRIFT1, "Thrift1's ColumnDescriptor has no such field; a CapabilityError has the line for the HBase shell"
+    ),
+    "no change of a family": Difference(
+        THRIFT1, "Thrift1 has no call to alter a table; a CapabilityError has the line for the HBase shell"
+    ),
+    "no exact delete": Difference(
+        THRIFT1,
+        "Thrift1 deletes all cells at or below a timestamp; the outcome is a CapabilityError, and nothing is deleted",
+    ),
+    "no transactions": Difference(
+        HBASE | {"memory"},
+        "HBase has transactions of one row; memory does as HBase, for tests: in `together` each call stands alone",
+    ),
+    "slow calls": Difference(HBASE, "each example of a property is several calls of a gateway, so there are fewer"),
+    "versions beyond the family's show in a time range": Difference(
+        HBASE, "HBase drops them as it flushes and shows them until then; no test asserts either"
+    ),
+    "what a compacted delete hid can be written again": Difference(
+        HBASE, "HBase forgets deletes in a major compaction, which tests cannot time; no test asserts either"
+    ),
+}
+
+
+def differs(store: str, difference: str) -> bool:
+    """Whether *store*, by the name that the tests give it, differs so."""
+    return store.removesuffix("-wrapped") in DIFFERENCES[difference].stores
