@@ -11,8 +11,8 @@ import msgspec
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
-from webtable.rowkey.advice.judgement import Judgement, Table, judged
-from webtable.rowkey.advice.measures import Cell
+from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
+from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.field import is_count
@@ -87,7 +87,7 @@ def advise(
     refused = _Refused()
     sample = _sample(chain(first, stream), chosen[0], refused, most)
     at_once = _at_once(sample, window)
-    table = Table(regions, servers, at_once, Cell(column, value_bytes))
+    table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
     found, items = _judged_alike(chosen, sample.items, table, questions, refused)
     return Advice(
         designs=tuple(sorted(found, key=lambda one: one.score)),
@@ -138,7 +138,7 @@ def _sample(keys: Iterable[Any], design: Design, refused: _Refused, most: int) -
 
 
 def _judged_alike(
-    designs: Sequence[Design], items: list[Any], table: Table, questions: Sequence[str] | None, refused: _Refused
+    designs: Sequence[Design], items: list[Any], table: WrittenTable, questions: Sequence[str] | None, refused: _Refused
 ) -> tuple[list[Judgement], list[Any]]:
     """Return *designs*, judged on the same of *items*, and these: those that all of the designs can encode."""
     try:

@@ -9,7 +9,7 @@ import msgspec
 
 from webtable.rowkey.advice.measures import (
     HOT,
-    Cell,
+    CellSize,
     Lengths,
     QuestionCost,
     Writes,
@@ -30,13 +30,13 @@ UNSPLIT = 0.25
 """How much of the heat of a key that is split by the keys themselves is that of a table of one region."""
 
 
-class Table(NamedTuple):
+class WrittenTable(NamedTuple):
     """The table that is written to: its regions, the servers that they are on, the keys of a moment, and a cell."""
 
     regions: int
     servers: int
     window: int
-    cell: Cell
+    cell: CellSize
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ class Judgement(msgspec.Struct, frozen=True):
     questions: tuple[QuestionCost, ...]
 
 
-def judged(design: Design, items: Sequence[Any], table: Table, asked: Sequence[str] | None) -> Judgement:
+def judged(design: Design, items: Sequence[Any], table: WrittenTable, asked: Sequence[str] | None) -> Judgement:
     """Return what becomes of *table* when *items* are written to it by *design*; only *asked* count for the score."""
     keys = [design.encode(item) for item in items]
     writes = measure_writes(design, items, keys, table.regions, table.servers, table.window)
@@ -121,7 +121,7 @@ def _of_questions(costs: Sequence[QuestionCost]) -> list[str]:
     return [reason for reason in reasons if reason]
 
 
-def _of_lengths(lengths: Lengths, cell: Cell) -> str:
+def _of_lengths(lengths: Lengths, cell: CellSize) -> str:
     return (
         f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
         f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column"

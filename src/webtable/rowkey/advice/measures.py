@@ -94,7 +94,7 @@ class Lengths(msgspec.Struct, frozen=True):
     share_with_names: float
 
 
-class Cell(NamedTuple):
+class CellSize(NamedTuple):
     """The cell whose size the key is held against: `family:qualifier`, and the bytes of its value."""
 
     column: str = "metadata:page"
@@ -141,7 +141,7 @@ def measure_writes(
     )
 
 
-def measure_lengths(keys: Sequence[bytes], cell: Cell) -> Lengths:
+def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     """Return how long *keys* are, and what that is of *cell*."""
     lengths = sorted(map(len, keys))
     mean = sum(lengths) / len(lengths)

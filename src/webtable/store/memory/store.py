@@ -16,7 +16,7 @@ from webtable.forking import renew_after_fork
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import Store
 from webtable.store.deadline import of_call
-from webtable.store.memory.table import PIECE, Table
+from webtable.store.memory.table import PIECE, TableInMemory
 from webtable.store.rows import Cell, Put, Region, Row, TableDescription
 from webtable.store.url import DEFAULT_TABLE
 from webtable.store.wanted import Wanted
@@ -33,7 +33,7 @@ class _Shared:
     """What the stores of one name have in common: the tables, and the lock that every call holds."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, TableInMemory] = {}
         self.after_fork()
         renew_after_fork(self)
 
@@ -79,7 +79,7 @@ class MemoryStore(Store):
         with self._open_table(table) as found:
             return [self._outcome(found, mutation) for mutation in mutations]
 
-    def _outcome(self, found: Table, mutation: Mutation) -> StoreError | None:
+    def _outcome(self, found: TableInMemory, mutation: Mutation) -> StoreError | None:
         try:
             found.check(mutation)
         except StoreRefused as exc:
@@ -166,7 +166,7 @@ class MemoryStore(Store):
         with self._locked() as tables:
             if schema.name in tables:
                 raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")
-            tables[schema.name] = Table(schema)
+            tables[schema.name] = TableInMemory(schema)
 
     def set_family(self, table: str, family: FamilySchema) -> None:
         """Add the family, or change the one of that name."""
@@ -197,7 +197,7 @@ class MemoryStore(Store):
         self._closed = True
 
     @contextmanager
-    def _locked(self) -> Iterator[dict[str, Table]]:
+    def _locked(self) -> Iterator[dict[str, TableInMemory]]:
         if self._closed:
             raise StoreError(f"{self.name}: the store is closed")
         lock = self._shared.lock
@@ -209,7 +209,7 @@ class MemoryStore(Store):
             lock.release()
 
     @contextmanager
-    def _open_table(self, table: str, wanted: Wanted | None = None) -> Iterator[Table]:
+    def _open_table(self, table: str, wanted: Wanted | None = None) -> Iterator[TableInMemory]:
         with self._locked() as tables:
             if table not in tables:
                 raise TableNotFound(f"{self.name}: no table {table!r}")

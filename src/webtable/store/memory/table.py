@@ -27,7 +27,7 @@ _LATEST: Final = 2**63 - 1  # to HBase this is "now"
 
 
 @dataclass(slots=True)
-class Table:
+class TableInMemory:
     """A table: `rows[key][column][timestamp]`, its keys in order, and what its deletes hide of each row.
 
     `hidden[key]` has moments by column, by family (`b"one:"`) and by `b""`, the whole row: cells at or below are gone.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webtable.store.sqlite.catalogue import Family, Table
+    from webtable.store.sqlite.catalogue import Family, StoredTable
 
 _CELL_OVERHEAD: Final = 23  # a cell's lengths, timestamp and type, as HBase counts them; the colon makes it 24
 _LATEST: Final = 2**63 - 1  # to HBase this is "now", which no repeat could hit again
@@ -34,7 +34,7 @@ _Marker = tuple[bytes, bytes, int]
 class Mutations:
     """The mutations of one write: an outcome for each, and what is to be done to which family."""
 
-    def __init__(self, name: str, table: Table, mutations: Sequence[Mutation]) -> None:
+    def __init__(self, name: str, table: StoredTable, mutations: Sequence[Mutation]) -> None:
         self.name = name
         self.table = table
         self.cells: defaultdict[int, list[_NewCell]] = defaultdict(list)

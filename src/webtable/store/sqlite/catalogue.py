@@ -65,7 +65,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StoredTable:
     """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names."""
 
     id: int
@@ -73,19 +73,19 @@ class Table:
     families: Mapping[bytes, Family]
 
 
-def find_table(connection: sqlite3.Connection, name: str) -> Table | None:
+def find_table(connection: sqlite3.Connection, name: str) -> StoredTable | None:
     """Return the table of that name as the connection's transaction sees it."""
     rows = connection.execute(_LOOKUP, (name,)).fetchall()
     return _decoded(name, tuple(rows)) if rows else None
 
 
 @lru_cache(maxsize=256)
-def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> Table:
+def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> StoredTable:
     try:
         families = [Family(number, _family(family, options)) for _, _, number, family, options in rows]
         splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
         schema = TableSchema(name, tuple(family.schema for family in families), splits)
-        return Table(rows[0][0], schema, {family.prefix: family for family in families})
+        return StoredTable(rows[0][0], schema, {family.prefix: family for family in families})
     except (InvalidArgument, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
         raise Damage(f"table {name!r} is not described as it should be: {exc}") from exc
 
@@ -141,7 +141,7 @@ def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:
         _add_family(connection, cursor.lastrowid, family)
 
 
-def put_family(connection: sqlite3.Connection, table: Table, schema: FamilySchema) -> None:
+def put_family(connection: sqlite3.Connection, table: StoredTable, schema: FamilySchema) -> None:
     """Enter a family, or change the options of the one of that name."""
     family = table.families.get(schema.name.encode() + b":")
     if family is None:
@@ -150,7 +150,7 @@ def put_family(connection: sqlite3.Connection, table: Table, schema: FamilySchem
         connection.execute("UPDATE families SET options = ? WHERE id = ?", (_options(schema), family.id))
 
 
-def remove_table(connection: sqlite3.Connection, table: Table) -> None:
+def remove_table(connection: sqlite3.Connection, table: StoredTable) -> None:
     """Remove the table and its cells."""
     for family in table.families.values():
         connection.execute(f"DROP TABLE cells_{family.id}")

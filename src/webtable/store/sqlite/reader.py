@@ -23,7 +23,7 @@ from webtable.store.wanted import Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
-    from webtable.store.sqlite.catalogue import Family, Table
+    from webtable.store.sqlite.catalogue import Family, StoredTable
 
 SEARCH_SECONDS: Final = 1.0
 """How long a row is looked for that holds some words before any other one is let through."""
@@ -35,7 +35,7 @@ Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
 """A key, its cells, and how many bytes of values they are."""
 
 
-def reader(connection: sqlite3.Connection, table: Table, wanted: Wanted, now: int) -> Reader:
+def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, now: int) -> Reader:
     """Return what reads the rows of *table*, as far as they are *wanted*, as the connection sees it.
 
     Raises `StoreRefused` for a family that the table does not have.
@@ -48,7 +48,7 @@ def reader(connection: sqlite3.Connection, table: Table, wanted: Wanted, now: in
     return Reader(connection, sources, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search)
 
 
-def _families(table: Table, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
+def _families(table: StoredTable, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
     """Return the families that *columns* are in, each with its qualifiers, None for all of them."""
     if columns is None:
         return [(family, None) for family in table.families.values()]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.sqlite.catalogue import Table
+    from webtable.store.sqlite.catalogue import StoredTable
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
 
@@ -220,7 +220,7 @@ class SQLiteStore(Store):
         """Give the file back, also from a scan that is not at its end."""
         self._file.close()
 
-    def _table(self, connection: sqlite3.Connection, name: str) -> Table:
+    def _table(self, connection: sqlite3.Connection, name: str) -> StoredTable:
         found = catalogue.find_table(connection, name)
         if found is None:
             raise TableNotFound(f"{self.name}: no table {name!r}")
