@@ -14,7 +14,7 @@ from benchmarks.material import digest_of, made_up_pages
 from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
-from webtable.schema import INDEX_NAMES
+from webtable.repository.indexes import WEB_INDEXES
 from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def run(setting: Setting) -> list[Result]:
     """Ingest the same pages without indexes, with all of them, and with links too, in turn."""
     pages = list(made_up_pages(setting.scaled(10_000), HOSTS, body_bytes=BODY_BYTES))
     none = Side("no index", pages, [])
-    indexed = Side("all seven indexes", pages, INDEX_NAMES)
-    linked = Side(f"all seven indexes and {NAVIGATION + OTHERS} links a page", list(_linked(pages)), INDEX_NAMES)
+    indexed = Side("all seven indexes", pages, tuple(WEB_INDEXES))
+    linked = Side(f"all seven indexes and {NAVIGATION + OTHERS} links a page", list(_linked(pages)), tuple(WEB_INDEXES))
     sides = (none, indexed, linked)
     turns = [_turn(sides, number, setting) for number in range(setting.pairs(3))]
     return [

@@ -11,7 +11,7 @@ from benchmarks.measuring import Result, Run, compare, stopwatch
 from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
 from webtable import WebKey
-from webtable.schema import INDEX_NAMES
+from webtable.repository.indexes import WEB_INDEXES
 from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(setting: Setting) -> list[Result]:
     """Ask tables of three sizes in turn, and then the largest and a plain table of the same pages."""
     crawls = [Crawl.until_now(size) for size in (TRY_SIZES if setting.quick else SIZES)]
     with ExitStack() as stack:
-        tables = [stack.enter_context(setting.hbase_table(INDEX_NAMES)) for _ in crawls]
+        tables = [stack.enter_context(setting.hbase_table(tuple(WEB_INDEXES))) for _ in crawls]
         for table, crawl in zip(tables, crawls, strict=True):
             _load(table, crawl)
             setting.flush(table.table)

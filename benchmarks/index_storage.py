@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import webtable
 from benchmarks.measuring import LeftOut, Result
 from webtable.formats import read_pages
-from webtable.schema import INDEX_NAMES, index_table, queue_table
+from webtable.repository.indexes import WEB_INDEXES
+from webtable.schema import index_table, queue_table
 from webtable.testing.hbase import IMAGE
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _on_hbase(setting: Setting) -> Result | LeftOut:
     what = "storage of all indexes on HBase"
     if setting.hbase is None:
         return LeftOut(what, setting.missing.get("hbase", "no HBase"))
-    with setting.hbase_table(INDEX_NAMES) as table:
+    with setting.hbase_table(tuple(WEB_INDEXES)) as table:
         container = _container(table.table)
         if container is None:
             return LeftOut(what, f"{setting.hbase} is no container of docker/hbase here, in which to look at the files")
@@ -77,7 +78,7 @@ def _files(setting: Setting) -> list[Path]:
 
 def _names(table: WebTable) -> dict[str, str]:
     """Return the names of the tables by what they are: the main one, the queue, and each index."""
-    indexes = {name: index_table(table.table, name).name for name in INDEX_NAMES}
+    indexes = {name: index_table(table.table, name).name for name in WEB_INDEXES}
     return {"pages": table.table, "queue": queue_table(table.table).name, **indexes}
 
 

@@ -17,7 +17,7 @@ from benchmarks.material import made_up_pages
 from benchmarks.measuring import LeftOut, Result
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link
-from webtable.schema import INDEX_NAMES
+from webtable.repository.indexes import WEB_INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def watched(url: str, count: int, links: int = 0) -> dict[str, Stream]:
 
 def write(url: str, count: int, links: int) -> int:
     """Stream pages into a new table and return how many were stored."""
-    indexes = INDEX_NAMES if links else ()
+    indexes = tuple(WEB_INDEXES) if links else ()
     with webtable.open(url, create=True, regions=REGIONS, indexes=indexes) as table:
         print("ready", flush=True)
         writer = table.writer()

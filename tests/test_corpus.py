@@ -19,7 +19,7 @@ import pytest
 import webtable
 from webtable import Page, WebTable, canonical_url
 from webtable.formats import ReadReport, read_pages
-from webtable.schema import INDEX_NAMES
+from webtable.repository.indexes import WEB_INDEXES
 
 pytestmark = pytest.mark.corpus
 
@@ -91,7 +91,7 @@ def table(adapter: str, warc_files: list[Path], request: pytest.FixtureRequest, 
         base, _, query = request.getfixturevalue("hbase_url").partition("?")
         url = f"{base.rstrip('/')}/{name}" + (f"?{query}" if adapter == "hbase-thrift2" else "")
     # One gateway takes a call a timestamp, for each of seven more tables too.
-    indexes = [] if adapter == "hbase-thrift1" else INDEX_NAMES
+    indexes = [] if adapter == "hbase-thrift1" else tuple(WEB_INDEXES)
     with webtable.open(url, create=True, indexes=indexes) as table:
         report = ReadReport()
         with table.writer() as writer:

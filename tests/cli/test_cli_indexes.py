@@ -19,7 +19,8 @@ from running import Result, Run
 import webtable
 from webtable.errors import StoreUnavailable
 from webtable.repository.hints.maintenance import Maintenance
-from webtable.schema import INDEX_NAMES, IndexState, index_table
+from webtable.repository.indexes import WEB_INDEXES
+from webtable.schema import IndexState, index_table
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 DEFINITION = """\
@@ -73,7 +74,7 @@ def test_a_new_table_has_all_indexes(run: Run) -> None:
 
     result = run("index", "list")
 
-    assert [cells[:2] for cells in result.cells] == [[name, "ready"] for name in sorted(INDEX_NAMES)]
+    assert [cells[:2] for cells in result.cells] == [[name, "ready"] for name in sorted(WEB_INDEXES)]
 
 
 def test_a_table_without_indexes_says_so(run: Run) -> None:
@@ -155,7 +156,7 @@ def test_a_store_that_names_a_module_is_read_without_it(stranger: str) -> None:
 def test_all_goes_on_behind_an_index_that_was_not_named_and_names_it_at_the_end(stranger: str, command: str) -> None:
     result = in_a_process("index", command, "--all")
 
-    assert (result.code, [cells[0] for cells in result.cells]) == (3, sorted(INDEX_NAMES))
+    assert (result.code, [cells[0] for cells in result.cells]) == (3, sorted(WEB_INDEXES))
     assert len(result.err.splitlines()) == 1
     assert result.err.startswith("webtable: ")
     assert f"--index {stranger}" in result.err
@@ -168,7 +169,7 @@ def test_all_names_each_index_that_it_could_not_compare(stranger: str) -> None:
 
     result = in_a_process("index", "verify", "--all")
 
-    assert (result.code, len(result.lines)) == (3, len(INDEX_NAMES))
+    assert (result.code, len(result.lines)) == (3, len(WEB_INDEXES))
     assert [re.search("has the index '([a-z]+)'", line)[1] for line in result.err.splitlines()] == [
         "another",
         "language",
@@ -299,7 +300,7 @@ def test_verify_of_indexes_that_hold_is_exit_code_0(run: Run) -> None:
 
     assert (result.code, result.err) == (0, "")
     assert result.lines[0] == "index,pages,entries,missing,stale,pending"
-    assert [line.split(",")[0] for line in result.lines[1:]] == sorted(INDEX_NAMES)
+    assert [line.split(",")[0] for line in result.lines[1:]] == sorted(WEB_INDEXES)
     assert all(line.endswith(",0,0,0") for line in result.lines[1:])
 
 
@@ -388,7 +389,7 @@ def test_bad_input_is_one_line_and_changes_nothing(run: Run, case: str) -> None:
 
 @pytest.mark.parametrize(
     ("option", "names"),
-    [("all", INDEX_NAMES), ("none", ()), ("time, status", ("time", "status")), (None, INDEX_NAMES)],
+    [("all", tuple(WEB_INDEXES)), ("none", ()), ("time, status", ("time", "status")), (None, tuple(WEB_INDEXES))],
 )
 def test_create_makes_the_indexes_that_are_named(run: Run, option: str | None, names: tuple[str, ...]) -> None:
     given = [] if option is None else ["--indexes", option]

@@ -10,8 +10,8 @@ import typer
 from webtable.cli.session import import_indexes
 from webtable.cli.text import parse_days
 from webtable.errors import InvalidArgument
+from webtable.repository.indexes import WEB_INDEXES
 from webtable.rowkey import Salt
-from webtable.schema import INDEX_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -131,7 +131,7 @@ def _option_value(text: str) -> int | bool | str:
 def _names_of_indexes(text: str) -> tuple[str, ...]:
     match text.strip():
         case "all":
-            return INDEX_NAMES
+            return tuple(WEB_INDEXES)
         case "none":
             return ()
         case given:

@@ -2,7 +2,6 @@
 
 from webtable.schema.indexes import (
     INDEX_COLUMN,
-    INDEX_NAMES,
     INDEX_SUFFIX,
     QUEUE_FAMILY,
     STATES_FAMILY,
@@ -41,7 +40,6 @@ __all__ = [
     "FAMILY_ALTERABLE",
     "FAMILY_OPTIONS",
     "INDEX_COLUMN",
-    "INDEX_NAMES",
     "INDEX_SUFFIX",
     "LAYOUT_COLUMN",
     "LAYOUT_ROW",

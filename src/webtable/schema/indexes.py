@@ -12,8 +12,6 @@ from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import split_points
 from webtable.schema.table import FamilySchema, TableSchema
 
-INDEX_NAMES = ("time", "size", "link", "url", "status", "host", "digest")
-"""The indexes that a web table has unless it is created with others."""
 INDEX_REGIONS = 4
 INDEX_COLUMN = b"ref:e"
 """The column of an entry. Its value is empty; its timestamp is that of the capture from which it was made."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypedDict
 
 from webtable.errors import InvalidArgument
+from webtable.repository.indexes import WEB_INDEXES
 from webtable.repository.indexes.states import defined
 from webtable.rowkey import Salt, split_points
-from webtable.schema import INDEX_NAMES, ColumnNames, IndexState, Layout, PlainColumn, TableSchema
+from webtable.schema import ColumnNames, IndexState, Layout, PlainColumn, TableSchema
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class NewWebTable(NamedTuple):
         """Return the table that *options* describe; raises `InvalidArgument` before anything is touched."""
         given = {"ttl": adapter_of(url).default_ttl, **options}
         salt = given.pop("salt", Salt.host())
-        indexes = defined(options.get("indexes", INDEX_NAMES))
+        indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
         given.pop("indexes", None)
         if not isinstance(salt, Salt):
             raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")

@@ -123,3 +123,4 @@ HOST = Index("host", _hosts, sharding=by_domain, names_pages=False, counts_pages
 DIGEST = Index("digest", _digests, sharding=by_term)
 
 WEB_INDEXES = {index.name: index for index in (TIME, SIZE, LINK, URL, STATUS, HOST, DIGEST)}
+"""The indexes that a web table has unless it is created with others, by their names: the one place that lists them."""
