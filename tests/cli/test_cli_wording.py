@@ -33,6 +33,13 @@ WRONG = {
         "is before --old",
     ),
     "a part of no domain": (["pages", "--host-only", "--full-scan"], "--host-only and --path choose among the pages"),
+    "a value of a family": (
+        ["alter", "--set", "content.block_size=abc"],
+        "content.block_size='ABC' must be a whole number",
+    ),
+    "a media type": (["pages", "example.com", "--type", "html"], "--type 'html' must be a media type"),
+    "a status": (["pages", "example.com", "--status", "1000"], "must be a status code, from 0 to 999"),
+    "an index that is not there": (["index", "add", "no_such:index"], "cannot be imported: No module named 'no_such'"),
     "a method": (["indexed", "host"], "ask for webtable hosts"),
 }
 
@@ -52,3 +59,10 @@ def test_columns_keep_their_names_in_a_message(run: Run):
 
     assert done.err.startswith("webtable: --columns 'type' is no column of a page; it has url, ")
     assert {"content_type", "fetched_at"} < set(done.err.replace(",", "").split())
+
+
+def test_a_missing_store_is_created_by_the_command_that_is_told(run: Run):
+    done = run("-s", "other.db", "pages", "example.com")
+
+    assert done.err.endswith("no such file; create it with webtable -s other.db create\n")
+    assert run("-s", "other.db", "create").code == 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from webtable.cli.messages import in_options, options_of
+from webtable.cli.messages import in_commands, in_options, options_of
 from webtable.cli.session import Session
 from webtable.errors import (
     DamagedRow,
@@ -22,6 +22,7 @@ from webtable.errors import (
     KeyFormatError,
     SchemaError,
     StoreError,
+    TableNotFound,
     WebTableError,
 )
 from webtable.formats.text import harmless
@@ -120,8 +121,8 @@ def _failed(error: Exception, session: Session | None = None, options: Mapping[s
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
         return int(getattr(error, "exit_code", USAGE))
-    if isinstance(error, IndexNeeded) and session is not None:
-        complain(str(error).replace("webtable index ", session.command("index ")))
+    if isinstance(error, IndexNeeded | TableNotFound) and session is not None:
+        complain(in_commands(str(error), session.command("")))
     elif isinstance(error, InvalidArgument | FullScanNeeded):
         complain(in_options(str(error), options or {}))
     elif isinstance(error, WebTableError | OSError):

@@ -37,6 +37,21 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     return _ARGUMENT.sub(option, told) + columns + listed
 
 
+_OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")
+_COMMAND = re.compile(r"\bwebtable (?=create\b|index )")
+
+
+def in_commands(message: str, command: str) -> str:
+    """Return *message* with the commands that it names as they are typed: behind *command*, which has the store.
+
+    What a program would do in place of one is left out.
+
+    >>> in_commands("create it with create=True, or on the command line with webtable create", "webtable -s x ")
+    'create it with webtable -s x create'
+    """
+    return _COMMAND.sub(lambda _: command, _OF_A_PROGRAM.sub("", message))
+
+
 def options_of(command: Any, invoked: str | None) -> dict[str, str]:
     """Return the options of a command of Typer by the names of their arguments; those of what was *invoked* first.
 

@@ -91,7 +91,7 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
     return TableNotFound(
         f"{stored.name} is not whole: it has no table {names}, while its layout is still stored in "
         f"{meta_table(stored.table).name!r}. Bring back what is missing from a copy; or have it made anew, empty and "
-        "as the stored layout says, with webtable.open(…, create=True) or webtable create"
+        "as the stored layout says, with webtable.open(…, create=True), or on the command line with webtable create"
     )
 
 

@@ -211,10 +211,11 @@ def _check_family_option(name: str, value: object) -> None:
     kind = type(getattr(_DEFAULTS, option))
     # True is an int to Python, and 1 is as good as True; to HBase and to the catalogue of a file they are not.
     if type(value) is not kind:
-        raise InvalidArgument(f"families: {name}={value!r} must be of type {kind.__name__}")
+        raise InvalidArgument(f"families: {name}={value!r} must be {_KINDS[kind]}")
 
 
 _DEFAULTS = FamilySchema("any")
+_KINDS = {int: "a whole number", bool: "true or false", str: "a text"}
 
 
 def _values(layout: Layout) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class FamilySchema:
             "name",
             "printable, without ':' and not beginning with '.'",
         )
-        require(self.versions >= 1, "versions", "at least 1")
+        require(1 <= self.versions < 2**31, "versions", "from 1 to 2147483647")
         require(0 <= self.min_versions <= self.versions, "min_versions", "from 0 to versions")
         require(self.ttl is None or 0 < self.ttl < 2**31 - 1, "ttl", "seconds from 1 to 2147483646, or None")
         require(self.compression in get_args(Compression), "compression", f"one of {', '.join(get_args(Compression))}")

@@ -30,6 +30,8 @@ def imported(name: str) -> Index:
         module, _, attribute = name.partition(":")
         try:
             found = getattr(importlib.import_module(module), attribute)
+        except ImportError as exc:
+            raise InvalidArgument(f"index {name!r} cannot be imported: {exc}") from exc
         except Exception as exc:
             raise InvalidArgument(f"index {name!r} cannot be imported: {exc!r}") from exc
         if not isinstance(found, Index):

@@ -38,9 +38,9 @@ class Condition(NamedTuple):
         """
         status, content_type, low, high = self
         wanted = {status} if isinstance(status, int) else None if status is None else set(status)
-        if isinstance(status, str) or not all(type(one) is int for one in wanted or ()):
-            raise InvalidArgument(f"status={status!r} must be a status code, or several")
-        if content_type is not None and not isinstance(content_type, str):
+        if isinstance(status, str) or not all(type(one) is int and 0 <= one <= 999 for one in wanted or ()):
+            raise InvalidArgument(f"status={status!r} must be a status code, from 0 to 999, or several")
+        if content_type is not None and (not isinstance(content_type, str) or "/" not in content_type):
             raise InvalidArgument(f"content_type={content_type!r} must be a media type, as in 'text/html'")
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:

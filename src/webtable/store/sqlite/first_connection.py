@@ -59,7 +59,9 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
     if not create:
         if exists:
             raise NotAStore(f"{name}: an empty file; create=True makes a store of it")
-        raise TableNotFound(f"{name}: no such file; create it with create=True or `webtable create`")
+        raise TableNotFound(
+            f"{name}: no such file; create it with create=True, or on the command line with webtable create"
+        )
     if not path.parent.is_dir():
         raise StoreRefused(f"{name}: there is no directory {path.parent}")
     return False
