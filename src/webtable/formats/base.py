@@ -57,7 +57,7 @@ class ReadReport:
     """Bytes of the files themselves, before decompression."""
     total_bytes: int | None = None
     """The length of the files, where it is known: not that of a pipe."""
-    place: Place = Place()
+    place: Place = field(default_factory=Place)
     """Behind which record of the file the reading is: given to `read_pages` as `start`, it goes on from there."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Sound records that are no pages or of a type that was not asked for: how many, by media type, scheme or kind."""
