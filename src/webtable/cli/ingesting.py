@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -31,6 +32,7 @@ from webtable.store import adapter_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from webtable.cli.journal import Journal
     from webtable.cli.load import Load
     from webtable.page import Page
     from webtable.repository import LayoutOptions, WebTable
@@ -67,6 +69,10 @@ def ingest(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
+    ] = False,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
     refresh: Annotated[
         bool,
@@ -86,7 +92,8 @@ def ingest(
     At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
 
     Storing a capture again changes nothing, so a run may be interrupted and repeated: Ctrl-C and SIGTERM store what was
-    read.
+    read. With --resume it is not read again either: a journal (STORE.ingest; for HBase it is in the current directory)
+    says which file is stored up to which record, however the run has ended.
 
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
 
@@ -105,7 +112,9 @@ def ingest(
     check_files(files)
     this = session(ctx)
     load = Load(files, _types(types), limits=parse_limits(limit or ()))
-    with load.handling_interrupts(), progress_bar(load):
+    journal = _journal(this, files, repr((types, max_body, limit))) if resume else None
+    with load.handling_interrupts(), progress_bar(load), journal or nullcontext():
+        load.journal = journal
         pages = load.pages()
         # The store is opened, and may be made, only when there is something to put into it.
         first = next(pages, None)
@@ -129,6 +138,26 @@ def check_files(files: Sequence[str]) -> None:
             raise InvalidArgument(f"{file}: a directory; name the files in it")
     if files.count("-") > 1:
         raise InvalidArgument("standard input (-) can be read only once")
+
+
+def _journal(this: Session, files: Sequence[str], made_with: str) -> Journal:
+    """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
+    from webtable.cli.journal import Journal
+
+    if "-" in files:
+        raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")
+    journal = Journal(Journal.beside(this.store), made_with)
+    if not journal.is_new and not _has_pages(this):
+        journal.forget()
+    return journal
+
+
+def _has_pages(this: Session) -> bool:
+    try:
+        with this.open() as table:
+            return next(iter(table.pages(full_scan=True, limit=1, order="storage")), None) is not None
+    except TableNotFound:
+        return False
 
 
 def _types(text: str | None) -> Collection[str] | None:
@@ -200,6 +229,8 @@ def _summary(load: Load, store: str) -> str:
         f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
         f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
     ]
+    if load.skipped:
+        parts.append(f"{plural(load.skipped, 'file')} stored before")
     if load.unchanged:
         parts.append(f"{load.unchanged:,} of them unchanged")
     if left_out := report.left_out.total():

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from webtable.cli.exits import SIGNALLED
+from webtable.cli.journal import Journal
 from webtable.errors import (
     FormatError,
     InvalidCapture,
@@ -22,10 +23,11 @@ from webtable.errors import (
     StoreUnavailable,
     WebTableError,
 )
-from webtable.formats import ReadReport, read_pages
+from webtable.formats import Place, ReadReport, read_pages
 from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.repository import Writer
 from webtable.repository.hints.counts import Recount
+from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -61,6 +63,10 @@ class Load:
     limits: ReadLimits = DEFAULT_LIMITS
     report: ReadReport = field(default_factory=ReadReport)
     writer: Writer | None = None
+    journal: Journal | None = None
+    """What is stored of which file, where that is kept."""
+    skipped: int = 0
+    """How many files were stored by an earlier run."""
     # Two of them, since the writer tells of failures in a thread of its own.
     refused: Failures = field(default_factory=Failures)
     failed: Failures = field(default_factory=Failures)
@@ -108,27 +114,49 @@ class Load:
     def pages(self) -> Iterator[Page]:
         """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
         for file in self.files:
-            self.place, self._records_before = "standard input" if file == "-" else file, self.report.records
+            begun = (Place(), 0) if self.journal is None else self.journal.begin(file)
+            if begun is None:
+                self.skipped += 1
+                continue
+            start, before = begun
+            self.place, self._records_before = "standard input" if file == "-" else file, self.report.records - before
             source = cast("BinaryIO", _StandardInput(self)) if file == "-" else file
             try:
-                yield from read_pages(source, types=self.types, report=self.report, limits=self.limits)
+                yield from read_pages(source, types=self.types, report=self.report, limits=self.limits, start=start)
             except (FormatError, OSError) as exc:
                 self.damaged_files.append(str(exc))
             except KeyboardInterrupt:
                 return
+            else:
+                if self.journal is not None:
+                    self.journal.end()
 
     def store(self, pages: Iterable[Page], writer: Writer) -> None:
         """Put *pages*, until they or the store end or a signal comes, and flush what was put."""
         self.writer = writer
         put = writer.put
         for page in pages:
+            url = self._taken(page)
             try:
                 put(page)
             except (InvalidURL, InvalidCapture) as exc:
                 self.refused.add(exc)
+                self._settled(url)
             if self._ending:
                 break
         writer.close()
+
+    def _taken(self, page: Page) -> str:
+        """Return the URL under which the outcome of *page* comes, which the journal is told."""
+        if self.journal is None:
+            return page.url
+        url = canonical_or_none(page.url) or page.url
+        self.journal.take(url, self.report.place, self.report.records - self._records_before)
+        return url
+
+    def _settled(self, url: str) -> None:
+        if self.journal is not None:
+            self.journal.settle(url)
 
     def count_links(self, table: WebTable) -> None:
         """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
@@ -154,9 +182,11 @@ class Load:
         if error is not None:
             self.failed.add(error)
             # A store that is gone is gone for the next thousand batches too, and each would wait for its deadline.
-            if self.lost is None and isinstance(error, StoreUnavailable | SchemaError):
-                self.lost = error
+            if isinstance(error, StoreUnavailable | SchemaError):
+                self.lost = self.lost or error
                 self._ending = True
+                return
+        self._settled(outcome.url)
 
     @contextmanager
     def handling_interrupts(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Files of crawled pages: WARC and JSON Lines in; answers out, in every format of `FORMATS`."""
 
-from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, ReadReport
+from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 from webtable.formats.export import FORMATS, write, write_pages
 from webtable.formats.exports.jsonl import page_to_json
 from webtable.formats.read import read_pages
@@ -10,6 +10,7 @@ __all__ = [
     "DEFAULT_TYPES",
     "FORMATS",
     "DamagedRecord",
+    "Place",
     "ReadLimits",
     "ReadReport",
     "page_to_json",

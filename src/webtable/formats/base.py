@@ -21,6 +21,16 @@ _MAX_NAME = 100
 _MAX_TEXT = 1_000
 
 
+class Place(NamedTuple):
+    """Where the reading of a file goes on: so many `records` behind the byte `offset` of the file.
+
+    In a compressed file that is where a member begins, and 0 where a member cannot be read without those before it.
+    """
+
+    offset: int = 0
+    records: int = 0
+
+
 class DamagedRecord(NamedTuple):
     """A record that was skipped because it cannot be read."""
 
@@ -47,6 +57,8 @@ class ReadReport:
     """Bytes of the files themselves, before decompression."""
     total_bytes: int | None = None
     """The length of the files, where it is known: not that of a pipe."""
+    place: Place = field(default_factory=Place)
+    """Behind which record of the file the reading is: given to `read_pages` as `start`, it goes on from there."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Sound records that are no pages or of a type that was not asked for: how many, by media type, scheme or kind."""
     unknown_fields: Counter[str] = field(default_factory=Counter)
@@ -60,6 +72,11 @@ class ReadReport:
     """Pages over a limit that were passed on without the title and links that they may have, by its name."""
     shortened: Counter[str] = field(default_factory=Counter)
     """Pages over a limit of which only the first links were passed on, by its name."""
+
+    def add_record(self, offset: int) -> None:
+        """Count a record that was read to its end and began at *offset*."""
+        self.records += 1
+        self.place = Place(offset, self.place.records + 1 if self.place.offset == offset else 1)
 
     def add_damaged(self, record: DamagedRecord, limit: str | None = None) -> None:
         """Count *record*, which may be over *limit*, and list it, unless the list is full."""

@@ -57,17 +57,28 @@ def read_jsonl(
     report: ReadReport,
     types: Collection[str] | None,
     limits: ReadLimits = DEFAULT_LIMITS,
+    *,
+    skip: int = 0,
 ) -> Iterator[Page]:
-    """Yield the pages of a JSON Lines file; a line that is no page is reported with its number and passed over."""
+    """Yield the pages of a JSON Lines file behind the first *skip* of its lines.
+
+    A line that is no page is passed over, and reported with its number; where the file was not read from its beginning
+    on, with its place in bytes.
+    """
     number = 1
     if stream.peek(3) == _BYTE_ORDER_MARK:
         stream.skip(3)
     while True:
         number += sum(part.count(b"\n") for part in stream.skip_run(_BLANK))
+        stream.mark = stream.offset
+        if not stream.peek(1):
+            return
+        if skip:
+            skip, number = skip - 1, number + 1
+            stream.skip_to(b"\n")
+            continue
         page = None
         try:
-            if not stream.peek(1):
-                return
             page = _page(_line(stream, limits), report, limits)
             announced = page.content_type or page.headers.get("content-type")
             if announced is not None:
@@ -77,8 +88,9 @@ def read_jsonl(
             report.add_left_out(str(what))
         except Damaged as reason:
             limit = reason.limit if isinstance(reason, OverLimit) else None
-            report.add_damaged(DamagedRecord(source, number, None, str(reason), "line"), limit)
-        report.records += 1
+            place = (number, "line") if not stream.begin else (stream.mark, "byte")
+            report.add_damaged(DamagedRecord(source, place[0], None, str(reason), place[1]), limit)
+        report.add_record(stream.restart)
         number += 1
         if page is not None:
             report.pages += 1

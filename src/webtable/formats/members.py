@@ -36,8 +36,15 @@ class Piece(NamedTuple):
     """Whether the checksum behind them was seen and right."""
 
 
-def pieces_of(blocks: Iterator[bytes], limits: ReadLimits) -> tuple[Iterator[Piece], bool]:
-    """Return the pieces of the file that *blocks* are, and whether their offsets are those of members."""
+class Offsets(NamedTuple):
+    """What the offsets of pieces are: of compressed members, and whether a file can be read that begins at one."""
+
+    are_of_members: bool
+    can_begin: bool = True
+
+
+def pieces_of(blocks: Iterator[bytes], limits: ReadLimits) -> tuple[Iterator[Piece], Offsets]:
+    """Return the pieces of the file that *blocks* are, and what their offsets are."""
     start = [next(blocks, b"")]
     length, wanted = len(start[0]), min(_dictionary_end(start[0]), _MAX_DICTIONARY)
     while length < wanted and (block := next(blocks, b"")):
@@ -46,13 +53,15 @@ def pieces_of(blocks: Iterator[bytes], limits: ReadLimits) -> tuple[Iterator[Pie
     first = b"".join(start)
     blocks = _rejoined(first, blocks)
     if first.startswith(b"\x1f\x8b"):
-        return _members(blocks, _GzipMember, limits), True
+        return _members(blocks, _GzipMember, limits), Offsets(are_of_members=True)
     if first.startswith((_ZSTD_FRAME, _ZSTD_DICTIONARY)):
         context = _zstd_context(first)
-        return _members(blocks, lambda: _ZstdMember(context), limits), True
+        # The dictionary stands in front of the first member, and all need it.
+        needs_dictionary = first.startswith(_ZSTD_DICTIONARY)
+        return _members(blocks, lambda: _ZstdMember(context), limits), Offsets(True, not needs_dictionary)
     if first.startswith(b"\x04\x22\x4d\x18"):
-        return _lz4(blocks), False
-    return _plain(blocks), False
+        return _lz4(blocks), Offsets(are_of_members=False, can_begin=False)
+    return _plain(blocks), Offsets(are_of_members=False)
 
 
 def _rejoined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

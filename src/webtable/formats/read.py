@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from webtable.errors import FormatError, InvalidArgument
 from webtable.extract import filled
-from webtable.formats.base import DEFAULT_TYPES, DamagedFile, ReadReport
+from webtable.formats.base import DEFAULT_TYPES, DamagedFile, Place, ReadReport
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.stream import BLOCK, ByteStream
 from webtable.formats.warc import read_warc
@@ -31,6 +31,7 @@ def read_pages(
     extract: bool = True,
     verify_digests: bool = False,
     limits: ReadLimits = DEFAULT_LIMITS,
+    start: Place | None = None,
 ) -> Iterator[Page]:
     """Return the pages of a WARC or JSON Lines file, one by one, as they are read.
 
@@ -38,6 +39,8 @@ def read_pages(
     bytes. `types` are the media types that pass (None or {"*"}: all), `extract` fills in title and links where HTML
     pages come without, `verify_digests` holds WARC blocks to their digests. `report` is kept up to date while reading.
     `limits` bounds memory and time; what is over one is skipped or comes without title and links, and is counted.
+    With `start`, a `place` of the report of an earlier read, the pages behind that record come; the file must be one
+    that can be read from anywhere, and be the same.
 
     A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
     `FormatError` with the place and the number of good records; so does a file in neither format.
@@ -46,6 +49,7 @@ def read_pages(
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
     wanted = None if types is None or "*" in types else frozenset(map(str.lower, types))
     report = ReadReport() if report is None else report
+    report.place = start or Place()
     return _pages(source, wanted, report, limits, with_extract=extract, verify_digests=verify_digests)
 
 
@@ -59,18 +63,21 @@ def _pages(
     verify_digests: bool,
 ) -> Iterator[Page]:
     already = report.records - report.damaged_count
+    begin, skip = report.place
     with _opened(source) as (file, name):
-        _add_total(file, report)
+        _add_total(file, report, begin)
         stream = None
         try:
-            stream = ByteStream(_blocks(file, name, report), limits)
+            if begin:
+                file.seek(begin)
+            stream = ByteStream(_blocks(file, name, report), limits, begin=begin)
             if _is_json_lines(name, stream.peek(64)):
-                pages = read_jsonl(stream, name, report, types, limits)
+                pages = read_jsonl(stream, name, report, types, limits, skip=skip)
             else:
-                pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests)
+                pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
             yield from (_filled(page, report, limits) if with_extract else with_facts(page) for page in pages)
         except DamagedFile as exc:
-            offset = exc.offset if exc.offset is not None else stream.mark if stream else 0
+            offset = begin + exc.offset if exc.offset is not None else stream.mark if stream else begin
             count = report.records - report.damaged_count - already
             raise FormatError(f"{name}, byte {offset:,}, after {count:,} good records: {exc}") from exc
 
@@ -86,13 +93,13 @@ def _opened(source: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
         yield source, str(getattr(source, "name", "the open file"))
 
 
-def _add_total(file: BinaryIO, report: ReadReport) -> None:
+def _add_total(file: BinaryIO, report: ReadReport, begin: int) -> None:
     try:
         total = os.fstat(file.fileno()).st_size
     except (OSError, AttributeError):
         return
     if total:
-        report.total_bytes = (report.total_bytes or 0) + total
+        report.total_bytes = (report.total_bytes or 0) + max(total - begin, 0)
 
 
 def _blocks(file: BinaryIO, name: str, report: ReadReport) -> Iterator[bytes]:

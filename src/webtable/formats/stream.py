@@ -22,8 +22,10 @@ class TooLong(DamagedFile):
 class ByteStream:
     """The decompressed bytes of a file, taken from the front; raises `DamagedFile` where they end too early."""
 
-    def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS) -> None:
-        self._pieces, self._member_offsets = pieces_of(blocks, limits)
+    def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
+        self._pieces, self._offsets = pieces_of(blocks, limits)
+        self.begin = begin
+        """Where in the file its first byte is."""
         self._data = b""
         self._at = 0
         self._offset = 0
@@ -34,7 +36,12 @@ class ByteStream:
     @property
     def offset(self) -> int:
         """Where the next byte is in the file (in a compressed one, where its member begins)."""
-        return self._offset if self._member_offsets else self._offset + self._at
+        return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
+
+    @property
+    def restart(self) -> int:
+        """Where in the file its reading can begin and come to the record at `mark`: there, or at its beginning."""
+        return self.mark if self._offsets.can_begin else self.begin
 
     def peek(self, size: int) -> bytes:
         """Return up to *size* bytes without taking them; less only at the end."""
@@ -127,7 +134,7 @@ class ByteStream:
         rest = self._data[self._at :]
         if not rest:
             self._offset = piece.offset
-        elif not self._member_offsets:
+        elif not self._offsets.are_of_members:
             self._offset += self._at
         parts, length = [rest, piece.data], len(piece.data)
         while length < size and (following := next(self._pieces, None)) is not None:

@@ -53,13 +53,20 @@ def read_warc(
     limits: ReadLimits = DEFAULT_LIMITS,
     *,
     verify_digests: bool = False,
+    skip: int = 0,
 ) -> Iterator[Page]:
-    """Yield the pages of a WARC file; raises `DamagedFile` where the file cannot be read further.
+    """Yield the pages of a WARC file behind the first *skip* records.
+
+    Raises `DamagedFile` where the file cannot be read further.
 
     A page is handed out when its record is there to the last byte and, if its gzip or zstd member ends with it (as it
     does in every .warc.gz that is written by the book), when the member's checksum is right.
     """
     is_first = True
+    while skip and (record := _next_record(stream, limits, is_first=is_first)) is not None:
+        is_first, skip = False, skip - 1
+        stream.skip(record.length)
+        stream.settle(len(_SEPARATOR))
     while (record := _next_record(stream, limits, is_first=is_first)) is not None:
         is_first = False
         page = None
@@ -73,7 +80,7 @@ def read_warc(
         except (Damaged, InvalidURL) as reason:
             limit = reason.limit if isinstance(reason, OverLimit) else None
             report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
-        report.records += 1
+        report.add_record(stream.restart)
         if page is not None:
             report.pages += 1
             yield page

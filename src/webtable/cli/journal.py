@@ -1,0 +1,172 @@
+"""What `ingest --resume` keeps beside a store: which file was stored up to which record."""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from collections import Counter, deque
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+
+from webtable.errors import InvalidArgument
+from webtable.formats import Place
+from webtable.store.url import StoreURL
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+LINE_PAGES = 100
+"""After so many acknowledged pages a line is added."""
+
+
+class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the journal: a file, and the `place` in it that all pages are stored up to, `records` in all.
+
+    `made_with` names the options that decide what of a file is stored.
+    """
+
+    file: str
+    size: int
+    mtime: int
+    made_with: str
+    place: Place = Place()
+    records: int = 0
+    is_done: bool = False
+
+    def is_of(self, other: _Entry) -> bool:
+        """Whether both are of the same file and the same options."""
+        return (self.size, self.mtime, self.made_with) == (other.size, other.mtime, other.made_with)
+
+
+class _Taken(NamedTuple):
+    """A page that was taken, or the end of a file (without a URL), and what holds once it is stored."""
+
+    url: str | None
+    then: _Entry
+
+
+class Journal:
+    """The journal at *path* for a run that stores with the options *made_with*. May be used by several threads.
+
+    A line is added when pages were acknowledged: one that is lost with its process costs that much reading, and no
+    page. Raises `InvalidArgument` where another run uses it, `OSError` where it cannot be written.
+    """
+
+    def __init__(self, path: Path, made_with: str) -> None:
+        self.path = path
+        self._made_with = made_with
+        self._file = path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            self._file.close()
+            raise InvalidArgument(f"{path}: another ingest uses this journal; wait for its end") from exc
+        self._known = self._read()
+        self._lock = threading.Lock()
+        self._current: _Entry | None = None
+        self._waiting: deque[_Taken] = deque()
+        self._settled: Counter[str] = Counter()
+        self._unwritten = 0
+        self._last: _Entry | None = None
+
+    @staticmethod
+    def beside(store: str) -> Path:
+        """Return where the journal of *store* is: beside its file; that of a server in the current directory."""
+        url = StoreURL.parse(store)
+        return Path(f"{url.rest}.ingest" if url.is_path else f"{quote(store, safe=':')}.ingest")
+
+    def forget(self) -> None:
+        """Forget what earlier runs have stored."""
+        self._known.clear()
+        self._file.truncate(0)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no earlier run has stored anything."""
+        return not self._known
+
+    def begin(self, file: str) -> tuple[Place, int] | None:
+        """Return where *file* is to be read from, and how many records are in front of that; None where it is stored.
+
+        A file that is another one by now, or was stored with other options, is read from its beginning.
+        """
+        path = Path(file).resolve()
+        status = path.stat()
+        self._current = _Entry(str(path), status.st_size, status.st_mtime_ns, self._made_with)
+        known = self._known.get(self._current.file)
+        if known is not None and known.is_of(self._current):
+            self._current = known
+        return None if self._current.is_done else (self._current.place, self._current.records)
+
+    def take(self, url: str, place: Place, records: int) -> None:
+        """Take note that the page *url* comes, which ends at *place* of the file, its *records*-th record."""
+        if self._current is not None:
+            with self._lock:
+                self._current = replace(self._current, place=place, records=records)
+                self._waiting.append(_Taken(url, self._current))
+
+    def end(self) -> None:
+        """Take note that the file has come to its end."""
+        if self._current is not None:
+            with self._lock:
+                self._waiting.append(_Taken(None, replace(self._current, is_done=True)))
+                self._advance()
+
+    def settle(self, url: str) -> None:
+        """Take note that the page *url* is stored, or will never be."""
+        with self._lock:
+            self._settled[url] += 1
+            self._advance()
+
+    def close(self) -> None:
+        """Write what is known, and let others use it."""
+        with self._lock:
+            self._write()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _advance(self) -> None:
+        """Go behind all pages that are settled: those of a batch may be in another order than they came."""
+        while self._waiting and ((url := self._waiting[0].url) is None or self._settled[url]):
+            taken = self._waiting.popleft()
+            if url is not None:
+                self._settled[url] -= 1
+                if not self._settled[url]:
+                    del self._settled[url]
+            if self._last is not None and self._last.file != taken.then.file:
+                self._write()
+            self._last = taken.then
+            self._unwritten += 1
+        if self._unwritten >= LINE_PAGES or (self._unwritten and not self._waiting):
+            self._write()
+
+    def _write(self) -> None:
+        if self._last is not None and self._unwritten:
+            self._file.write(msgspec.json.encode(self._last) + b"\n")
+            self._file.flush()
+            self._unwritten = 0
+
+    def _read(self) -> dict[str, _Entry]:
+        """Return the last line of each file. What a kill or a full disk has left of a line is none."""
+        known: dict[str, _Entry] = {}
+        written = self.path.read_bytes()
+        if written and not written.endswith(b"\n"):
+            self._file.write(b"\n")  # or the next line would be one with what is left of the last
+        for line in written.splitlines():
+            try:
+                entry = msgspec.json.decode(line, type=_Entry)
+            except msgspec.MsgspecError:
+                continue
+            known[entry.file] = entry
+        return known
