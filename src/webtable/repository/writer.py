@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from webtable.errors import (
     InvalidArgument,
     OtherProcess,
     StoreUnavailable,
-    WebTableError,
     WriteFailed,
     failed_together,
 )
@@ -19,26 +18,18 @@ from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
 from webtable.repository.buffer import Buffer
+from webtable.repository.dispatch import Dispatch
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
-from webtable.store.deadline import Deadline, until
-from webtable.threads import Task, Threads
+from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from types import TracebackType
 
-    from webtable.repository.batch import BatchWriter, Prepared
+    from webtable.repository.batch import BatchWriter
 
 MOST_ERRORS = 100
 """How many exceptions of the caller's function are kept for the next flush."""
-
-
-class _UnderWay(NamedTuple):
-    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages until when."""
-
-    rows: set[bytes]
-    outcomes: Task[list[PageOutcome]]
-    deadline: Deadline
 
 
 class Writer:
@@ -88,11 +79,7 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        # One batch is compressed while the one before it is sent; each one after another, so that two captures of a
-        # page cannot overtake each other.
-        self._preparing = Threads(1, "webtable-prepare")
-        self._storing = Threads(1, "webtable-store")
-        self._under_way: list[_UnderWay] = []
+        self._dispatch = Dispatch(batch_writer)
         self._stop_ageing = threading.Event()
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
@@ -135,16 +122,15 @@ class Writer:
         raised: list[Exception] = []
         while True:
             # Whoever has the lock waits for one of these.
-            for batch in list(self._under_way):
-                batch.deadline.hasten(deadline)
+            self._dispatch.hasten(deadline)
             with self._lock:
                 self._send(deadline)
-                while self._under_way:
+                while self._dispatch:
                     self._settle_first(deadline)
             raised += self._deliver(wait=True)
             with self._lock:
                 # The caller's function may have put more.
-                if not (self._buffer.pages or self._under_way):
+                if not (self._buffer.pages or self._dispatch):
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
@@ -210,48 +196,21 @@ class Writer:
         with self._lock:
             self._finished = True
         unclosed.forget(self)
-        self._preparing.close()
-        self._storing.close()
-        self._batch_writer.close()
+        self._dispatch.close()
 
     def _send(self, deadline: Deadline) -> None:
-        batch, rows = self._buffer.pages, self._buffer.rows
-        if not batch:
+        if not self._buffer.pages:
             return
-        # Room first: what is on its way is bounded, and `put` is what waits. So does a batch for one under way that
-        # has a page in common with it.
-        while len(self._under_way) >= 2 or any(not rows.isdisjoint(other.rows) for other in self._under_way):
+        # Room first: what is on its way is bounded, and `put` is what waits.
+        while not self._dispatch.has_room_for(self._buffer):
             self._settle_first(deadline)
-        its_own = Deadline(float("inf"))
-        with until(its_own):
-            prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
-            outcomes = self._storing.submit(lambda: self._store(batch, prepared))
-        self._under_way.append(_UnderWay(rows, outcomes, its_own))
+        self._dispatch.send(self._buffer)
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
         self._buffer = Buffer(*self._limits)
 
-    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
-        outcomes: list[PageOutcome] = []
-        try:
-            ready = prepared.result()
-            while True:
-                outcomes += self._batch_writer.store(ready)
-                if not ready.rest:
-                    return outcomes
-                ready = self._batch_writer.prepare(ready.rest)
-        except WebTableError as exc:
-            error = exc
-        except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
-            error = WriteFailed(f"unexpectedly: {exc!r}")
-        left = batch[len(outcomes) :]
-        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in left]
-
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
-        first = self._under_way[0]
-        first.deadline.hasten(deadline)
-        outcomes = first.outcomes.result()
-        del self._under_way[0]
+        outcomes = self._dispatch.settle_first(deadline)
         for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1
@@ -270,7 +229,7 @@ class Writer:
             with self._lock:
                 if self._buffer.is_older(self._max_age):
                     self._send(Deadline(self._timeout))
-                while self._under_way and self._under_way[0].outcomes.done():
+                while self._dispatch.is_first_done():
                     self._settle_first(Deadline(self._timeout))
             # What the caller's function raises here, the next flush does.
             self._errors += self._deliver()[: MOST_ERRORS - len(self._errors)]
