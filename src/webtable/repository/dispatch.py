@@ -10,7 +10,7 @@ from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.repository.batch import BatchWriter, Prepared
     from webtable.repository.buffer import Buffer
@@ -28,10 +28,15 @@ class _UnderWay(NamedTuple):
 
 
 class Dispatch:
-    """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held."""
+    """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held.
 
-    def __init__(self, batch_writer: BatchWriter) -> None:
+    *on_stored* is told of each when it is done, in the thread that stored it and before that is settled; so it must not
+    wait for the writer's lock.
+    """
+
+    def __init__(self, batch_writer: BatchWriter, on_stored: Callable[[Buffer, list[PageOutcome]], None]) -> None:
         self._batch_writer = batch_writer
+        self._on_stored = on_stored
         # Each one after another, so that two captures of a page cannot overtake each other.
         self._preparing = Threads(1, "webtable-prepare")
         self._storing = Threads(1, "webtable-store")
@@ -50,7 +55,7 @@ class Dispatch:
         batch, its_own = buffer.pages, Deadline(float("inf"))
         with until(its_own):
             prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
-            outcomes = self._storing.submit(lambda: self._store(batch, prepared))
+            outcomes = self._storing.submit(lambda: self._done(buffer, prepared))
         self._under_way.append(_UnderWay(buffer.rows, outcomes, its_own))
 
     def hasten(self, deadline: Deadline) -> None:
@@ -78,6 +83,11 @@ class Dispatch:
         self._preparing.close()
         self._storing.close()
         self._batch_writer.close()
+
+    def _done(self, buffer: Buffer, prepared: Task[Prepared]) -> list[PageOutcome]:
+        outcomes = self._store(buffer.pages, prepared)
+        self._on_stored(buffer, outcomes)
+        return outcomes
 
     def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []

@@ -20,6 +20,7 @@ from webtable.repository import unclosed
 from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import Dispatch
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
+from webtable.repository.receipts import Receipt, Receipts
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Writer:
     *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age* seconds
     old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*, or
     `flush` has returned.
+
+    `put` returns a `Receipt`, for those who want to know of one page. Functions that are told of outcomes or receipts
+    are called one after another, in any thread that is in the writer, or in one of its own.
 
     `put`, `flush` and `close` wait as long as one call of the store may take, its `timeout`: then what they wait for
     has failed with `StoreUnavailable`.
@@ -65,11 +69,11 @@ class Writer:
         self._batch_writer = batch_writer
         self.name = batch_writer.name
         self._timeout = timeout
-        self._limits = (buffer_bytes, buffer_pages)
         self._max_age = max_age
         self._lock = threading.RLock()
-        self._buffer = Buffer(*self._limits)
-        self._outcomes = None if on_outcome is None else Outcomes(on_outcome)
+        self._buffer = Buffer(buffer_bytes, buffer_pages)
+        self._outcomes = Outcomes(on_outcome)
+        self._receipts = Receipts(self, self._outcomes)
         self._failures: list[PageOutcome] = []
         self._errors: list[Exception] = []
         self._is_inherited = False
@@ -79,20 +83,22 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        self._dispatch = Dispatch(batch_writer)
-        self._stop_ageing = threading.Event()
+        self._dispatch = Dispatch(batch_writer, self._settle_receipts)
+        self._wake = threading.Event()
+        self._wanted = -1
+        """The batch that somebody waits for."""
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
         renew_after_fork(self)
         unclosed.remember(self)
 
-    def put(self, page: Page) -> None:
-        """Take *page* to be stored.
+    def put(self, page: Page) -> Receipt:
+        """Take *page* to be stored, and return a receipt that tells what became of it, to whoever asks.
 
         Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
         page that the table cannot keep, and `StoreUnavailable` where no place in the buffer came free in time.
         """
-        self._check_process()
+        self.check_process()
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
@@ -101,15 +107,17 @@ class Writer:
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)
         with self._locked(deadline):
-            if self._closed and not (self._outcomes is not None and self._outcomes.is_delivering()):
+            if self._closed and not self._outcomes.is_delivering():
                 raise WriteFailed("the writer is closed")
             if self._buffer.is_before(key, page, rows):
                 self._send(deadline)
-            self._buffer.take(key, page, rows, weight)
+            receipt = Receipt(page.url, self._buffer.number, self._receipts)
+            self._buffer.take(key, page, rows, weight, receipt)
             if self._buffer.is_full:
                 self._send(deadline)
-        if errors := self._deliver():
+        if errors := self._outcomes.deliver():
             raise failed_together("the function on_outcome", errors)
+        return receipt
 
     def flush(self) -> None:
         """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
@@ -117,7 +125,7 @@ class Writer:
         A page is reported once: the next flush raises only for pages put after this one. What *on_outcome* has raised
         comes with it; of several errors an `ExceptionGroup` is made.
         """
-        self._check_process()
+        self.check_process()
         deadline = Deadline(self._timeout)
         raised: list[Exception] = []
         while True:
@@ -127,7 +135,7 @@ class Writer:
                 self._send(deadline)
                 while self._dispatch:
                     self._settle_first(deadline)
-            raised += self._deliver(wait=True)
+            raised += self._outcomes.deliver(wait=True)
             with self._lock:
                 # The caller's function may have put more.
                 if not (self._buffer.pages or self._dispatch):
@@ -149,7 +157,7 @@ class Writer:
             if self._finished:
                 return
             self._closed = True
-        self._stop_ageing.set()
+        self._wake.set()
         try:
             self.flush()
         except Exception:
@@ -169,16 +177,31 @@ class Writer:
         """Leave the pages to the parent, which has the threads that store them."""
         self._is_inherited = True
         self._lock = threading.RLock()
-        if self._outcomes is not None:
-            self._outcomes.after_fork()
+        self._outcomes.after_fork()
+        self._receipts.after_fork()
         unclosed.forget(self)
 
-    def _check_process(self) -> None:
+    def check_process(self) -> None:
+        """Raise `OtherProcess` in a process that was forked from the writer's."""
         if self._is_inherited:
             raise OtherProcess(
                 f"{self.name}: this writer belongs to the process that this one was forked from; "
                 "make a new one here, with table.writer()"
             )
+
+    def send_batch(self, number: int) -> None:
+        """Have the batch of this *number* sent off now, if it still waits to be full."""
+        if number != self._buffer.number:
+            return
+        self._wanted = number
+        if self._closed or self._outcomes.is_delivering():
+            # The thread that would send it has ended, or it may be this one.
+            with self._lock:
+                if number == self._buffer.number:
+                    self._send(Deadline(self._timeout))
+        else:
+            # Not here: to wait for a place takes longer than the caller may want to wait.
+            self._wake.set()
 
     @contextmanager
     def _locked(self, deadline: Deadline) -> Iterator[None]:
@@ -206,7 +229,7 @@ class Writer:
             self._settle_first(deadline)
         self._dispatch.send(self._buffer)
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
-        self._buffer = Buffer(*self._limits)
+        self._buffer = self._buffer.following()
 
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
@@ -215,21 +238,26 @@ class Writer:
             if outcome.error is None:
                 self.stored += 1
                 self.unchanged += not outcome.is_new
-            elif self._outcomes is None:
+            elif not self._outcomes.tells_all:
                 self._failures.append(outcome)
-        if self._outcomes is not None:
-            self._outcomes.add(outcomes)
+        self._outcomes.add(outcomes)
 
-    def _deliver(self, *, wait: bool = False) -> list[Exception]:
-        """Tell the caller's function, outside the writer's lock, what became of pages; returns what it has raised."""
-        return [] if self._outcomes is None else self._outcomes.deliver(wait=wait)
+    def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
+        if self._receipts.settle(buffer.receipts, outcomes):
+            self._wake.set()
 
     def _flush_aged(self) -> None:
-        while not self._stop_ageing.wait(self._max_age / 4):
+        while not self._closed:
+            self._wake.wait(self._max_age / 4)
+            self._wake.clear()
+            # What the caller's functions raise here, the next flush does.
+            self._note(self._outcomes.deliver())
             with self._lock:
-                if self._buffer.is_older(self._max_age):
+                if self._buffer.is_older(self._max_age) or (self._buffer.pages and self._buffer.number == self._wanted):
                     self._send(Deadline(self._timeout))
                 while self._dispatch.is_first_done():
                     self._settle_first(Deadline(self._timeout))
-            # What the caller's function raises here, the next flush does.
-            self._errors += self._deliver()[: MOST_ERRORS - len(self._errors)]
+            self._note(self._outcomes.deliver())
+
+    def _note(self, errors: list[Exception]) -> None:
+        self._errors += errors[: MOST_ERRORS - len(self._errors)]
