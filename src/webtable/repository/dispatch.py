@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable.errors import WebTableError, WriteFailed
+from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
+
+from webtable.errors import StoreUnavailable, WebTableError, WriteFailed
 from webtable.page import Page, PageOutcome
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
@@ -17,6 +20,12 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 2
 """How many batches are on their way at once: one is compressed while the one before it is sent."""
+
+_PAUSE: Final = wait_random_exponential(multiplier=0.1, max=5.0)
+"""Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
+
+Entry = tuple[bytes, Page]
+"""A page with its row."""
 
 
 class _UnderWay(NamedTuple):
@@ -31,11 +40,19 @@ class Dispatch:
     """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held.
 
     *on_stored* is told of each when it is done, in the thread that stored it and before that is settled; so it must not
-    wait for the writer's lock.
+    wait for the writer's lock. With a *deadline*, in seconds from when it goes, the pages of a batch that failed for a
+    passing reason are tried again until then; what else rests on their rows waits, so nothing overtakes them.
     """
 
-    def __init__(self, batch_writer: BatchWriter, on_stored: Callable[[Buffer, list[PageOutcome]], None]) -> None:
+    def __init__(
+        self,
+        batch_writer: BatchWriter,
+        on_stored: Callable[[Buffer, list[PageOutcome]], None],
+        *,
+        deadline: float | None,
+    ) -> None:
         self._batch_writer = batch_writer
+        self._deadline = deadline
         self._on_stored = on_stored
         # Each one after another, so that two captures of a page cannot overtake each other.
         self._preparing = Threads(1, "webtable-prepare")
@@ -52,10 +69,11 @@ class Dispatch:
 
     def send(self, buffer: Buffer) -> None:
         """Send off what is in *buffer*, for which there is room."""
-        batch, its_own = buffer.pages, Deadline(float("inf"))
+        batch, its_own = buffer.pages, Deadline(float("inf") if self._deadline is None else self._deadline)
         with until(its_own):
-            prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
-            outcomes = self._storing.submit(lambda: self._done(buffer, prepared))
+            # In a list, for it is taken out, and its memory with it, before anything of the batch is prepared again.
+            ready = [self._preparing.submit(lambda: self._batch_writer.prepare(batch))]
+            outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
         self._under_way.append(_UnderWay(buffer.rows, outcomes, its_own))
 
     def hasten(self, deadline: Deadline) -> None:
@@ -84,23 +102,46 @@ class Dispatch:
         self._storing.close()
         self._batch_writer.close()
 
-    def _done(self, buffer: Buffer, prepared: Task[Prepared]) -> list[PageOutcome]:
-        outcomes = self._store(buffer.pages, prepared)
+    def _done(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        outcomes = self._stored(buffer.pages, ready, deadline)
         self._on_stored(buffer, outcomes)
         return outcomes
 
-    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
+    def _stored(self, batch: Sequence[Entry], ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        """Store *batch*, and what of it has failed for a passing reason again, until *deadline*."""
+        outcomes: dict[int, PageOutcome] = {}
+        left = list(range(len(batch)))
+
+        def attempt() -> bool:
+            nonlocal left
+            found = self._attempt([batch[index] for index in left], ready)
+            for index, outcome in zip(left, found, strict=True):
+                before = outcomes.get(index)
+                # One whose acknowledgement was lost was new all the same.
+                was_new = before is not None and before.is_new
+                outcomes[index] = replace(outcome, is_new=True) if was_new else outcome
+            left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
+            return bool(left)
+
+        def is_over(state: RetryCallState) -> bool:
+            return self._deadline is None or deadline.left() <= state.upcoming_sleep
+
+        Retrying(retry=retry_if_result(bool), wait=_PAUSE, stop=is_over, retry_error_callback=lambda _: None)(attempt)
+        return [outcomes[index] for index in range(len(batch))]
+
+    def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
+        """Store *batch* as it is *ready*, which is taken, or prepared here."""
         outcomes: list[PageOutcome] = []
         try:
-            ready = prepared.result()
+            prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch)
             while True:
-                outcomes += self._batch_writer.store(ready)
-                if not ready.rest:
+                outcomes += self._batch_writer.store(prepared)
+                if not prepared.rest:
                     return outcomes
-                ready = self._batch_writer.prepare(ready.rest)
+                prepared = self._batch_writer.prepare(prepared.rest)
         except WebTableError as exc:
             error = exc
         except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
             error = WriteFailed(f"unexpectedly: {exc!r}")
-        left = batch[len(outcomes) :]
-        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in left]
+        missing = batch[len(outcomes) :]
+        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]

@@ -87,19 +87,23 @@ class WebTable:
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        deadline: float | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return a writer, to be used in a `with` block.
 
         A batch is sent at *buffer_bytes* of bodies, at *buffer_pages* pages, or after *max_age* seconds. Bodies over
-        *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
-        the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
+        *max_body* bytes are cut and marked `truncated`. What fails because the store is not reached is tried again
+        until *deadline* seconds after its batch was sent; by default the store's own `timeout` is all. *on_outcome*
+        gets a `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise
+        for those that were not stored.
         """
         return self._writers.new(
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
             max_body=max_body,
+            deadline=deadline,
             on_outcome=on_outcome,
         )
 

@@ -33,6 +33,13 @@ MOST_ERRORS = 100
 """How many exceptions of the caller's function are kept for the next flush."""
 
 
+def checked_options(**options: float | None) -> None:
+    """Raise `InvalidArgument` for an option that is not above 0; None is one that was not given."""
+    for name, value in options.items():
+        if value is not None and (not isinstance(value, int | float) or value <= 0):
+            raise InvalidArgument(f"{name}={value!r} must be above 0")
+
+
 class Writer:
     """Stores pages; made by `WebTable.writer`.
 
@@ -46,7 +53,9 @@ class Writer:
     are called one after another, in any thread that is in the writer, or in one of its own.
 
     `put`, `flush` and `close` wait as long as one call of the store may take, its `timeout`: then what they wait for
-    has failed with `StoreUnavailable`.
+    has failed with `StoreUnavailable`. With a *deadline* it is that many seconds, and pages that failed in this way are
+    tried again, with growing pauses, until so long after their batch was sent; what the store or the table refuses is
+    not.
 
     Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`. A
     writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by many
@@ -61,14 +70,13 @@ class Writer:
         buffer_bytes: int = 8 * 2**20,
         buffer_pages: int = 500,
         max_age: float = 5.0,
+        deadline: float | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
-        for name, value in (("buffer_bytes", buffer_bytes), ("buffer_pages", buffer_pages), ("max_age", max_age)):
-            if not isinstance(value, int | float) or value <= 0:
-                raise InvalidArgument(f"{name}={value!r} must be above 0")
+        checked_options(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._batch_writer = batch_writer
         self.name = batch_writer.name
-        self._timeout = timeout
+        self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
         self._buffer = Buffer(buffer_bytes, buffer_pages)
@@ -83,7 +91,7 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        self._dispatch = Dispatch(batch_writer, self._settle_receipts)
+        self._dispatch = Dispatch(batch_writer, self._settle_receipts, deadline=deadline)
         self._wake = threading.Event()
         self._wanted = -1
         """The batch that somebody waits for."""

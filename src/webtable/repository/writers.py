@@ -34,6 +34,7 @@ class Writers:
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        deadline: float | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return what `WebTable.writer` does."""
@@ -43,6 +44,7 @@ class Writers:
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
+            deadline=deadline,
             on_outcome=on_outcome,
         )
         self._open.add(writer)
