@@ -1,4 +1,4 @@
-"""Batches that were sent off: prepared one behind the other, stored, and settled in the order in which they went."""
+"""Batches that were sent off: prepared, stored, and settled in the order in which they went."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
-from webtable.errors import StoreUnavailable, WebTableError, WriteFailed
+from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.page import Page, PageOutcome
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from webtable.repository.buffer import Buffer
 
 IN_FLIGHT = 2
-"""How many batches are on their way at once: one is compressed while the one before it is sent."""
+"""How many batches are on their way at once by default: one is compressed while the one before it is sent."""
+MOST_IN_FLIGHT = 8
 
 _PAUSE: Final = wait_random_exponential(multiplier=0.1, max=5.0)
 """Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
@@ -39,6 +40,8 @@ class _UnderWay(NamedTuple):
 class Dispatch:
     """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held.
 
+    At most *in_flight*, whose rows are disjoint, so that two captures of a page cannot overtake each other.
+
     *on_stored* is told of each when it is done, in the thread that stored it and before that is settled; so it must not
     wait for the writer's lock. With a *deadline*, in seconds from when it goes, the pages of a batch that failed for a
     passing reason are tried again until then; what else rests on their rows waits, so nothing overtakes them.
@@ -49,14 +52,18 @@ class Dispatch:
         batch_writer: BatchWriter,
         on_stored: Callable[[Buffer, list[PageOutcome]], None],
         *,
+        in_flight: int,
         deadline: float | None,
     ) -> None:
+        if not isinstance(in_flight, int) or not 1 <= in_flight <= MOST_IN_FLIGHT:
+            raise InvalidArgument(f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}")
         self._batch_writer = batch_writer
+        self._in_flight = in_flight
         self._deadline = deadline
         self._on_stored = on_stored
-        # Each one after another, so that two captures of a page cannot overtake each other.
-        self._preparing = Threads(1, "webtable-prepare")
-        self._storing = Threads(1, "webtable-store")
+        # A batch that has no thread yet is behind others that were sent before it, in both.
+        self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
+        self._storing = Threads(max(1, in_flight - 1), "webtable-store")
         self._under_way: list[_UnderWay] = []
 
     def __bool__(self) -> bool:
@@ -65,7 +72,9 @@ class Dispatch:
 
     def has_room_for(self, buffer: Buffer) -> bool:
         """Whether what is in *buffer* may go: there is a place, and no batch under way has a row in common with it."""
-        return len(self._under_way) < IN_FLIGHT and all(buffer.rows.isdisjoint(other.rows) for other in self._under_way)
+        return len(self._under_way) < self._in_flight and all(
+            buffer.rows.isdisjoint(other.rows) for other in self._under_way
+        )
 
     def send(self, buffer: Buffer) -> None:
         """Send off what is in *buffer*, for which there is room."""

@@ -18,7 +18,7 @@ from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
 from webtable.repository.buffer import Buffer
-from webtable.repository.dispatch import Dispatch
+from webtable.repository.dispatch import IN_FLIGHT, Dispatch
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
 from webtable.repository.receipts import Receipt, Receipts
 from webtable.store.deadline import Deadline
@@ -43,11 +43,11 @@ def checked_options(**options: float | None) -> None:
 class Writer:
     """Stores pages; made by `WebTable.writer`.
 
-    `put` takes a page into the buffer and returns at once; it waits only while two batches are on their way, so the
-    memory is bounded by three times *buffer_bytes*. A batch goes out when its pages, with their links, take
-    *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age* seconds
-    old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*, or
-    `flush` has returned.
+    `put` takes a page into the buffer and returns at once; it waits only while *in_flight* batches are on their way, so
+    the memory is bounded by (*in_flight* + 1) times *buffer_bytes*. A batch goes out when its pages, with their links,
+    take *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age*
+    seconds old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*,
+    or `flush` has returned.
 
     `put` returns a `Receipt`, for those who want to know of one page. Functions that are told of outcomes or receipts
     are called one after another, in any thread that is in the writer, or in one of its own.
@@ -70,6 +70,7 @@ class Writer:
         buffer_bytes: int = 8 * 2**20,
         buffer_pages: int = 500,
         max_age: float = 5.0,
+        in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
@@ -91,7 +92,7 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        self._dispatch = Dispatch(batch_writer, self._settle_receipts, deadline=deadline)
+        self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
         self._wake = threading.Event()
         self._wanted = -1
         """The batch that somebody waits for."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
+from webtable.repository.dispatch import IN_FLIGHT
 from webtable.repository.outcomes import OutcomeCallback, failed
 from webtable.repository.questions.versions import get
 from webtable.repository.writer import Writer
@@ -34,6 +35,7 @@ class Writers:
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
@@ -44,6 +46,7 @@ class Writers:
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
+            in_flight=in_flight,
             deadline=deadline,
             on_outcome=on_outcome,
         )
