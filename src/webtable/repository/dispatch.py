@@ -9,6 +9,7 @@ from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_expo
 
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.page import Page, PageOutcome
+from webtable.repository.buffer import Buffer
 from webtable.store.deadline import Deadline, until
 from webtable.threads import Task, Threads
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.repository.batch import BatchWriter, Prepared
-    from webtable.repository.buffer import Buffer
 
 IN_FLIGHT = 2
 """How many batches are on their way at once by default: one is compressed while the one before it is sent."""
@@ -30,9 +30,9 @@ Entry = tuple[bytes, Page]
 
 
 class _UnderWay(NamedTuple):
-    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages until when."""
+    """A batch that was sent off: its pages, the rows that it reads and writes, and what becomes of it until when."""
 
-    rows: set[bytes]
+    buffer: Buffer
     outcomes: Task[list[PageOutcome]]
     deadline: Deadline
 
@@ -73,7 +73,7 @@ class Dispatch:
     def has_room_for(self, buffer: Buffer) -> bool:
         """Whether what is in *buffer* may go: there is a place, and no batch under way has a row in common with it."""
         return len(self._under_way) < self._in_flight and all(
-            buffer.rows.isdisjoint(other.rows) for other in self._under_way
+            buffer.rows.isdisjoint(other.buffer.rows) for other in self._under_way
         )
 
     def send(self, buffer: Buffer) -> None:
@@ -83,7 +83,7 @@ class Dispatch:
             # In a list, for it is taken out, and its memory with it, before anything of the batch is prepared again.
             ready = [self._preparing.submit(lambda: self._batch_writer.prepare(batch))]
             outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
-        self._under_way.append(_UnderWay(buffer.rows, outcomes, its_own))
+        self._under_way.append(_UnderWay(buffer, outcomes, its_own))
 
     def hasten(self, deadline: Deadline) -> None:
         """Let what is under way and not done by *deadline* fail."""
@@ -94,8 +94,8 @@ class Dispatch:
         """Whether `settle_first` would return at once."""
         return bool(self._under_way) and self._under_way[0].outcomes.done()
 
-    def settle_first(self, deadline: Deadline) -> list[PageOutcome]:
-        """Wait for the first batch under way, and return what became of its pages.
+    def settle_first(self, deadline: Deadline) -> tuple[list[Page], list[PageOutcome]]:
+        """Wait for the first batch under way, and return its pages and what became of them.
 
         What it has not done by *deadline* fails.
         """
@@ -103,7 +103,7 @@ class Dispatch:
         first.deadline.hasten(deadline)
         outcomes = first.outcomes.result()
         del self._under_way[0]
-        return outcomes
+        return [page for _, page in first.buffer.pages], outcomes
 
     def close(self) -> None:
         """Stop the threads."""

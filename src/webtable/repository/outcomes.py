@@ -13,6 +13,8 @@ from webtable.page import PageOutcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from webtable.repository.spool import Left
+
 OutcomeCallback = Callable[[PageOutcome], None]
 
 
@@ -75,11 +77,30 @@ class Outcomes:
         self._waiting.clear()
 
 
-def failed(failures: Sequence[PageOutcome]) -> WriteFailed:
-    """Return the error that names pages which were not stored."""
+def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
+    """Return one error for those of several writers."""
+    if len(errors) == 1:
+        return errors[0]
+    failures = [failure for error in errors for failure in error.failures]
+    return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
+
+
+def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
+    """Return the error that names pages which were not stored, and says what became of them."""
     reasons = "; ".join(_reason(failure) for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-    return WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
+    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
+    if left.files:
+        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
+    if left.error is not None:
+        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
+    error = WriteFailed("; ".join(said), failures, left.pages)
+    error.__cause__ = left.error
+    return error
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'s'[: count > 1]}"
 
 
 def _reason(failure: PageOutcome) -> str:

@@ -28,6 +28,7 @@ from webtable.store.deadline import Deadline, until
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from os import PathLike
     from types import TracebackType
 
     from webtable.page import Link, Page
@@ -90,6 +91,7 @@ class WebTable:
         max_body: int | None = None,
         in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return a writer, to be used in a `with` block.
@@ -99,8 +101,10 @@ class WebTable:
         what the writer holds takes up to (*in_flight* + 1) times *buffer_bytes*.
 
         What fails because the store is not reached is tried again until *deadline* seconds after its batch was sent; by
-        default the store's own `timeout` is all. *on_outcome* gets a `PageOutcome` for every page, in place of the
-        `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
+        default the store's own `timeout` is all. Pages that could not be sent are written to *spool*, a new file that
+        ends with `.jsonl.zst`, which `webtable ingest` takes; without one they come with the error. *on_outcome* gets a
+        `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise for
+        those that were not stored.
         """
         return self._writers.new(
             buffer_bytes=buffer_bytes,
@@ -109,6 +113,7 @@ class WebTable:
             max_body=max_body,
             in_flight=in_flight,
             deadline=deadline,
+            spool=spool,
             on_outcome=on_outcome,
         )
 

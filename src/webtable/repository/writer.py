@@ -21,10 +21,12 @@ from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import IN_FLIGHT, Dispatch
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
 from webtable.repository.receipts import Receipt, Receipts
+from webtable.repository.spool import Left, Spool, Unsent
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from os import PathLike
     from types import TracebackType
 
     from webtable.repository.batch import BatchWriter
@@ -57,9 +59,13 @@ class Writer:
     tried again, with growing pauses, until so long after their batch was sent; what the store or the table refuses is
     not.
 
-    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`. A
-    writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by many
-    threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does nothing.
+    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`,
+    whose `pages` has them, or whose message names the file of the *spool*. Until then the pages that have failed are
+    held, which takes as much memory again at most.
+
+    A writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by
+    many threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does
+    nothing.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class Writer:
         max_age: float = 5.0,
         in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
         checked_options(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
@@ -84,6 +91,9 @@ class Writer:
         self._outcomes = Outcomes(on_outcome)
         self._receipts = Receipts(self, self._outcomes)
         self._failures: list[PageOutcome] = []
+        room = (in_flight + 1) * buffer_bytes
+        # Where the caller was told of a page, and there is no spool, nothing asks for it any more.
+        self._unsent = None if on_outcome and spool is None else Unsent(room, None if spool is None else Spool(spool))
         self._errors: list[Exception] = []
         self._is_inherited = False
         self._closed = False
@@ -148,10 +158,12 @@ class Writer:
             with self._lock:
                 # The caller's function may have put more.
                 if not (self._buffer.pages or self._dispatch):
+                    # First, for an interrupt may come while it is written.
+                    left = Left([], [], None) if self._unsent is None else self._unsent.taken()
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
-        errors = [*([failed(failures)] if failures else []), *errors, *raised]
+        errors = [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]
         if errors:
             raise failed_together(f"{self.name}: a writer", errors)
 
@@ -242,7 +254,9 @@ class Writer:
 
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
-        outcomes = self._dispatch.settle_first(deadline)
+        pages, outcomes = self._dispatch.settle_first(deadline)
+        if self._unsent is not None:
+            self._unsent.add(pages, outcomes)
         for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1

@@ -10,13 +10,14 @@ from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
 from webtable.repository.dispatch import IN_FLIGHT
-from webtable.repository.outcomes import OutcomeCallback, failed
+from webtable.repository.outcomes import OutcomeCallback, joined
 from webtable.repository.questions.versions import get
 from webtable.repository.writer import Writer
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from os import PathLike
 
     from webtable.repository.frame import Frame
 
@@ -37,6 +38,7 @@ class Writers:
         max_body: int | None = None,
         in_flight: int = IN_FLIGHT,
         deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return what `WebTable.writer` does."""
@@ -48,6 +50,7 @@ class Writers:
             max_age=max_age,
             in_flight=in_flight,
             deadline=deadline,
+            spool=spool,
             on_outcome=on_outcome,
         )
         self._open.add(writer)
@@ -78,7 +81,7 @@ class Writers:
             self._frame.store.close()
         except Exception as exc:  # noqa: BLE001
             errors.append(exc)
-        failures = [one for exc in errors if isinstance(exc, WriteFailed) for one in exc.failures]
+        failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
         others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
-        if failures or others:
-            raise failed_together(self._frame.name, [*([failed(failures)] if failures else []), *others])
+        if failed or others:
+            raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
