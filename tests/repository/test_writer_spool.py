@@ -68,7 +68,8 @@ def test_what_could_not_be_sent_is_taken_back_by_ingest_as_it_was(site, tmp_path
         for page in pages:
             writer.put(page)
 
-    ended = CliRunner().invoke(app, ["-s", url, "ingest", "--indexes", "none", str(spool)])
+    webtable.create(url, indexes=[])
+    ended = CliRunner().invoke(app, ["-s", url, "ingest", str(spool)])
 
     assert ended.exit_code == 0, ended.output
     assert raised.value.pages == []

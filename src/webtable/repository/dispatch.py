@@ -141,16 +141,21 @@ class Dispatch:
     def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
         """Store *batch* as it is *ready*, which is taken, or prepared here."""
         outcomes: list[PageOutcome] = []
+        prepared = None
         try:
             prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch)
             while True:
                 outcomes += self._batch_writer.store(prepared)
                 if not prepared.rest:
                     return outcomes
-                prepared = self._batch_writer.prepare(prepared.rest)
+                rest, prepared = prepared.rest, None
+                prepared = self._batch_writer.prepare(rest)
         except WebTableError as exc:
             error = exc
         except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
             error = WriteFailed(f"unexpectedly: {exc!r}")
+        if prepared is not None:
+            # Some of it may be stored all the same: whether it is new is known from before.
+            outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
         missing = batch[len(outcomes) :]
         return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]
