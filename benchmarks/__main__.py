@@ -29,6 +29,7 @@ NAMES = (
     "hbase_first_pages",
     "host_index",
     "hbase_indexed_ingest",
+    "hbase_in_flight",
     "hbase_questions",
     "index_storage",
     "verify_links",

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from webtable.page import Page
+
 
 class WebTableError(Exception):
     """The root of every error that webtable raises on purpose."""
@@ -141,12 +143,15 @@ class WriteFailed(WebTableError):
     """Pages, or rows of another table, that were handed in and are not stored.
 
     `failures` holds one `PageOutcome` a page, with its URL and its error, in the order of the writes; of rows that were
-    put into a `KeyedTable` one `RecordOutcome` each.
+    put into a `KeyedTable` one `RecordOutcome` each. `pages` are the pages themselves, to be put again or kept
+    elsewhere, without those that the `spool` of the writer has; where many batches have failed since the last `flush`
+    the first of them, as many as the writer may hold.
     """
 
-    def __init__(self, message: str, failures: Sequence[Any] = ()) -> None:
+    def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Page] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
+        self.pages = list(pages)
 
 
 class OtherProcess(WebTableError):

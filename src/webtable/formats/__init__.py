@@ -2,9 +2,9 @@
 
 from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 from webtable.formats.export import FORMATS, write, write_pages
-from webtable.formats.exports.jsonl import page_to_json
 from webtable.formats.read import read_pages
 from webtable.limits import ReadLimits
+from webtable.page_json import page_to_json
 
 __all__ = [
     "DEFAULT_TYPES",

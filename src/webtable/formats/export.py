@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
 from webtable.formats import exports
-from webtable.formats.exports.jsonl import checked_fields
+from webtable.page_json import checked_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -19,6 +19,7 @@ from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
 from webtable.repository.questions.stats import Grouping, Stats
+from webtable.repository.receipts import Receipt
 from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
 from webtable.repository.records.table import KeyedTable
@@ -47,6 +48,7 @@ __all__ = [
     "OutcomeCallback",
     "Pages",
     "Progress",
+    "Receipt",
     "Record",
     "RecordOutcome",
     "Records",

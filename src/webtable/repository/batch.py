@@ -93,7 +93,7 @@ class Prepared:
 class BatchWriter:
     """Writes batches of pages to one table; of one page several captures, each later than the one before it.
 
-    `prepare` and `store` are each used by one thread at a time.
+    May be used by many threads at once, for batches that have no rows in common.
     """
 
     def __init__(self, frame: Frame, max_body: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webtable.errors import WriteFailed
 from webtable.page import PageOutcome
@@ -13,58 +13,94 @@ from webtable.page import PageOutcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from webtable.repository.spool import Left
+
 OutcomeCallback = Callable[[PageOutcome], None]
 
 
 class Outcomes:
-    """Outcomes that the caller's function *on_outcome* is to be given, one after another, by one thread at a time."""
+    """What functions of the caller are to be told, one after another, by one thread at a time.
 
-    def __init__(self, on_outcome: OutcomeCallback) -> None:
+    *on_outcome* is told of every page, where there is such a function; others of the pages whose receipts they got.
+    """
+
+    def __init__(self, on_outcome: OutcomeCallback | None) -> None:
         self._on_outcome = on_outcome
-        self._waiting: deque[PageOutcome] = deque()
+        self._waiting: deque[tuple[Callable[[Any], object], Any]] = deque()
         self._delivering = threading.Lock()
         self._deliverer: int | None = None
 
+    @property
+    def tells_all(self) -> bool:
+        """Whether the caller's function is told of every page, so that no error has to name those that failed."""
+        return self._on_outcome is not None
+
     def add(self, outcomes: Iterable[PageOutcome]) -> None:
         """Take outcomes to be delivered."""
-        self._waiting.extend(outcomes)
+        if self._on_outcome is not None:
+            self._waiting.extend((self._on_outcome, outcome) for outcome in outcomes)
+
+    def add_calls(self, calls: Iterable[tuple[Callable[[Any], object], Any]]) -> None:
+        """Take functions to be called, each with its argument."""
+        self._waiting.extend(calls)
 
     def is_delivering(self) -> bool:
-        """Whether it is the caller's function that is at work here, in this thread."""
+        """Whether it is a function of the caller that is at work here, in this thread."""
         return self._deliverer == threading.get_ident()
 
     def deliver(self, *, wait: bool = False) -> list[Exception]:
-        """Give the outcomes to the caller's function, and return what it has raised.
+        """Call the caller's functions, and return what they have raised.
 
-        The next outcome is given to it all the same. Not to be called with a lock held: the function may put pages
-        itself. Where another thread is at it, that goes on to the last of them; with *wait* this one waits for it.
+        The next one is called all the same. Not to be called with a lock held: a function may put pages itself. Where
+        another thread is at it, that goes on to the last of them; with *wait* this one waits for it.
         """
         errors: list[Exception] = []
-        # This thread may be at it further up, which then goes on to the last of them.
-        if self.is_delivering() or not self._waiting or not self._delivering.acquire(blocking=wait):
-            return errors
-        self._deliverer = threading.get_ident()
-        try:
-            while self._waiting:
-                try:
-                    self._on_outcome(self._waiting.popleft())
-                except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
-                    errors.append(exc)
-        finally:
-            self._deliverer = None
-            self._delivering.release()
+        # Again, for what came while the last turn ended. This thread may be at it further up, which then goes on to the
+        # last of them.
+        while self._waiting and not self.is_delivering() and self._delivering.acquire(blocking=wait):
+            self._deliverer = threading.get_ident()
+            try:
+                while self._waiting:
+                    function, told = self._waiting.popleft()
+                    try:
+                        function(told)
+                    except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
+                        errors.append(exc)
+            finally:
+                self._deliverer = None
+                self._delivering.release()
         return errors
 
     def after_fork(self) -> None:
         """Leave the outcomes to the parent."""
         self._delivering = threading.Lock()
+        self._waiting.clear()
 
 
-def failed(failures: Sequence[PageOutcome]) -> WriteFailed:
-    """Return the error that names pages which were not stored."""
+def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
+    """Return one error for those of several writers."""
+    if len(errors) == 1:
+        return errors[0]
+    failures = [failure for error in errors for failure in error.failures]
+    return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
+
+
+def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
+    """Return the error that names pages which were not stored, and says what became of them."""
     reasons = "; ".join(_reason(failure) for failure in failures[:3])
     more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-    return WriteFailed(f"{len(failures):,} page{'s'[: len(failures) > 1]} not stored: {reasons}{more}", failures)
+    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
+    if left.files:
+        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
+    if left.error is not None:
+        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
+    error = WriteFailed("; ".join(said), failures, left.pages)
+    error.__cause__ = left.error
+    return error
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'s'[: count > 1]}"
 
 
 def _reason(failure: PageOutcome) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
 from webtable.repository.deletion import Deletion, forget_deletes
+from webtable.repository.dispatch import IN_FLIGHT
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
@@ -27,6 +28,7 @@ from webtable.store.deadline import Deadline, until
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from os import PathLike
     from types import TracebackType
 
     from webtable.page import Link, Page
@@ -87,19 +89,31 @@ class WebTable:
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        in_flight: int = IN_FLIGHT,
+        deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return a writer, to be used in a `with` block.
 
         A batch is sent at *buffer_bytes* of bodies, at *buffer_pages* pages, or after *max_age* seconds. Bodies over
-        *max_body* bytes are cut and marked `truncated`. *on_outcome* gets a `PageOutcome` for every page, in place of
-        the `WriteFailed` that `flush` and the end of the block raise for those that were not stored.
+        *max_body* bytes are cut and marked `truncated`. At most *in_flight* batches, 1 to 8, are on their way at once;
+        what the writer holds takes up to (*in_flight* + 1) times *buffer_bytes*.
+
+        What fails because the store is not reached is tried again until *deadline* seconds after its batch was sent; by
+        default the store's own `timeout` is all. Pages that could not be sent are written to *spool*, a new file that
+        ends with `.jsonl.zst`, which `webtable ingest` takes; without one they come with the error. *on_outcome* gets a
+        `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise for
+        those that were not stored.
         """
         return self._writers.new(
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
             max_body=max_body,
+            in_flight=in_flight,
+            deadline=deadline,
+            spool=spool,
             on_outcome=on_outcome,
         )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from webtable.errors import (
     InvalidArgument,
     OtherProcess,
     StoreUnavailable,
-    WebTableError,
     WriteFailed,
     failed_together,
 )
@@ -19,43 +18,54 @@ from webtable.forking import renew_after_fork
 from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
 from webtable.repository.buffer import Buffer
+from webtable.repository.dispatch import IN_FLIGHT, Dispatch
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
-from webtable.store.deadline import Deadline, until
-from webtable.threads import Task, Threads
+from webtable.repository.receipts import Receipt, Receipts
+from webtable.repository.spool import Left, Spool, Unsent
+from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from os import PathLike
     from types import TracebackType
 
-    from webtable.repository.batch import BatchWriter, Prepared
+    from webtable.repository.batch import BatchWriter
 
 MOST_ERRORS = 100
 """How many exceptions of the caller's function are kept for the next flush."""
 
 
-class _UnderWay(NamedTuple):
-    """A batch that was sent off: the rows that it reads and writes, and what becomes of its pages until when."""
-
-    rows: set[bytes]
-    outcomes: Task[list[PageOutcome]]
-    deadline: Deadline
+def checked_options(**options: float | None) -> None:
+    """Raise `InvalidArgument` for an option that is not above 0; None is one that was not given."""
+    for name, value in options.items():
+        if value is not None and (not isinstance(value, int | float) or value <= 0):
+            raise InvalidArgument(f"{name}={value!r} must be above 0")
 
 
 class Writer:
     """Stores pages; made by `WebTable.writer`.
 
-    `put` takes a page into the buffer and returns at once; it waits only while two batches are on their way, so the
-    memory is bounded by three times *buffer_bytes*. A batch goes out when its pages, with their links, take
-    *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age* seconds
-    old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*, or
-    `flush` has returned.
+    `put` takes a page into the buffer and returns at once; it waits only while *in_flight* batches are on their way, so
+    the memory is bounded by (*in_flight* + 1) times *buffer_bytes*. A batch goes out when its pages, with their links,
+    take *buffer_bytes* in all while they are written, or are *buffer_pages*, or when its first page is *max_age*
+    seconds old. A page is stored, and stays stored, once its `PageOutcome` without an error was given to *on_outcome*,
+    or `flush` has returned.
+
+    `put` returns a `Receipt`, for those who want to know of one page. Functions that are told of outcomes or receipts
+    are called one after another, in any thread that is in the writer, or in one of its own.
 
     `put`, `flush` and `close` wait as long as one call of the store may take, its `timeout`: then what they wait for
-    has failed with `StoreUnavailable`.
+    has failed with `StoreUnavailable`. With a *deadline* it is that many seconds, and pages that failed in this way are
+    tried again, with growing pauses, until so long after their batch was sent; what the store or the table refuses is
+    not.
 
-    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`. A
-    writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by many
-    threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does nothing.
+    Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`,
+    whose `pages` has them, or whose message names the file of the *spool*. Until then the pages that have failed are
+    held, which takes as much memory again at most.
+
+    A writer that is left open is closed when the interpreter ends, with a `ResourceWarning`. A writer may be used by
+    many threads; in a process that is forked from this one `put` and `flush` raise `OtherProcess`, and `close` does
+    nothing.
     """
 
     def __init__(
@@ -66,20 +76,24 @@ class Writer:
         buffer_bytes: int = 8 * 2**20,
         buffer_pages: int = 500,
         max_age: float = 5.0,
+        in_flight: int = IN_FLIGHT,
+        deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
-        for name, value in (("buffer_bytes", buffer_bytes), ("buffer_pages", buffer_pages), ("max_age", max_age)):
-            if not isinstance(value, int | float) or value <= 0:
-                raise InvalidArgument(f"{name}={value!r} must be above 0")
+        checked_options(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._batch_writer = batch_writer
         self.name = batch_writer.name
-        self._timeout = timeout
-        self._limits = (buffer_bytes, buffer_pages)
+        self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
-        self._buffer = Buffer(*self._limits)
-        self._outcomes = None if on_outcome is None else Outcomes(on_outcome)
+        self._buffer = Buffer(buffer_bytes, buffer_pages)
+        self._outcomes = Outcomes(on_outcome)
+        self._receipts = Receipts(self, self._outcomes)
         self._failures: list[PageOutcome] = []
+        room = (in_flight + 1) * buffer_bytes
+        # Where the caller was told of a page, and there is no spool, nothing asks for it any more.
+        self._unsent = None if on_outcome and spool is None else Unsent(room, None if spool is None else Spool(spool))
         self._errors: list[Exception] = []
         self._is_inherited = False
         self._closed = False
@@ -88,24 +102,22 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
-        # One batch is compressed while the one before it is sent; each one after another, so that two captures of a
-        # page cannot overtake each other.
-        self._preparing = Threads(1, "webtable-prepare")
-        self._storing = Threads(1, "webtable-store")
-        self._under_way: list[_UnderWay] = []
-        self._stop_ageing = threading.Event()
+        self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
+        self._wake = threading.Event()
+        self._wanted = -1
+        """The batch that somebody waits for."""
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
         renew_after_fork(self)
         unclosed.remember(self)
 
-    def put(self, page: Page) -> None:
-        """Take *page* to be stored.
+    def put(self, page: Page) -> Receipt:
+        """Take *page* to be stored, and return a receipt that tells what became of it, to whoever asks.
 
         Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
         page that the table cannot keep, and `StoreUnavailable` where no place in the buffer came free in time.
         """
-        self._check_process()
+        self.check_process()
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
@@ -114,15 +126,17 @@ class Writer:
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)
         with self._locked(deadline):
-            if self._closed and not (self._outcomes is not None and self._outcomes.is_delivering()):
+            if self._closed and not self._outcomes.is_delivering():
                 raise WriteFailed("the writer is closed")
             if self._buffer.is_before(key, page, rows):
                 self._send(deadline)
-            self._buffer.take(key, page, rows, weight)
+            receipt = Receipt(page.url, self._buffer.number, self._receipts)
+            self._buffer.take(key, page, rows, weight, receipt)
             if self._buffer.is_full:
                 self._send(deadline)
-        if errors := self._deliver():
+        if errors := self._outcomes.deliver():
             raise failed_together("the function on_outcome", errors)
+        return receipt
 
     def flush(self) -> None:
         """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.
@@ -130,25 +144,26 @@ class Writer:
         A page is reported once: the next flush raises only for pages put after this one. What *on_outcome* has raised
         comes with it; of several errors an `ExceptionGroup` is made.
         """
-        self._check_process()
+        self.check_process()
         deadline = Deadline(self._timeout)
         raised: list[Exception] = []
         while True:
             # Whoever has the lock waits for one of these.
-            for batch in list(self._under_way):
-                batch.deadline.hasten(deadline)
+            self._dispatch.hasten(deadline)
             with self._lock:
                 self._send(deadline)
-                while self._under_way:
+                while self._dispatch:
                     self._settle_first(deadline)
-            raised += self._deliver(wait=True)
+            raised += self._outcomes.deliver(wait=True)
             with self._lock:
                 # The caller's function may have put more.
-                if not (self._buffer.pages or self._under_way):
+                if not (self._buffer.pages or self._dispatch):
+                    # First, for an interrupt may come while it is written.
+                    left = Left([], [], None) if self._unsent is None else self._unsent.taken()
                     failures, self._failures = self._failures, []
                     errors, self._errors = self._errors, []
                     break
-        errors = [*([failed(failures)] if failures else []), *errors, *raised]
+        errors = [*([failed(failures, left)] if failures or left.error else []), *errors, *raised]
         if errors:
             raise failed_together(f"{self.name}: a writer", errors)
 
@@ -163,7 +178,7 @@ class Writer:
             if self._finished:
                 return
             self._closed = True
-        self._stop_ageing.set()
+        self._wake.set()
         try:
             self.flush()
         except Exception:
@@ -183,16 +198,31 @@ class Writer:
         """Leave the pages to the parent, which has the threads that store them."""
         self._is_inherited = True
         self._lock = threading.RLock()
-        if self._outcomes is not None:
-            self._outcomes.after_fork()
+        self._outcomes.after_fork()
+        self._receipts.after_fork()
         unclosed.forget(self)
 
-    def _check_process(self) -> None:
+    def check_process(self) -> None:
+        """Raise `OtherProcess` in a process that was forked from the writer's."""
         if self._is_inherited:
             raise OtherProcess(
                 f"{self.name}: this writer belongs to the process that this one was forked from; "
                 "make a new one here, with table.writer()"
             )
+
+    def send_batch(self, number: int) -> None:
+        """Have the batch of this *number* sent off now, if it still waits to be full."""
+        if number != self._buffer.number:
+            return
+        self._wanted = number
+        if self._closed or self._outcomes.is_delivering():
+            # The thread that would send it has ended, or it may be this one.
+            with self._lock:
+                if number == self._buffer.number:
+                    self._send(Deadline(self._timeout))
+        else:
+            # Not here: to wait for a place takes longer than the caller may want to wait.
+            self._wake.set()
 
     @contextmanager
     def _locked(self, deadline: Deadline) -> Iterator[None]:
@@ -210,67 +240,47 @@ class Writer:
         with self._lock:
             self._finished = True
         unclosed.forget(self)
-        self._preparing.close()
-        self._storing.close()
-        self._batch_writer.close()
+        self._dispatch.close()
 
     def _send(self, deadline: Deadline) -> None:
-        batch, rows = self._buffer.pages, self._buffer.rows
-        if not batch:
+        if not self._buffer.pages:
             return
-        # Room first: what is on its way is bounded, and `put` is what waits. So does a batch for one under way that
-        # has a page in common with it.
-        while len(self._under_way) >= 2 or any(not rows.isdisjoint(other.rows) for other in self._under_way):
+        # Room first: what is on its way is bounded, and `put` is what waits.
+        while not self._dispatch.has_room_for(self._buffer):
             self._settle_first(deadline)
-        its_own = Deadline(float("inf"))
-        with until(its_own):
-            prepared = self._preparing.submit(lambda: self._batch_writer.prepare(batch))
-            outcomes = self._storing.submit(lambda: self._store(batch, prepared))
-        self._under_way.append(_UnderWay(rows, outcomes, its_own))
+        self._dispatch.send(self._buffer)
         # Last, so that an interrupt while it waits leaves the pages where the next flush finds them.
-        self._buffer = Buffer(*self._limits)
-
-    def _store(self, batch: Sequence[tuple[bytes, Page]], prepared: Task[Prepared]) -> list[PageOutcome]:
-        outcomes: list[PageOutcome] = []
-        try:
-            ready = prepared.result()
-            while True:
-                outcomes += self._batch_writer.store(ready)
-                if not ready.rest:
-                    return outcomes
-                ready = self._batch_writer.prepare(ready.rest)
-        except WebTableError as exc:
-            error = exc
-        except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
-            error = WriteFailed(f"unexpectedly: {exc!r}")
-        left = batch[len(outcomes) :]
-        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in left]
+        self._buffer = self._buffer.following()
 
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
-        first = self._under_way[0]
-        first.deadline.hasten(deadline)
-        outcomes = first.outcomes.result()
-        del self._under_way[0]
+        pages, outcomes = self._dispatch.settle_first(deadline)
+        if self._unsent is not None:
+            self._unsent.add(pages, outcomes)
         for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1
                 self.unchanged += not outcome.is_new
-            elif self._outcomes is None:
+            elif not self._outcomes.tells_all:
                 self._failures.append(outcome)
-        if self._outcomes is not None:
-            self._outcomes.add(outcomes)
+        self._outcomes.add(outcomes)
 
-    def _deliver(self, *, wait: bool = False) -> list[Exception]:
-        """Tell the caller's function, outside the writer's lock, what became of pages; returns what it has raised."""
-        return [] if self._outcomes is None else self._outcomes.deliver(wait=wait)
+    def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
+        if self._receipts.settle(buffer.receipts, outcomes):
+            self._wake.set()
 
     def _flush_aged(self) -> None:
-        while not self._stop_ageing.wait(self._max_age / 4):
+        while not self._closed:
+            self._wake.wait(self._max_age / 4)
+            self._wake.clear()
+            # What the caller's functions raise here, the next flush does.
+            self._note(self._outcomes.deliver())
             with self._lock:
-                if self._buffer.is_older(self._max_age):
+                if self._buffer.is_older(self._max_age) or (self._buffer.pages and self._buffer.number == self._wanted):
                     self._send(Deadline(self._timeout))
-                while self._under_way and self._under_way[0].outcomes.done():
+                while self._dispatch.is_first_done():
                     self._settle_first(Deadline(self._timeout))
-            # What the caller's function raises here, the next flush does.
-            self._errors += self._deliver()[: MOST_ERRORS - len(self._errors)]
+            self._note(self._outcomes.deliver())
+
+    def _note(self, errors: list[Exception]) -> None:
+        self._errors += errors[: MOST_ERRORS - len(self._errors)]

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.page import Page
 from webtable.repository.batch import BatchWriter
-from webtable.repository.outcomes import OutcomeCallback, failed
+from webtable.repository.dispatch import IN_FLIGHT
+from webtable.repository.outcomes import OutcomeCallback, joined
 from webtable.repository.questions.versions import get
 from webtable.repository.writer import Writer
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from os import PathLike
 
     from webtable.repository.frame import Frame
 
@@ -34,6 +36,9 @@ class Writers:
         buffer_pages: int = 500,
         max_age: float = 5.0,
         max_body: int | None = None,
+        in_flight: int = IN_FLIGHT,
+        deadline: float | None = None,
+        spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> Writer:
         """Return what `WebTable.writer` does."""
@@ -43,6 +48,9 @@ class Writers:
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
+            in_flight=in_flight,
+            deadline=deadline,
+            spool=spool,
             on_outcome=on_outcome,
         )
         self._open.add(writer)
@@ -73,7 +81,7 @@ class Writers:
             self._frame.store.close()
         except Exception as exc:  # noqa: BLE001
             errors.append(exc)
-        failures = [one for exc in errors if isinstance(exc, WriteFailed) for one in exc.failures]
+        failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
         others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
-        if failures or others:
-            raise failed_together(self._frame.name, [*([failed(failures)] if failures else []), *others])
+        if failed or others:
+            raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])

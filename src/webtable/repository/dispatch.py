@@ -1,0 +1,161 @@
+"""Batches that were sent off: prepared, stored, and settled in the order in which they went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
+
+from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
+from webtable.page import Page, PageOutcome
+from webtable.repository.buffer import Buffer
+from webtable.store.deadline import Deadline, until
+from webtable.threads import Task, Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webtable.repository.batch import BatchWriter, Prepared
+
+IN_FLIGHT = 2
+"""How many batches are on their way at once by default: one is compressed while the one before it is sent."""
+MOST_IN_FLIGHT = 8
+
+_PAUSE: Final = wait_random_exponential(multiplier=0.1, max=5.0)
+"""Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
+
+Entry = tuple[bytes, Page]
+"""A page with its row."""
+
+
+class _UnderWay(NamedTuple):
+    """A batch that was sent off: its pages, the rows that it reads and writes, and what becomes of it until when."""
+
+    buffer: Buffer
+    outcomes: Task[list[PageOutcome]]
+    deadline: Deadline
+
+
+class Dispatch:
+    """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held.
+
+    At most *in_flight*, whose rows are disjoint, so that two captures of a page cannot overtake each other.
+
+    *on_stored* is told of each when it is done, in the thread that stored it and before that is settled; so it must not
+    wait for the writer's lock. With a *deadline*, in seconds from when it goes, the pages of a batch that failed for a
+    passing reason are tried again until then; what else rests on their rows waits, so nothing overtakes them.
+    """
+
+    def __init__(
+        self,
+        batch_writer: BatchWriter,
+        on_stored: Callable[[Buffer, list[PageOutcome]], None],
+        *,
+        in_flight: int,
+        deadline: float | None,
+    ) -> None:
+        if not isinstance(in_flight, int) or not 1 <= in_flight <= MOST_IN_FLIGHT:
+            raise InvalidArgument(f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}")
+        self._batch_writer = batch_writer
+        self._in_flight = in_flight
+        self._deadline = deadline
+        self._on_stored = on_stored
+        # A batch that has no thread yet is behind others that were sent before it, in both.
+        self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
+        self._storing = Threads(max(1, in_flight - 1), "webtable-store")
+        self._under_way: list[_UnderWay] = []
+
+    def __bool__(self) -> bool:
+        """Whether a batch is on its way."""
+        return bool(self._under_way)
+
+    def has_room_for(self, buffer: Buffer) -> bool:
+        """Whether what is in *buffer* may go: there is a place, and no batch under way has a row in common with it."""
+        return len(self._under_way) < self._in_flight and all(
+            buffer.rows.isdisjoint(other.buffer.rows) for other in self._under_way
+        )
+
+    def send(self, buffer: Buffer) -> None:
+        """Send off what is in *buffer*, for which there is room."""
+        batch, its_own = buffer.pages, Deadline(float("inf") if self._deadline is None else self._deadline)
+        with until(its_own):
+            # In a list, for it is taken out, and its memory with it, before anything of the batch is prepared again.
+            ready = [self._preparing.submit(lambda: self._batch_writer.prepare(batch))]
+            outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
+        self._under_way.append(_UnderWay(buffer, outcomes, its_own))
+
+    def hasten(self, deadline: Deadline) -> None:
+        """Let what is under way and not done by *deadline* fail."""
+        for batch in list(self._under_way):
+            batch.deadline.hasten(deadline)
+
+    def is_first_done(self) -> bool:
+        """Whether `settle_first` would return at once."""
+        return bool(self._under_way) and self._under_way[0].outcomes.done()
+
+    def settle_first(self, deadline: Deadline) -> tuple[list[Page], list[PageOutcome]]:
+        """Wait for the first batch under way, and return its pages and what became of them.
+
+        What it has not done by *deadline* fails.
+        """
+        first = self._under_way[0]
+        first.deadline.hasten(deadline)
+        outcomes = first.outcomes.result()
+        del self._under_way[0]
+        return [page for _, page in first.buffer.pages], outcomes
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._preparing.close()
+        self._storing.close()
+        self._batch_writer.close()
+
+    def _done(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        outcomes = self._stored(buffer.pages, ready, deadline)
+        self._on_stored(buffer, outcomes)
+        return outcomes
+
+    def _stored(self, batch: Sequence[Entry], ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        """Store *batch*, and what of it has failed for a passing reason again, until *deadline*."""
+        outcomes: dict[int, PageOutcome] = {}
+        left = list(range(len(batch)))
+
+        def attempt() -> bool:
+            nonlocal left
+            found = self._attempt([batch[index] for index in left], ready)
+            for index, outcome in zip(left, found, strict=True):
+                before = outcomes.get(index)
+                # One whose acknowledgement was lost was new all the same.
+                was_new = before is not None and before.is_new
+                outcomes[index] = replace(outcome, is_new=True) if was_new else outcome
+            left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
+            return bool(left)
+
+        def is_over(state: RetryCallState) -> bool:
+            return self._deadline is None or deadline.left() <= state.upcoming_sleep
+
+        Retrying(retry=retry_if_result(bool), wait=_PAUSE, stop=is_over, retry_error_callback=lambda _: None)(attempt)
+        return [outcomes[index] for index in range(len(batch))]
+
+    def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
+        """Store *batch* as it is *ready*, which is taken, or prepared here."""
+        outcomes: list[PageOutcome] = []
+        prepared = None
+        try:
+            prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch)
+            while True:
+                outcomes += self._batch_writer.store(prepared)
+                if not prepared.rest:
+                    return outcomes
+                rest, prepared = prepared.rest, None
+                prepared = self._batch_writer.prepare(rest)
+        except WebTableError as exc:
+            error = exc
+        except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
+            error = WriteFailed(f"unexpectedly: {exc!r}")
+        if prepared is not None:
+            # Some of it may be stored all the same: whether it is new is known from before.
+            outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
+        missing = batch[len(outcomes) :]
+        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]

@@ -1,0 +1,124 @@
+"""Pages that a writer could not store: kept to be handed back, or left in a file that `webtable ingest` takes."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import zstandard
+
+from webtable.errors import InvalidArgument, InvalidCapture
+from webtable.page import Page, memory_of
+from webtable.page_json import page_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webtable.page import PageOutcome
+
+ENDING = ".jsonl.zst"
+
+
+class Spool:
+    """Files of pages: *path*, or with a number before the ending (`unsent-2.jsonl.zst`) where that is there already."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.name.endswith(ENDING) or not self.path.parent.is_dir():
+            raise InvalidArgument(
+                f"spool={str(path)!r} must be a file that ends with {ENDING}, in a folder that is there"
+            )
+
+    def write(self, pages: Iterable[Page]) -> Path:
+        """Write *pages* into a new file, whole or not at all, and return its path; raises `OSError`."""
+        temporary = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex[:8]}")
+        try:
+            with temporary.open("xb") as file:
+                compressor = zstandard.ZstdCompressor(write_checksum=True)
+                with compressor.stream_writer(file, closefd=False) as out:
+                    for page in pages:
+                        out.write(page_to_json(page) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            return self._renamed(temporary)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def _renamed(self, temporary: Path) -> Path:
+        """Give the file the first name that is free, and return its path.
+
+        An empty file keeps the name from other processes until then: not every file system has hard links.
+        """
+        for number in count(1):
+            stem = self.path.name.removesuffix(ENDING)
+            path = self.path if number == 1 else self.path.with_name(f"{stem}-{number}{ENDING}")
+            try:
+                path.open("xb").close()
+            except FileExistsError:
+                continue
+            try:
+                return temporary.replace(path)
+            except BaseException:
+                path.unlink()
+                raise
+        raise AssertionError("numbers do not end")
+
+
+class Left(NamedTuple):
+    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
+
+    pages: list[Page]
+    files: list[Path]
+    error: Exception | None
+    """Why there are pages that no file has."""
+
+
+class Unsent:
+    """The pages that a writer could not store, until it tells of them; they take at most *room* bytes.
+
+    With a *spool* they are written there when they take more. Without one, or where it cannot be written, those that
+    come later are not kept. What the table refuses as a page is not written: it would be refused again.
+    """
+
+    def __init__(self, room: float, spool: Spool | None) -> None:
+        self._room = room
+        self._spool = spool
+        self._pages: list[Page] = []
+        self._refused: list[Page] = []
+        self._bytes = 0
+        self._files: list[Path] = []
+        self._error: Exception | None = None
+
+    def add(self, pages: Sequence[Page], outcomes: Sequence[PageOutcome]) -> None:
+        """Take those of *pages* whose outcomes have errors."""
+        for page, outcome in zip(pages, outcomes, strict=True):
+            if outcome.error is None:
+                continue
+            weight = memory_of(page)
+            if self._bytes + weight > self._room:
+                self._write()
+            if self._bytes + weight <= self._room or not self._bytes:
+                (self._refused if isinstance(outcome.error, InvalidCapture) else self._pages).append(page)
+                self._bytes += weight
+
+    def taken(self) -> Left:
+        """Write what is left to be written, and return what became of all pages since this was called last."""
+        self._write()
+        left = Left([*self._pages, *self._refused], self._files, self._error)
+        self._pages, self._refused, self._bytes, self._files, self._error = [], [], 0, [], None
+        return left
+
+    def _write(self) -> None:
+        if self._spool is None or not self._pages:
+            return
+        try:
+            self._files.append(self._spool.write(self._pages))
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the pages are handed back
+            self._error = exc
+            return
+        self._pages, self._error = [], None
+        self._bytes = sum(map(memory_of, self._refused))
