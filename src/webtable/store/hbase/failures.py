@@ -40,11 +40,22 @@ def is_answer(exc: Exception) -> bool:
     return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
 
 
+def is_lost(error: Exception) -> bool:
+    """Whether *error*, of the store, came of a connection that failed, or was not to be had: another may do better."""
+    cause = error.__cause__
+    return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
+
+
+def subject_of(name: str, table: str | None) -> str:
+    """Return what an error of a call to *table* on the store *name* begins with."""
+    return f"{name}: table {table!r}" if table else name
+
+
 def translated(
     exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
 ) -> StoreError | TableNotFound:
     """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
-    subject = f"{name}: table {table!r}" if table else name
+    subject = subject_of(name, table)
     if isinstance(exc, _DECLARED):
         return _declared(exc, subject, table, call)
     if isinstance(exc, TApplicationException):

@@ -1,15 +1,16 @@
-"""One gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
+"""A gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, translated
+from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, subject_of, translated
 from webtable.store.hbase.stream import WrongReply
 
 if TYPE_CHECKING:
@@ -52,12 +53,11 @@ class Session:
             raise WrongReply(f"an answer that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
 
 
-class Gateway:
-    """Calls to one Thrift gateway, whose *name* is in every error."""
+class Gateway(ABC):
+    """Calls to a Thrift service of HBase; *name* is in every error."""
 
-    def __init__(self, name: str, pool: Pool) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.pool = pool
 
     def call(
         self,
@@ -86,19 +86,32 @@ class Gateway:
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
 
-    @contextmanager
+    @abstractmethod
     def session(
         self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
-    ) -> Iterator[Session]:
+    ) -> AbstractContextManager[Session]:
         """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
 
         What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
         an error of the store; the connection is closed then.
         """
+
+
+class OneGateway(Gateway):
+    """Calls to one gateway, over the connections of its *pool*."""
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        super().__init__(name)
+        self.pool = pool
+
+    @contextmanager
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> Iterator[Session]:
+        """Lend a connection of the pool."""
         began, left = time.monotonic(), deadline.left()
         if not left:
-            subject = f"{self.name}: table {table!r}" if table else self.name
-            raise StoreUnavailable(f"{subject}: the time of the call is over")
+            raise StoreUnavailable(f"{subject_of(self.name, table)}: the time of the call is over")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
         session = None
         lent = (
