@@ -10,6 +10,7 @@ from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
+from webtable.store.hbase.stream import NotServed
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
@@ -64,6 +65,8 @@ def translated(
         return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
     if isinstance(exc, Unsendable):
         return StoreRefused(f"{subject}: {call}: {exc}")
+    if isinstance(exc, NotServed):
+        return StoreUnavailable(f"{subject}: {call}: no answer within {seconds:.1f} s: {exc}")
     if isinstance(exc, TimeoutError):
         text = str(exc) if exc.args not in ((), ("timed out",)) else f"no answer within {seconds:.1f} s"
         return StoreUnavailable(f"{subject}: {call}: {text}")
