@@ -45,10 +45,13 @@ class HBaseStore(Store):
 
     Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says
     what to run instead); with Thrift2 a scan of many ranges, a batch of many timestamps and a read of versions are one
-    call each. *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and
-    for threads, connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table
-    management has four times as long. *pool_size* is the number of connections to a gateway, and of the threads that
-    use them for one call; *max_age* is how many seconds one may lie idle.
+    call each. *others* are further gateways to the same HBase, as host and port, each with its Thrift2 gateway at the
+    port *thrift2*: calls are spread over all of them, and go on with the others while one is away.
+
+    *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and for threads,
+    connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table management has
+    four times as long. *pool_size* is the number of connections to a gateway, and of the threads that use them for one
+    call; *max_age* is how many seconds one may lie idle.
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
 
@@ -59,6 +62,7 @@ class HBaseStore(Store):
         host: str,
         port: int = 9090,
         *,
+        others: Sequence[tuple[str, int]] = (),
         thrift2: int | None = None,
         transport: Transport = "buffered",
         protocol: Protocol = "binary",
@@ -72,21 +76,21 @@ class HBaseStore(Store):
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         deadline = of_call(timeout)
-        addresses = [HostPort(host, port)]
+        addresses = [HostPort(*one) for one in ((host, port), *others)]
         self.name = store_name(addresses)
         self.timeout = timeout
         self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
-        opening = Opening(self.name, transport, protocol, pool_size, max_age, deadline)
+        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline)
         first = opening.gateway(1, addresses)
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
         self._tables: Tables = Tables1(first)
         self.changes_families = thrift2 is not None
         if thrift2 is not None:
-            second = opening.gateway(2, [HostPort(one.host, thrift2) for one in addresses])
+            second = opening.gateway(2, list(dict.fromkeys(HostPort(one.host, thrift2) for one in addresses)))
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
         self._pools: list[Pool] = opening.pools
@@ -103,7 +107,8 @@ class HBaseStore(Store):
         """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
         del create
         address = address_of(url)
-        return cls(*address.gateways[0], **address.settings())
+        first, *others = address.gateways
+        return cls(*first, others=others, **address.settings())
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
