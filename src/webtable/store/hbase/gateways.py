@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack, contextmanager
+from logging import INFO
 from typing import TYPE_CHECKING
 
 from webtable.errors import StoreError, StoreUnavailable
@@ -11,6 +13,7 @@ from webtable.forking import renew_after_fork
 from webtable.store.hbase.cooldown import CoolDown
 from webtable.store.hbase.failures import is_lost, subject_of
 from webtable.store.hbase.gateway import Gateway, OneGateway, Session
+from webtable.store.hbase.log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -61,16 +64,18 @@ class Gateways(Gateway):
                 yield session
         except StoreError as error:
             if member is not None and is_lost(error):
-                self.failed(member)
+                self.failed(member, table)
             elif member is not None:
                 self._worked(member)
             raise
         self._worked(member)
 
-    def failed(self, member: Member) -> None:
+    def failed(self, member: Member, table: str | None = None) -> None:
         """Leave *member* alone for a while."""
         with self._lock:
-            member.cool_down.failed()
+            seconds = member.cool_down.failed()
+        if seconds:
+            tell(INFO, "cool-down", "is left alone", gateway=member.gateway.name, table=table, seconds=seconds)
 
     def unavailable(self, table: str | None, errors: Mapping[Member, StoreError]) -> StoreUnavailable:
         """Return the error of a call for which no gateway was to be had."""
@@ -88,18 +93,27 @@ class Gateways(Gateway):
             member = next(one for one in self.members if one.address == (preferred.host, preferred.port))
             return member, stack.enter_context(member.gateway.session(deadline, table, preferred=preferred, only=True))
         errors: dict[Member, StoreError] = {}
+        began = time.monotonic()
         while (candidate := self._next(errors, preferred)) is not None:
             try:
                 session = stack.enter_context(candidate.gateway.session(deadline, table, preferred=preferred))
             except StoreUnavailable as error:
                 if is_lost(error):
-                    self.failed(candidate)
+                    self.failed(candidate, table)
                 elif not errors:  # it is well and busy: the call is to wait for it
                     raise
                 errors[candidate] = error
                 continue
+            if errors:
+                self._tell_failover(candidate, table, time.monotonic() - began, errors)
             return candidate, session
         raise self.unavailable(table, errors) from list(errors.values())[-1]
+
+    def _tell_failover(
+        self, member: Member, table: str | None, seconds: float, errors: Mapping[Member, StoreError]
+    ) -> None:
+        text = f"takes the place of {', '.join(str(one.address) for one in errors)}"
+        tell(INFO, "failover", text, gateway=member.gateway.name, table=table, seconds=seconds)
 
     def _next(self, without: Collection[Member], preferred: Connection | None) -> Member | None:
         """Return the gateway to try next, None after all of them."""

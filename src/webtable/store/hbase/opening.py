@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreUnavailable
@@ -60,6 +61,7 @@ class Opening:
 
     def _several(self, name: str, number: int, addresses: Sequence[HostPort]) -> Gateways:
         """Return gateways of which one at least is there; the others may come later."""
+        began = time.monotonic()
 
         def found(address: HostPort) -> StoreUnavailable | None:
             deadline = self._deadline.within(_LOOK_SECONDS)
@@ -74,7 +76,8 @@ class Opening:
         errors = {member: error for member, error in looks if error is not None}
         if len(errors) == len(addresses):
             raise gateways.unavailable(None, errors) from next(iter(errors.values()))
-        for member in errors:
+        for member, error in errors.items():
+            member.gateway.went_down(error, None, time.monotonic() - began)
             gateways.failed(member)
         return gateways
 
