@@ -32,9 +32,10 @@ def page_keys() -> list[bytes]:
 class Server:
     """A TCP server that hands each connection to *serve* in a thread of its own."""
 
-    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+    def __init__(self, serve: Callable[[socket.socket], None], host: str = HOST, port: int = 0) -> None:
         self._serve = serve
-        self._listener = socket.create_server((HOST, 0))
+        self._host = host
+        self._listener = socket.create_server((host, port))
         self._open: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
         self.connections = 0
@@ -63,7 +64,7 @@ class Server:
     def close(self) -> None:
         self._stopped = True
         with suppress(OSError):
-            socket.create_connection((HOST, self.port), timeout=1).close()
+            socket.create_connection((self._host, self.port), timeout=1).close()
         self._thread.join(2)
         self._listener.close()
         for client in self._open:
@@ -103,7 +104,14 @@ TRANSPORTS = {"buffered": TBufferedTransport, "framed": TFramedTransport}
 PROTOCOLS = {"binary": TBinaryProtocol, "compact": CompactProtocol}
 
 
-def thrift_server(service: Any, handler: object, transport: str = "buffered", protocol: str = "binary") -> Server:
+def thrift_server(
+    service: Any,
+    handler: object,
+    transport: str = "buffered",
+    protocol: str = "binary",
+    host: str = HOST,
+    port: int = 0,
+) -> Server:
     """A gateway whose answers are the methods of *handler*."""
 
     def serve(client: socket.socket) -> None:
@@ -112,7 +120,7 @@ def thrift_server(service: Any, handler: object, transport: str = "buffered", pr
         while True:
             processor.process(wire, wire)
 
-    return Server(serve)
+    return Server(serve, host, port)
 
 
 class FakeThrift1:
@@ -168,10 +176,10 @@ class Proxy(Server):
 class RoundRobin(Server):
     """A balancer: passes each new connection on to the next of *targets*."""
 
-    def __init__(self, *targets: tuple[str, int]) -> None:
+    def __init__(self, *targets: tuple[str, int], host: str = HOST, port: int = 0) -> None:
         self.targets = list(targets)
         self._turn = 0
-        super().__init__(self._pass_on)
+        super().__init__(self._pass_on, host, port)
 
     def _pass_on(self, client: socket.socket) -> None:
         self._turn += 1

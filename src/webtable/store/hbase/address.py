@@ -1,7 +1,11 @@
-"""What a store URL says to the adapter of HBase: `hbase://host:port/[namespace:]table`, and options behind a `?`."""
+"""What a store URL says to the adapter of HBase: `hbase://host:port/[namespace:]table`, and options behind a `?`.
+
+Gateways that lead to the same HBase stand beside each other: `hbase://host1:9090,host2:9090/table`.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
@@ -9,12 +13,15 @@ from webtable.errors import InvalidArgument
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webtable.store.hbase.connection import Protocol, Transport
     from webtable.store.url import StoreURL
 
 OPTIONS: Final = frozenset({"thrift2", "transport", "protocol", "timeout", "pool"})
 """`thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`, `pool=CONNECTIONS`."""
 _PORT: Final = 9090
+_AUTHORITY: Final = re.compile("//([^/?#]*)")
 
 
 class Settings(TypedDict):
@@ -27,11 +34,20 @@ class Settings(TypedDict):
     pool_size: int
 
 
-class Address(NamedTuple):
-    """A gateway, and a table behind it: `pages` unless it is named."""
+class HostPort(NamedTuple):
+    """Where a gateway listens."""
 
     host: str
     port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Address(NamedTuple):
+    """One gateway or several, and a table behind them: `pages` unless it is named."""
+
+    gateways: tuple[HostPort, ...]
     table: str
     options: URLOptions
 
@@ -50,12 +66,27 @@ class Address(NamedTuple):
 
 def address_of(url: StoreURL) -> Address:
     """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
+    authority = _AUTHORITY.match(url.rest)
+    hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
     try:
-        parts = urlsplit(url.text)
-        port = parts.port or _PORT
+        gateways = tuple(_host_port(host) for host in hosts.split(","))
+        parts = urlsplit(behind)
     except ValueError as exc:
         raise InvalidArgument(f"store={url.text!r}: {exc}") from exc
-    if not parts.hostname:
+    if not all(gateway.host for gateway in gateways):
         raise InvalidArgument(f"store={url.text!r} must name a host, as in hbase://localhost:9090/crawl")
+    for place, gateway in enumerate(gateways):
+        if gateway in gateways[:place]:
+            raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
-    return Address(parts.hostname, port, table, url.options(parts.query, OPTIONS))
+    return Address(gateways, table, url.options(parts.query, OPTIONS))
+
+
+def store_name(gateways: Sequence[HostPort]) -> str:
+    """Return what errors call the store behind *gateways*."""
+    return f"hbase://{','.join(map(str, gateways))}"
+
+
+def _host_port(text: str) -> HostPort:
+    parts = urlsplit(f"//{text}")
+    return HostPort(parts.hostname or "", parts.port or _PORT)

@@ -158,6 +158,17 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         self.socket.deadline = deadline
         return getattr(self.client, method)(*args)
 
+    def service(self, deadline: Deadline) -> int | None:
+        """Return 1 or 2 for the service that answers, None where that is a gateway from before HBase 2.x."""
+        self.socket.deadline = deadline
+        try:
+            kind: int = CheckedClient(thrift2.THBaseService, self.client._iprot, self.socket).getThriftServerType()
+        except TApplicationException as exc:
+            if exc.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            return None
+        return kind
+
 
 class Connector:
     """How to reach a gateway: host, port, transport, protocol and service."""

@@ -10,6 +10,7 @@ from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
+from webtable.store.hbase.stream import NotServed
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
@@ -22,16 +23,31 @@ _DECLARED: Final = (
     thrift2.TIllegalArgument,
 )
 
-# Java's names of what passes: a region that moves or is full, a server that starts, stops or is too busy.
+# Java's names of what passes: a region that moves, splits or is full, a server that starts, stops or is too busy.
 _PASSING: Final = re.compile(
-    "NotServingRegion|RegionTooBusy|RegionMoved|RegionOpening|RegionServerStopped|RegionServerAborted|"
-    "ServerNotRunning|ServerTooBusy|CallQueueTooBig|CallTimeout|SocketTimeout|ConnectException|"
-    "Connection(Clos|Reset|Exc)|"
-    "[Cc]onnection (refused|reset|clos)|PleaseHold|MasterNotRunning|MasterNotDiscovered|MasterStopped|"
-    "NoServerForRegion|FailedServer|StoppedRpcClient|OperationTimeout|TimeoutIOException|LeaseException|"
-    "scanner ID is invalid|ScannerReset|OutOfOrderScannerNext|QuotaExceeded|ThrottlingException|SafeMode|"
-    "InterruptedIO"
+    "NotServingRegion|RegionTooBusy|RegionMoved|RegionOpening|RegionOffline|RegionInTransition|RegionException|"
+    "WrongRegion|NoServerForRegion|RegionServerStopped|RegionServerAborted|YouAreDead|DroppedSnapshot|"
+    "ServerNotRunning|ServerTooBusy|FailedServer|PreemptiveFastFail|CallQueueTooBig|CallDropped|CallTimeout|"
+    "RetryImmediately|ThrottlingException|VisibilityControllerNotReady|"
+    "PleaseHold|PleaseRestartMaster|MasterNotRunning|MasterNotDiscovered|MasterStopped|MasterRegistryFetch|"
+    r"SocketTimeout|ConnectException|\bConnection(Clos|Reset|Exc)|LocalConnectionClosed|ZooKeeperConnection|"
+    "[Cc]onnection (refused|reset|clos)|StoppedRpcClient|OperationTimeout|TimeoutIOException|InterruptedIO|SafeMode"
 )
+# A scanner that is gone, whatever else the client of the gateway makes of it: another one does.
+_SCANNER_GONE: Final = re.compile(
+    "LeaseException|scanner ID is invalid|UnknownScanner|ScannerReset|OutOfOrderScannerNext"
+)
+# The subclasses of DoNotRetryIOException in HBase 2.6.1, but for those above, whose reasons pass all the same. They are
+# known by name, because a batch says that it can be repeated whatever happened to the rows in it.
+_REFUSING: Final = re.compile(
+    r"\b(?:DoNotRetry(?:IO|Region)|NoSuchColumnFamily|InvalidFamilyOperation|FailedSanityCheck|AccessDenied|Constraint|"
+    "Coprocessor|CorruptHFile|ConcurrentTableModification|NamespaceExist|NamespaceNotFound|NotAllMetaRegionsOnline|"
+    "ReplicationPeerNotFound|TableExists|TableNotDisabled|TableNotEnabled|TableNotFound|UnknownRegion|MergeRegion|"
+    "RowTooBig|RequestTooBig|QuotaExceeded|SpaceLimiting|UnknownProtocol|UnknownService|EmptyServiceName|BadAuth|"
+    "FatalConnection|UnsupportedCellCodec|UnsupportedCompressionCodec|UnsupportedCrypto|WrongVersion|"
+    r"InvalidLabel|LabelAlreadyExists|(?:HBase|Corrupted|Export|Restore|Unknown)Snapshot)Exception\b"
+)
+_FRAME: Final = re.compile(r"^\s+at .*$", re.MULTILINE)
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
 
 
@@ -40,11 +56,22 @@ def is_answer(exc: Exception) -> bool:
     return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
 
 
+def is_lost(error: Exception) -> bool:
+    """Whether *error*, of the store, came of a connection that failed, or was not to be had: another may do better."""
+    cause = error.__cause__
+    return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
+
+
+def subject_of(name: str, table: str | None) -> str:
+    """Return what an error of a call to *table* on the store *name* begins with."""
+    return f"{name}: table {table!r}" if table else name
+
+
 def translated(
     exc: Exception, name: str, table: str | None, call: str, seconds: float = 0.0
 ) -> StoreError | TableNotFound:
     """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
-    subject = f"{name}: table {table!r}" if table else name
+    subject = subject_of(name, table)
     if isinstance(exc, _DECLARED):
         return _declared(exc, subject, table, call)
     if isinstance(exc, TApplicationException):
@@ -53,6 +80,8 @@ def translated(
         return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
     if isinstance(exc, Unsendable):
         return StoreRefused(f"{subject}: {call}: {exc}")
+    if isinstance(exc, NotServed):
+        return StoreUnavailable(f"{subject}: {call}: no answer within {seconds:.1f} s: {exc}")
     if isinstance(exc, TimeoutError):
         text = str(exc) if exc.args not in ((), ("timed out",)) else f"no answer within {seconds:.1f} s"
         return StoreUnavailable(f"{subject}: {call}: {text}")
@@ -74,10 +103,21 @@ def _declared(exc: Any, subject: str, table: str | None, call: str) -> StoreErro
         return StoreRefused(
             f"{subject}: there is no such namespace; in the HBase shell: create_namespace '{table.partition(':')[0]}'"
         )
-    # A batch says that it can be repeated whatever happened to the rows in it.
-    if _PASSING.search(text) or (getattr(exc, "canRetry", False) and "DoNotRetryIOException" not in text):
-        return StoreUnavailable(f"{subject}: {call}: {_gist(text)}")
-    return StoreRefused(f"{subject}: {call}: {_gist(text)}")
+    kind = StoreUnavailable if _passes(text, can_retry=bool(getattr(exc, "canRetry", False))) else StoreRefused
+    return kind(f"{subject}: {call}: {_gist(text)}")
+
+
+def _passes(text: str, *, can_retry: bool) -> bool:
+    """Whether the same call may succeed later; a refusal stays one where something that passes is named beside it.
+
+    Of a batch with both, the halves are tried apart.
+    """
+    named = _FRAME.sub("", text)  # the methods that the error came through say nothing of what it is
+    if _SCANNER_GONE.search(named):
+        return True
+    if _REFUSING.search(named):
+        return False
+    return can_retry or _PASSING.search(named) is not None
 
 
 def _says_missing(text: str, table: str) -> bool:

@@ -1,15 +1,18 @@
-"""One gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
+"""A gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, contextmanager
+from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, translated
+from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, subject_of, translated
+from webtable.store.hbase.log import tell
 from webtable.store.hbase.stream import WrongReply
 
 if TYPE_CHECKING:
@@ -24,24 +27,50 @@ T = TypeVar("T")
 _FIRST_SHARE: Final = 2 / 3
 """The share of the time that is left which one attempt may use, so that there is some for another."""
 _LEAST_ATTEMPT: Final = 2.0
+_SLOW_SHARE: Final = 1 / 3
+"""The share of the time that is left from which on a call is logged as a slow one."""
+_LEAST_SLOW: Final = 0.1
+"""No call is slow that is faster: near the end of a deadline every share is small."""
 _PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What comes of reading an answer in which something is missing, or is something else than it should be."""
 
 
 class Session:
-    """Calls on one *connection*, within one deadline; *on_call* is told the method of each before it is sent."""
+    """Calls on one *connection* to *gateway*, within one deadline.
 
-    def __init__(self, connection: Connection, deadline: Deadline, on_call: OnCall | None) -> None:
+    *on_call* is told the method of each before it is sent; one that takes more than *slow* seconds is logged.
+    """
+
+    __slots__ = ("_deadline", "_on_call", "_slow", "_table", "connection", "gateway")
+
+    def __init__(
+        self,
+        connection: Connection,
+        deadline: Deadline,
+        on_call: OnCall | None,
+        *,
+        gateway: str,
+        table: str | None,
+        slow: float,
+    ) -> None:
         self.connection = connection
+        self.gateway = gateway
         self._deadline = deadline
         self._on_call = on_call
+        self._table = table
+        self._slow = slow
 
     def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
         """Return the gateway's answer, or what *read* makes of it; an answer that it cannot read is a wrong one."""
         if self._on_call is not None:
             self._on_call(method)
-        answer = self.connection.call(method, *args, deadline=self._deadline)
+        try:
+            answer = self.connection.call(method, *args, deadline=self._deadline)
+        finally:
+            seconds = time.monotonic() - self.connection.busy[1]
+            if seconds > self._slow:
+                tell(WARNING, "slow", f"{method} took long", gateway=self.gateway, table=self._table, seconds=seconds)
         if read is None:
             return answer
         try:
@@ -52,12 +81,11 @@ class Session:
             raise WrongReply(f"an answer that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
 
 
-class Gateway:
-    """Calls to one Thrift gateway, whose *name* is in every error."""
+class Gateway(ABC):
+    """Calls to a Thrift service of HBase; *name* is in every error."""
 
-    def __init__(self, name: str, pool: Pool) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.pool = pool
 
     def call(
         self,
@@ -72,7 +100,9 @@ class Gateway:
         It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
         worth a repetition.
         """
-        return repeated(lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline)
+        return repeated(
+            lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline, self.name, table
+        )
 
     def call_once(
         self,
@@ -86,19 +116,33 @@ class Gateway:
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
 
-    @contextmanager
+    @abstractmethod
     def session(
         self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
-    ) -> Iterator[Session]:
+    ) -> AbstractContextManager[Session]:
         """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
 
         What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
         an error of the store; the connection is closed then.
         """
+
+
+class OneGateway(Gateway):
+    """Calls to one gateway, over the connections of its *pool*."""
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        super().__init__(name)
+        self.pool = pool
+        self._is_down = False
+
+    @contextmanager
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> Iterator[Session]:
+        """Lend a connection of the pool."""
         began, left = time.monotonic(), deadline.left()
         if not left:
-            subject = f"{self.name}: table {table!r}" if table else self.name
-            raise StoreUnavailable(f"{subject}: the time of the call is over")
+            raise StoreUnavailable(f"{subject_of(self.name, table)}: the time of the call is over")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
         session = None
         lent = (
@@ -108,20 +152,55 @@ class Gateway:
         )
         try:
             with lent as connection:
-                session = Session(connection, attempt, self.pool.on_call)
+                session = Session(
+                    connection,
+                    attempt,
+                    self.pool.on_call,
+                    gateway=self.name,
+                    table=table,
+                    slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
+                )
+                if self._is_down:
+                    self.came_up(table, time.monotonic() - began)
                 yield session
         except DRIVER_ERRORS as exc:
             doing = "connecting" if session is None else session.connection.busy[0]
-            error = translated(exc, self.name, table, doing, time.monotonic() - began)
+            seconds = time.monotonic() - began
+            error = translated(exc, self.name, table, doing, seconds)
+            error.__cause__ = exc
             if not is_answer(exc):
                 self.pool.failed(error)
+                if session is None:
+                    self.went_down(error, table, seconds)
+                else:
+                    tell(
+                        INFO,
+                        "dropped",
+                        "dropped a connection",
+                        gateway=self.name,
+                        table=table,
+                        seconds=seconds,
+                        error=error,
+                    )
             raise error from exc
 
+    def went_down(self, error: WebTableError, table: str | None, seconds: float) -> None:
+        """Log that there is no connection to be had, once until there is one."""
+        if not self._is_down:
+            self._is_down = True
+            tell(WARNING, "down", "is down", gateway=self.name, table=table, seconds=seconds, error=error)
 
-def repeated(attempt: Callable[[], T], deadline: Deadline) -> T:
+    def came_up(self, table: str | None, seconds: float) -> None:
+        """Log that there is a connection again."""
+        self._is_down = False
+        tell(INFO, "up", "is up again", gateway=self.name, table=table, seconds=seconds)
+
+
+def repeated(attempt: Callable[[], T], deadline: Deadline, name: str = "", table: str | None = None) -> T:
     """Return what *attempt* returns, tried again while it raises `StoreUnavailable` and there is time for a pause.
 
-    The second attempt comes at once: most often the first one found that its connection was gone.
+    The second attempt comes at once: most often the first one found that its connection was gone. Each is logged as one
+    of a call to *table* on the gateway *name*.
     """
     began = time.monotonic()
     try:
@@ -129,13 +208,19 @@ def repeated(attempt: Callable[[], T], deadline: Deadline) -> T:
     except StoreUnavailable as error:
         if not deadline.left():
             raise
-        first = error
+        first = last = error
     attempts = 1
 
     def again() -> T:
-        nonlocal attempts
+        nonlocal attempts, last
         attempts += 1
-        return attempt()
+        seconds = time.monotonic() - began
+        tell(INFO, "retry", f"attempt {attempts}", gateway=name, table=table, seconds=seconds, error=last)
+        try:
+            return attempt()
+        except StoreUnavailable as error:
+            last = error
+            raise
 
     def out_of_time(state: RetryCallState) -> bool:
         return deadline.left() <= state.upcoming_sleep

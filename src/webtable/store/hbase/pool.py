@@ -78,6 +78,10 @@ class Pool:
         with self._returned(connection):
             yield connection
 
+    def in_use(self) -> int:
+        """Return how many connections are lent, or on the way."""
+        return len(self._lent) + len(self._connecting)
+
     def failed(self, error: Exception) -> None:
         """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from logging import INFO
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.store.hbase.gateway import repeated
+from webtable.store.hbase.log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,7 @@ _GROWTH: Final = 8
 _SAMPLE: Final = 32
 _IDLE_SECONDS: Final = 30.0  # below the lease of a scanner, 60 s
 _CLOSE_SECONDS: Final = 2.0
+_ROW_SHOWN: Final = 100
 
 
 class PieceSize:
@@ -132,6 +135,7 @@ class ScannerPieces(Pieces):
         super().__init__(*args)
         self._client = client
         self._scanner: Scanner | None = None
+        self._is_lost = False
         self._used = 0.0
         self._pieces = 0
 
@@ -143,10 +147,16 @@ class ScannerPieces(Pieces):
                 self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        if self._pieces == 1 or time.monotonic() - self._used > _IDLE_SECONDS:
+        began = time.monotonic()
+        if self._scanner is not None and began - self._used > _IDLE_SECONDS:
+            self._is_lost = True  # as good as: its lease may end before the answer comes
+            self.close(deadline)
+        elif self._pieces == 1:
             self.close(deadline)  # the first scanner asks the region server for no more than the first piece
         keys = self._left[0]
-        results = repeated(lambda: self._attempt(keys, count, deadline), deadline)
+        results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.name, self._table)
+        if self._is_lost:
+            self._tell_reopened(keys, time.monotonic() - began)
         scanner, self._scanner = self._scanner, None
         rows = self._client.translated(self._table, results, self._wanted, deadline)
         self._scanner = scanner  # it has moved on, so it is of use only where its rows are
@@ -167,11 +177,24 @@ class ScannerPieces(Pieces):
             results, self._scanner = self._client.scanned(
                 self._table, keys, self._wanted, count, caching, scanner, deadline
             )
+        except StoreUnavailable:
+            self._is_lost = True
+            raise
         except StoreRefused as error:
             if scanner is None:
                 raise
+            self._is_lost = True
             raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
+        if scanner is not None and scanner is not self._scanner:
+            self._is_lost = True
         return results
+
+    def _tell_reopened(self, keys: KeyRange, seconds: float) -> None:
+        self._is_lost = False
+        row = keys.stop if self._wanted.reverse else keys.start
+        gateway = self._client.name if self._scanner is None else self._scanner.gateway
+        text = f"reopened scan at row {row[:_ROW_SHOWN]!r}"
+        tell(INFO, "reopened", text, gateway=gateway, table=self._table, seconds=seconds)
 
 
 def half_of(deadline: Deadline) -> Deadline:

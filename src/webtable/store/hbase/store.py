@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Final, Self
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
 from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
-from webtable.store.hbase.address import address_of
-from webtable.store.hbase.connection import Connector, Protocol, Transport, thrift1, thrift2
+from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
-from webtable.store.hbase.gateway import Gateway
 from webtable.store.hbase.known import Known
-from webtable.store.hbase.pool import Pool
-from webtable.store.hbase.probe import check_gateway
+from webtable.store.hbase.opening import Opening
 from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
 from webtable.store.hbase.scan_rows import rows_of
 from webtable.store.hbase.selection import MOST, Selection, selection
@@ -32,7 +29,8 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.hbase.pool import OnCall
+    from webtable.store.hbase.connection import Protocol, Transport
+    from webtable.store.hbase.pool import OnCall, Pool
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
@@ -47,10 +45,13 @@ class HBaseStore(Store):
 
     Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says
     what to run instead); with Thrift2 a scan of many ranges, a batch of many timestamps and a read of versions are one
-    call each. *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and
-    for threads, connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table
-    management has four times as long. *pool_size* is the number of connections to a gateway, and of the threads that
-    use them for one call; *max_age* is how many seconds one may lie idle.
+    call each. *others* are further gateways to the same HBase, as host and port, each with its Thrift2 gateway at the
+    port *thrift2*: calls are spread over all of them, and go on with the others while one is away.
+
+    *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and for threads,
+    connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table management has
+    four times as long. *pool_size* is the number of connections to a gateway, and of the threads that use them for one
+    call; *max_age* is how many seconds one may lie idle.
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
 
@@ -61,6 +62,7 @@ class HBaseStore(Store):
         host: str,
         port: int = 9090,
         *,
+        others: Sequence[tuple[str, int]] = (),
         thrift2: int | None = None,
         transport: Transport = "buffered",
         protocol: Protocol = "binary",
@@ -74,30 +76,24 @@ class HBaseStore(Store):
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
         deadline = of_call(timeout)
-        self.name = f"hbase://{_address(host, port)}"
+        addresses = [HostPort(*one) for one in ((host, port), *others)]
+        self.name = store_name(addresses)
         self.timeout = timeout
         self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
-        self._pools: list[Pool] = []
-
-        def gateway(number: int, at: int, service: object) -> Gateway:
-            connector = Connector(host, at, transport=transport, protocol=protocol, service=service)
-            check_gateway(connector, self.name, number, deadline)
-            name = self.name if number == 1 else f"{self.name} (Thrift2 at {_address(host, at)})"
-            self._pools.append(Pool(connector, size=pool_size, max_age=max_age, name=name))
-            return Gateway(name, self._pools[-1])
-
-        first = gateway(1, port, thrift1.Hbase)
+        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline)
+        first = opening.gateway(1, addresses)
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
         self._tables: Tables = Tables1(first)
         self.changes_families = thrift2 is not None
         if thrift2 is not None:
-            second = gateway(2, thrift2, _service2)
+            second = opening.gateway(2, list(dict.fromkeys(HostPort(one.host, thrift2) for one in addresses)))
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
+        self._pools: list[Pool] = opening.pools
         self._known = Known(self._tables, self.name)
         self._closed = False
 
@@ -111,7 +107,8 @@ class HBaseStore(Store):
         """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
         del create
         address = address_of(url)
-        return cls(address.host, address.port, **address.settings())
+        first, *others = address.gateways
+        return cls(*first, others=others, **address.settings())
 
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
@@ -282,9 +279,6 @@ class HBaseStore(Store):
         return ScannerPieces(self._thrift1, table, ranges, wanted, limit)
 
 
-_service2 = thrift2.THBaseService
-
-
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidArgument(message)
@@ -292,7 +286,3 @@ def _check(condition: bool, message: str) -> None:
 
 def _runs(rows: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
     return [rows[at : at + size] for at in range(0, len(rows), size)]
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

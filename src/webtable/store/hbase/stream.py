@@ -26,6 +26,16 @@ class WrongReply(OSError):
     """A reply that does not belong to the call that waits for it, or is no reply at all."""
 
 
+class NotServed(TimeoutError):
+    """A connection that was accepted, and on which no byte has ever come back.
+
+    The system accepts connections for a gateway whose threads all serve others; it answers when one of them is free.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("it accepted the connection and answered nothing (is it out of worker threads?)")
+
+
 class NothingLeft(Exception):
     """There is no byte left of the reply."""
 
@@ -38,6 +48,7 @@ class GatewaySocket:
         self.deadline = Deadline(CONNECT_SECONDS)
         self.sock: socket.socket | None = None
         self._over = False
+        self._answered = False
         renew_after_fork(self)
 
     def open(self) -> None:
@@ -77,9 +88,16 @@ class GatewaySocket:
             raise NothingLeft
         if size > LARGEST:
             raise WrongReply(f"a reply announces {size:,} bytes")
-        data = self._ready().recv(min(size, _PIECE))
+        sock = self._ready()
+        try:
+            data = sock.recv(min(size, _PIECE))
+        except TimeoutError as exc:
+            if self._answered:
+                raise
+            raise NotServed from exc
         if not data:
             raise ConnectionResetError("the gateway closed the connection")
+        self._answered = True
         return data
 
     def is_read_whole(self, read: Callable[[int], object]) -> bool:

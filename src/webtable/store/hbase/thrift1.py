@@ -37,13 +37,14 @@ _MOST_CELLS: Final = 10_000  # of rows that are read together
 
 
 class Scanner:
-    """A scanner's number, and the connection that it lives and dies with."""
+    """A scanner's number, and the connection that it lives and dies with, which leads to *gateway*."""
 
-    __slots__ = ("__weakref__", "connection", "number")
+    __slots__ = ("__weakref__", "connection", "gateway", "number")
 
-    def __init__(self, number: int, connection: Connection) -> None:
+    def __init__(self, number: int, connection: Connection, gateway: str) -> None:
         self.number = number
         self.connection = connection
+        self.gateway = gateway
         connection.scanners.add(self)
 
 
@@ -55,6 +56,7 @@ class Thrift1:
     def __init__(self, gateway: Gateway, each: Each) -> None:
         self._gateway = gateway
         self._each = each
+        self.name = gateway.name
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
@@ -135,7 +137,8 @@ class Thrift1:
             session.call("scannerClose", scanner.number)
 
     def _open(self, session: Session, table: str, scan: Any) -> Scanner:
-        return Scanner(session.call("scannerOpenWithScan", table.encode(), scan, {}), session.connection)
+        number = session.call("scannerOpenWithScan", table.encode(), scan, {})
+        return Scanner(number, session.connection, session.gateway)
 
     def cells(
         self,
@@ -193,7 +196,7 @@ class Thrift1:
                 session.call("scannerClose", scanner.number)
             return results
 
-        return repeated(attempt, deadline)
+        return repeated(attempt, deadline, self.name, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
         """Return the rows of *results*, without those that have no cell in the wanted times."""

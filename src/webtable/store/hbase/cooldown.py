@@ -1,0 +1,60 @@
+"""How long a gateway that failed is left alone: a second, and twice as long with every further failure up to 60."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FIRST_SECONDS: Final = 1.0
+_MOST_SECONDS: Final = 60.0
+_TRIAL_SECONDS: Final = 5.0
+
+
+class CoolDown:
+    """The cool-down of one gateway; `failures` in a row, 0 while it is well, and the moment `until` which it lasts.
+
+    It is a random part of its full length, so that many processes do not come back at the same moment. When it is
+    over, one caller tries the gateway, and the others go on leaving it alone until that one knows.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        jitter: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self.failures = 0
+        self.until = 0.0
+        self._is_tried = False
+        self._clock = clock
+        self._jitter = jitter
+
+    def is_over(self) -> bool:
+        """Whether the gateway may be tried."""
+        return not self.failures or self._clock() >= self.until
+
+    def tried(self) -> None:
+        """Keep the others away from a gateway that failed, for as long as its trial may take."""
+        if self.failures and self.is_over():
+            self._is_tried = True
+            self.until = self._clock() + _TRIAL_SECONDS
+
+    def failed(self) -> float:
+        """Begin a cool-down and return its seconds, or 0 where one is on that this failure belongs to."""
+        now = self._clock()
+        if self.failures and now < self.until and not self._is_tried:
+            return 0.0
+        self._is_tried = False
+        self.failures += 1
+        # After 2**6 seconds it grows no more, and a power of any number of failures would be too large for a float.
+        seconds = self._jitter(0.0, min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** min(self.failures - 1, 6)))
+        self.until = now + seconds
+        return seconds
+
+    def worked(self) -> None:
+        """Take the gateway back into use."""
+        self.failures, self._is_tried = 0, False

@@ -1,0 +1,60 @@
+"""A gateway that failed is left alone for longer and longer, and then tried by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from webtable.store.hbase.cooldown import CoolDown
+
+
+@pytest.fixture
+def now() -> list[float]:
+    return [100.0]
+
+
+@pytest.fixture
+def cool_down(now: list[float]) -> CoolDown:
+    """One that lasts as long as it can."""
+    return CoolDown(clock=lambda: now[0], jitter=lambda _, most: most)
+
+
+def test_a_cool_down_doubles_from_a_second_to_a_minute_with_every_trial_that_fails(cool_down, now):
+    lengths = []
+    for _ in range(8):
+        cool_down.tried()
+        lengths.append(cool_down.failed())
+        now[0] += lengths[-1]
+
+    assert lengths == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_calls_that_fail_together_are_one_failure(cool_down):
+    assert [cool_down.failed() for _ in range(5)] == [1, 0, 0, 0, 0]
+
+
+def test_a_gateway_that_worked_begins_with_a_second_again(cool_down, now):
+    for _ in range(3):
+        cool_down.tried()
+        now[0] += cool_down.failed()
+    cool_down.worked()
+
+    assert cool_down.is_over()
+    assert cool_down.failed() == 1
+
+
+def test_one_caller_tries_a_gateway_whose_cool_down_is_over_and_the_others_wait_for_that(cool_down, now):
+    now[0] += cool_down.failed()
+    before = cool_down.is_over()
+    cool_down.tried()
+
+    assert before
+    assert not cool_down.is_over()
+    now[0] += 60
+    assert cool_down.is_over()  # who tried it never came back
+
+
+def test_a_cool_down_is_a_random_part_of_its_length():
+    lengths = [CoolDown().failed() for _ in range(200)]
+
+    assert 0 <= min(lengths) < 0.2
+    assert 0.8 < max(lengths) <= 1
