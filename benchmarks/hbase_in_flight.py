@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, stopwatch, wait_until_idle
 from benchmarks.setting import REGIONS, Setting
-from webtable.schema import INDEX_NAMES
+from webtable.repository.indexes import WEB_INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ BODY_BYTES = 6_000
 def run(setting: Setting) -> list[Result]:
     """Ingest the same pages with each number of batches in flight, in turn, without indexes and with all of them."""
     pages = list(made_up_pages(setting.scaled(6_000), HOSTS, body_bytes=BODY_BYTES))
-    sides = [(in_flight, indexes) for indexes in ((), INDEX_NAMES) for in_flight in IN_FLIGHT]
+    sides = [(in_flight, indexes) for indexes in ((), tuple(WEB_INDEXES)) for in_flight in IN_FLIGHT]
     # In turn, since the machine and HBase become slower and faster: neighbours in time are compared.
     turns = [[_rate(setting, pages, *side) for side in sides] for _ in range(setting.pairs(3))]
     return [
