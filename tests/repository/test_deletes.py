@@ -204,10 +204,11 @@ def test_the_pages_of_a_host_are_counted_again_however_early_a_delete_is_killed(
     calls = 0
     while True:
         town = Town(table)
-        town.store(town.page("/a", days=-0.9, html=b"ahead", outlinks=None), town.page("/b"))
+        ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=None)
+        town.store(ahead, town.page("/b"))
         table.refresh_links(also_unfinished=True)
 
-        is_done = is_through(table, lambda table, url=town.url("/a"): table.delete(url), calls)
+        is_done = is_through(table, lambda table, url=ahead.url: table.delete(url), calls)
         table.refresh_links(also_unfinished=True)
 
         assert [host.pages for host in table.hosts(town.domain)] == [len(list(table.pages(town.domain)))], calls
