@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from crawl_ledger import AHEAD, Ledger, number_of, targets_of, url_of
+from crawl_ledger import Ledger, number_of, targets_of, url_of
 from simulated_store import World
 
 from webtable import WebTable
@@ -24,7 +24,7 @@ def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | Non
         table.repair_index(name, apply=True)
     for name in table.index_states():
         drift = table.verify_index(name, settle=0)
-        left = [line for line in drift.examples if not _was_ahead(line, ledger)]
+        left = [line for line in drift.examples if not _was_deleted(line, ledger)]
         yield f"{name} is not clean after its repair: {left}" if left or drift.damaged else None
     yield from _pages(table, ledger)
     yield from _links(table, ledger)
@@ -56,7 +56,7 @@ def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
     """
     for name in table.index_states():
         drift = table.verify_index(name, settle=0)
-        missing = [line for line in drift.examples if line.startswith("missing") and not _was_ahead(line, ledger)]
+        missing = [line for line in drift.examples if line.startswith("missing") and not _was_deleted(line, ledger)]
         if missing and name != "link":
             yield f"{name}: {missing}"
         yield f"{name}: damaged: {drift}" if drift.damaged else None
@@ -73,10 +73,9 @@ def _links_of_settled(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
             yield f"{page.url} links to {target}, and {found} are told to" if page.url not in found else None
 
 
-def _was_ahead(line: str, ledger: Ledger) -> bool:
-    number = int(re.findall(r"/p/(\d+)", line)[-1])
-    dates = sorted(ledger.captures[number])
-    return bool(ledger.deletes[number]) and dates[-1] - dates[0] > AHEAD / 2
+def _was_deleted(line: str, ledger: Ledger) -> bool:
+    """Whether a difference is of a page that somebody has tried to delete: most captures here are dated ahead."""
+    return bool(ledger.deletes[int(re.findall(r"/p/(\d+)", line)[-1])])
 
 
 def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
