@@ -16,9 +16,10 @@ test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
-# The fault tests of `make test`, for longer: some 10,000 faults on connections and 100 kills on each store.
+# The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills on each store.
 faults: export WEBTABLE_FAULT_SECONDS ?= 75
 faults: export WEBTABLE_FAULT_KILLS ?= 100
+faults: export WEBTABLE_FAULTS_SIMULATED ?= 100000
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
 

@@ -184,6 +184,39 @@ def test_a_delete_that_is_killed_at_any_call_is_done_by_the_next(table):
     assert calls > 3
 
 
+def test_what_a_delete_that_is_killed_has_hidden_is_not_acknowledged(table):
+    calls = 0
+    while True:
+        town = Town(table)
+        ahead = town.page("/a", days=-0.9, html=b"ahead")
+        town.store(ahead)
+
+        is_done = is_through(table, lambda table, url=ahead.url: table.delete(url), calls)
+        (outcome,) = outcomes(table, ahead)
+
+        assert table.get(ahead.url) is not None or isinstance(outcome.error, HiddenByDelete), calls
+        if is_done:
+            break
+        calls += 1
+
+
+def test_the_pages_of_a_host_are_counted_again_however_early_a_delete_is_killed(table):
+    calls = 0
+    while True:
+        town = Town(table)
+        ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=None)
+        town.store(ahead, town.page("/b"))
+        table.refresh_links(also_unfinished=True)
+
+        is_done = is_through(table, lambda table, url=ahead.url: table.delete(url), calls)
+        table.refresh_links(also_unfinished=True)
+
+        assert [host.pages for host in table.hosts(town.domain)] == [len(list(table.pages(town.domain)))], calls
+        if is_done:
+            break
+        calls += 1
+
+
 def test_a_batch_asks_for_deletes_with_the_read_that_it_makes_anyway(table, town):
     town.store(town.page("/a"))
     deadly = Deadly()

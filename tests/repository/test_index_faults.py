@@ -16,6 +16,7 @@ import webtable
 from webtable import Page, WebTable
 from webtable.errors import StoreUnavailable, WriteFailed
 from webtable.store import Delete
+from webtable.testing import WrappedStore
 
 
 @pytest.fixture
@@ -355,3 +356,21 @@ def test_processes_that_are_killed_at_any_moment_lose_no_acknowledged_page(table
 
     assert len(acknowledged) > 30
     assert missing(table) == {}
+
+
+def test_a_repeat_is_not_stored_without_the_capture_of_its_batch_that_brings_the_content(tmp_path):
+    class FirstPutFails(WrappedStore):
+        def write(self, table, mutations):
+            if table != "pages":
+                return super().write(table, mutations)
+            error = StoreUnavailable("the first row only")
+            return [error, *super().write(table, mutations[1:])]
+
+    with webtable.open(tmp_path / "web.db", create=True) as table:
+        town = Town(table)
+        failing = webtable.WebTable(FirstPutFails(table.store), table.table, table.layout)
+        with pytest.raises(WriteFailed), failing.writer() as writer:
+            for days in (3, 2):
+                writer.put(town.page("/", days=days, html=b"the same"))
+
+        assert table.get(town.url()) is None

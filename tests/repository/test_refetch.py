@@ -14,6 +14,8 @@ from deaths import Killed, Town, listening
 import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
+from webtable.repository.captures import decide
+from webtable.repository.page_state import Capture, Stored, Version
 from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400
@@ -138,6 +140,21 @@ def test_a_304_after_an_error_brings_the_content_back(town):
     assert (page.status_code, page.html, page.change_count) == (200, b"home", 2)
     assert [link.source for link in town.table.linking_to(town.url("/a"))] == [town.url()]
     assert list(town.table.errors(domain=town.domain)) == []
+
+
+def test_a_304_after_an_error_brings_back_nothing_that_was_fetched_later():
+    def at(hour: int) -> datetime:
+        return datetime(2026, 1, 1, hour, tzinfo=UTC)
+
+    # A late capture that crossed a delete leaves its content above what is the page then.
+    versions = [Version(at(9), Capture("late")), Version(at(5), Capture("error", status_code=404))]
+    versions.append(Version(at(3), Capture("good")))
+    error = Page(url="https://a.example/", fetched_at=at(5), status_code=404, digest="error", content_at=at(5))
+    again = Page(url=error.url, fetched_at=at(7), status_code=304, same_as=error.url)
+
+    (write,) = decide(again, Stored(error, versions), None)
+
+    assert write.page.digest == "good"
 
 
 def test_an_unchanged_body_is_no_change(town):

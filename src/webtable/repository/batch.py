@@ -184,7 +184,24 @@ class BatchWriter:
         return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
 
     def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        """Write pages, and return, by their places, why some are not written."""
+        """Write pages, and return, by their places, why some are not written.
+
+        A capture that repeats what an earlier one of the same batch brings goes when that is there: HBase may store the
+        one and not the other, and the page would have no body.
+        """
+        rows: set[bytes] = set()
+        first: list[PagePut] = []
+        repeats: list[PagePut] = []
+        for one in puts:
+            is_repeat = one.planned.row in rows and not one.planned.write.with_content
+            (repeats if is_repeat else first).append(one)
+            rows.add(one.planned.row)
+        errors = self._sent(first)
+        failed = {one.planned.row: errors[one.planned.index] for one in first if one.planned.index in errors}
+        errors |= {one.planned.index: failed[one.planned.row] for one in repeats if one.planned.row in failed}
+        return errors | self._sent([one for one in repeats if one.planned.row not in failed])
+
+    def _sent(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
         if not puts:
             return {}
         written = self._frame.store.write(self._frame.table, [one.put for one in puts])

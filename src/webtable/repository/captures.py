@@ -163,7 +163,9 @@ def _what_it_brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
     """Return a 304 that comes after an error page: the content before the error is there again."""
     count = before.change_count + 1
-    good = next((version for version in versions if version.capture.status_code < 300), None)
+    # A late capture that crossed a delete may have left a version above the page's own.
+    known = (version for version in versions if version.at <= page.fetched_at)
+    good = next((version for version in known if version.capture.status_code < 300), None)
     if good is None:
         return PageWrite(_changed(page, count))
     capture = good.capture

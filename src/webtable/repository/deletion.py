@@ -51,22 +51,34 @@ class Deletion:
         if found is None or found.cells.keys() == {deleted}:
             return False
         with closing(self._keeper), self._store.together():
-            now = now_in_milliseconds()
-            later, until = self._later_removed(found, now)
-            before = self._codec.deleted(found)
-            also = {possible_moment(one) for one in later}.union(before.also if before else ())
-            moment = max(possible_moment(until), before.until if before else EPOCH)
-            mark = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
-            # First, for no delete may be there without it.
-            self._write([Put(row, [self._codec.deleted_cell(row, mark)])])
-            with self._keeper.removal(found, until):
-                self._write([Delete(row, until, self._content)])
+            entered = self._keeper.enter_removal(found)
+            until = self._marked(found, now_in_milliseconds())
+            self._write([Delete(row, until, self._content)])
+            self._keeper.remove(found, until, entered)
             self._write([Delete(row, until, self._links)])
         return True
 
-    def _later_removed(self, found: Row, now: int) -> tuple[Sequence[int], int]:
+    def _marked(self, found: Row, now: int) -> int:
+        """Leave behind what the delete hides, remove what is dated later than *now*, and return what is left to hide.
+
+        No delete may be there without the mark, so it is written first: where this is cut short behind a removal, the
+        capture that it hides is refused.
+        """
+
+        def mark(until: int, later: Sequence[int]) -> None:
+            before = self._codec.deleted(found)
+            also = {possible_moment(one) for one in later}.union(before.also if before else ())
+            moment = max(possible_moment(until), before.until if before else EPOCH)
+            deleted = Deleted(moment, tuple(sorted(one for one in also if one > moment)))
+            self._write([Put(found.key, [self._codec.deleted_cell(found.key, deleted)])])
+
         columns = [*self._content, *self._links]
-        return later_removed(self._store, self._table, found, columns, now)
+        later, until = later_removed(
+            self._store, self._table, found, columns, now, on_dates=lambda dates: mark(now, dates)
+        )
+        if not later:
+            mark(until, ())
+        return until
 
     def _write(self, mutations: Sequence[Put | Delete]) -> None:
         written(self._store, self._table, mutations)

@@ -10,7 +10,7 @@ from webtable.store import Delete, Put, TimeRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from webtable.store import Row, Store
@@ -28,7 +28,13 @@ def removals(row: bytes, column: bytes, until: int, dates: Iterable[datetime | N
 
 
 def later_removed(
-    store: Store, table: str, found: Row, columns: Sequence[bytes] | None, now: int
+    store: Store,
+    table: str,
+    found: Row,
+    columns: Sequence[bytes] | None,
+    now: int,
+    *,
+    on_dates: Callable[[Sequence[int]], None] | None = None,
 ) -> tuple[Sequence[int], int]:
     """Remove the cells of a row that are dated later than *now*; return their dates, and what a delete has to hide.
 
@@ -40,11 +46,13 @@ def later_removed(
     dates: set[int] = set()
     # Again as long as there are any: behind a cell that is removed HBase may show the one that it had replaced.
     while newest > now and (cells := _later_cells(store, table, found.key, columns, now)):
+        dates.update(timestamp for _, timestamp in cells)
+        if on_dates is not None:
+            on_dates(sorted(dates))
         try:
             written(store, table, [Delete(found.key, timestamp, [column], exact=True) for column, timestamp in cells])
         except CapabilityError:
             return (), newest
-        dates.update(timestamp for _, timestamp in cells)
     return sorted(dates), now
 
 

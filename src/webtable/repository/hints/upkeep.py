@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,9 +48,19 @@ class Keeper:
         upkeep.add(indexes.values(), changes)
         return upkeep
 
-    @contextmanager
-    def removal(self, found: Row, until: int) -> Iterator[None]:
-        """Remove the entries and inlinks of a row behind the block, in which its page is removed up to *until*."""
+    def enter_removal(self, found: Row) -> Put | None:
+        """Enter into the queue what is to be counted when a row is removed, before any of it is; None for nothing."""
+        indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.what_is_left(found)
+        rows = self.inlinks.rows(links) if any(one.keeps_inlinks for one in indexes.values()) else {}
+        pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
+        if not rows and not pages:
+            return None
+        entered = self.queue.entered(rows, pages=pages)
+        self.queue.write([entered])
+        return entered
+
+    def remove(self, found: Row, until: int, entered: Put | None) -> None:
+        """Remove the entries and inlinks of a row whose page is removed up to *until*, as was *entered*."""
         indexes, hints = self.frame.indexes.read(), Hints()
         (page, links), url = self.frame.pages.what_is_left(found), self.frame.key.url_of(found.key)
         for one in indexes.values():
@@ -64,11 +74,6 @@ class Keeper:
         rows = self.inlinks.rows(links) if any(one.keeps_inlinks for one in indexes.values()) else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
-        pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
-        entered = self.queue.entered(rows, pages=pages) if rows or pages else None
-        if entered is not None:
-            self.queue.write([entered])
-        yield
         self.writer.remove(hints, [True])
         if entered is not None:
             self.queue.write([self.queue.done(entered)])

@@ -1,0 +1,112 @@
+"""What must hold of a table when all is quiet again, beside what its ledger says."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from crawl_ledger import Ledger, number_of, targets_of, url_of
+from simulated_store import World
+
+from webtable import WebTable
+
+
+def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | None]:
+    """Yield what is wrong, or None, step by step: as it was left, when links are counted, and when it is repaired."""
+    yield from _pages(table, ledger)
+    yield from _indexes(table, ledger)
+    yield from _links_of_settled(table, ledger)
+    table.refresh_links()
+    yield from _counts(table, at_least=True)
+    world.clock.sleep(3)
+    for name in table.index_states():
+        table.repair_index(name, apply=True)
+    for name in table.index_states():
+        drift = table.verify_index(name, settle=0)
+        left = [line for line in drift.examples if not _was_deleted(line, ledger)]
+        yield f"{name} is not clean after its repair: {left}" if left or drift.damaged else None
+    yield from _pages(table, ledger)
+    yield from _links(table, ledger)
+    table.refresh_links()
+    # Inlinks of a capture that was never stored stay until the next capture of their page, and are counted.
+    yield from _counts(table, at_least=table.verify_index("link", settle=0).pending > 0)
+    if "clock jumps" in world.injected:
+        table.rebuild_index("host")
+        table.refresh_links()
+    yield from _hosts(table)
+
+
+def _pages(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
+    for number in list(ledger.captures):
+        page = table.get(url_of(number), verify=True)
+        yield ledger.lost(number, page, by=1 << 59)
+        yield page and ledger.wrong_in(page)
+        for version in table.history(url_of(number), columns=["html"]):
+            yield ledger.wrong_in(version)
+    for page in table.pages(full_scan=True, columns=["html"]):
+        yield ledger.wrong_in(page)
+
+
+def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
+    """Entries come before their pages, so none is ever missing; inlinks may be, of captures that failed or were killed.
+
+    Where a page that is dated ahead of the clock is deleted while it is stored, the entry of one capture may go with
+    that of the other, or stay hidden under its date: that is not promised.
+    """
+    for name in table.index_states():
+        drift = table.verify_index(name, settle=0)
+        missing = [line for line in drift.examples if line.startswith("missing") and not _was_deleted(line, ledger)]
+        if missing and name != "link":
+            yield f"{name}: {missing}"
+        yield f"{name}: damaged: {drift}" if drift.damaged else None
+
+
+def _links_of_settled(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
+    """A page each of whose captures was acknowledged, whoever crossed whom, is found by its links."""
+    for number in list(ledger.captures):
+        page = ledger.certain(number, since=1 << 59)
+        if page is None or ledger.deletes[number] or not ledger.is_settled(number):
+            continue
+        for target in targets_of(page):
+            found = [one.source for one in table.linking_to(target)]
+            yield f"{page.url} links to {target}, and {found} are told to" if page.url not in found else None
+
+
+def _was_deleted(line: str, ledger: Ledger) -> bool:
+    """Whether a difference is of a page that somebody has tried to delete: most captures here are dated ahead."""
+    return bool(ledger.deletes[int(re.findall(r"/p/(\d+)", line)[-1])])
+
+
+def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
+    """All links are there; but those of a page that was deleted while it was stored may be hidden under their dates."""
+    sources: dict[str, set[str]] = defaultdict(set)
+    pages = list(table.pages(full_scan=True, columns=["outlinks"]))
+    for page in pages:
+        for target in targets_of(page):
+            sources[target].add(page.url)
+    for target, expected in sources.items():
+        found = {one.source for one in table.linking_to(target)}
+        wrong = {source for source in found ^ expected if not ledger.deletes[number_of(source)]}
+        yield f"to {target} link {found}, and not {expected}" if wrong else None
+    expected = sources.keys() - {page.url for page in pages}
+    found = set(table.discovered(full_scan=True))
+    of_deleted = {target for target, some in sources.items() if any(ledger.deletes[number_of(one)] for one in some)}
+    yield f"discovered are {found}, and not {expected}" if (found ^ expected) - of_deleted else None
+
+
+def _counts(table: WebTable, *, at_least: bool = False) -> Iterator[str | None]:
+    """Compare the counts of links with the links; *at_least* so many where more may have been counted."""
+    counts = {page.url: page.link_counts.inlinks for page in table.most_linked() if page.link_counts}
+    for page in table.pages(full_scan=True):
+        actual = len({one.source for one in table.linking_to(page.url)} - {page.url})
+        count = counts.get(page.url, 0)
+        if count < actual or (count > actual and not at_least):
+            row = table.store.read(table.table, [table.key.encode(page.url)])[0]
+            yield f"{page.url} has a count of {count} links, and {actual} lead there: {row and sorted(row.cells)}"
+
+
+def _hosts(table: WebTable) -> Iterator[str | None]:
+    expected: Counter[str] = Counter(page.url.split("/")[2] for page in table.pages(full_scan=True))
+    found = {host.name: host.pages for host in table.hosts()}
+    yield f"hosts are {found}, and not {dict(expected)}" if found != expected else None

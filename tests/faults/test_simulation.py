@@ -1,0 +1,204 @@
+"""Thousands of faults by seed: nothing acknowledged is lost, nothing is wrong; and known bugs are found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import count
+from pathlib import Path
+
+import pytest
+from baton import BEGAN
+from crawl_ledger import Ledger, Try, page_of
+from msgspec.structs import replace
+from simulated_store import FAULTS
+from simulation import Violation, run
+
+from webtable.repository.batch import BatchWriter
+from webtable.repository.captures import PageWrite
+from webtable.repository.deletion import Deletion
+from webtable.repository.hints import upkeep
+from webtable.repository.hints.entry_drift import EntryComparison
+from webtable.repository.hints.hints import HintWriter
+from webtable.repository.hints.queue import RecountQueue
+
+pytestmark = pytest.mark.faults
+WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", "2000"))
+"""How many faults there are at least."""
+FIRST = int(os.environ.get("WEBTABLE_FAULT_SEED", "0"))
+"""The seed that comes first."""
+MOST_SEEDS = 300
+"""Within so many seeds a bug must be found."""
+
+
+@pytest.mark.timeout(7_200)
+def test_nothing_is_lost_or_wrong_under_simulated_faults():
+    began, injected, told, errors, answers = time.monotonic(), Counter(), Counter(), Counter(), 0
+
+    for seed in count(FIRST):
+        found = run(seed)
+        injected += found.injected
+        told.update(seeds=1, calls=found.calls, acknowledged=found.acknowledged)
+        errors += found.errors
+        answers += found.answers.total()
+        if injected.total() >= WANTED:
+            break
+
+    took = time.monotonic() - began
+    print(
+        f"\nsimulation: {injected.total():,} faults in {told['seeds']:,} seeds, {told['calls']:,} calls, {took:.0f} s "
+        f"({injected.total() / took:.0f} faults/s, {told['seeds'] / took:.1f} seeds/s); {told['acknowledged']:,} "
+        f"acknowledged, {answers:,} answers compared, none lost or wrong; errors {dict(errors)}"
+    )
+    for kind, number in injected.most_common():
+        print(f"  {number:>9,} {kind}")
+    assert injected.keys() == set(FAULTS)
+    assert told["acknowledged"]
+
+
+def test_a_seed_reproduces_a_run_in_any_process():
+    # Lines that begin with many blanks list mutations, which a set of ours may give in another order.
+    def told(hash_seed: str) -> str:
+        program, env = Path(__file__).with_name("simulation.py"), {**os.environ, "PYTHONHASHSEED": hash_seed}
+        made = subprocess.run([sys.executable, program, "29"], env=env, capture_output=True, text=True, check=True)
+        return "\n".join(line for line in made.stdout.splitlines() if not line.startswith("     "))
+
+    assert told("1") == told("2")
+
+
+def pages_before_their_entries(monkeypatch):
+    def stored(self, prepared):
+        errors = prepared.errors({})
+        errors |= self._put([one for one in prepared.puts if one.planned.index not in errors])
+        errors |= prepared.upkeep.before_pages()
+        stored = [index not in errors for index in range(len(prepared.pages))]
+        return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
+
+    monkeypatch.setattr(BatchWriter, "_stored", stored)
+
+
+def pages_that_failed_acknowledged(monkeypatch):
+    put = BatchWriter._put
+    monkeypatch.setattr(BatchWriter, "_put", lambda self, puts: put(self, puts) and {})
+
+
+def entries_that_failed_forgotten(monkeypatch):
+    put = HintWriter.put
+    monkeypatch.setattr(HintWriter, "put", lambda self, hints: put(self, hints) and {})
+
+
+def nothing_entered_into_the_queue(monkeypatch):
+    monkeypatch.setattr(RecountQueue, "write", lambda self, puts: None)
+
+
+def entries_newer_than_their_page_removed(monkeypatch):
+    unconfirmed = EntryComparison._unconfirmed
+
+    def all_stale(self, entries):
+        stale, pending = unconfirmed(self, entries)
+        if pending:
+            places = [self._named(entry) for entry in entries]
+            rows = self._frame.store.read(self._frame.table, [place.source for place in places])
+            expected = {place.row for row in rows if row is not None for place in self._expected(row)}
+            stale = [place for place in places if place.row not in expected]
+        return stale, 0
+
+    monkeypatch.setattr(EntryComparison, "_unconfirmed", all_stale)
+
+
+def entries_only_where_they_differ(monkeypatch):
+    add = upkeep.add_entries
+
+    def differing(hints, changes, maintained, key):
+        new = [change for change in changes if change.before is None or change.before.digest != change.page.digest]
+        return add(hints, new, maintained, key)
+
+    monkeypatch.setattr(upkeep, "add_entries", differing)
+
+
+def removals_up_to_now(monkeypatch):
+    """Entries of what was stored before are removed under a later date than the capture's own."""
+    remove = HintWriter.remove
+
+    def later(self, hints, stored):
+        hints.removals = [
+            (owner, table, change if hasattr(change, "cells") else _later(change))
+            for owner, table, change in hints.removals
+        ]
+        return remove(self, hints, stored)
+
+    monkeypatch.setattr(HintWriter, "remove", later)
+
+
+def no_mark_of_a_delete(monkeypatch):
+    write = Deletion._write
+
+    def unmarked(self, mutations):
+        deleted = self._codec.columns.deleted
+        kept = [one for one in mutations if getattr(one, "columns", None) or one.cells[0].column != deleted]
+        if kept:
+            write(self, kept)
+
+    monkeypatch.setattr(Deletion, "_write", unmarked)
+
+
+def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
+    """A repeat says that the body is under its own date, where none is."""
+    since = PageWrite.with_inlinks_since
+
+    def moved(self, before, ttl):
+        write = since(self, before, ttl)
+        page = write.page if write.with_content else replace(write.page, content_at=write.page.fetched_at)
+        return PageWrite(page, write.with_content, write.with_metadata, write.content_of)
+
+    monkeypatch.setattr(PageWrite, "with_inlinks_since", moved)
+
+
+def _later(delete):
+    return type(delete)(delete.row, delete.timestamp + 60_000, delete.columns, exact=delete.exact)
+
+
+BUGS = [
+    pages_before_their_entries,
+    pages_that_failed_acknowledged,
+    entries_that_failed_forgotten,
+    nothing_entered_into_the_queue,
+    entries_newer_than_their_page_removed,
+    entries_only_where_they_differ,
+    removals_up_to_now,
+    no_mark_of_a_delete,
+    repeats_with_a_date_of_their_own_for_their_content,
+]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+def test_a_bug_is_found_when_its_mending_is_taken_out(bug, monkeypatch):
+    bug(monkeypatch)
+
+    found = next((what for seed in range(MOST_SEEDS) if (what := violation(seed))), None)
+
+    assert found is not None, f"not found within {MOST_SEEDS} seeds"
+    assert "again: python tests/faults/simulation.py" in found
+    print(f"\n{bug.__name__}: {found.splitlines()[0][:200]}")
+
+
+def violation(seed: int) -> str | None:
+    try:
+        run(seed)
+    except Violation as exc:
+        return str(exc)
+    return None
+
+
+def test_a_ledger_knows_what_a_delete_may_have_taken():
+    ledger, page = Ledger(), page_of(1, 1, BEGAN)
+    put = ledger.put(page, step=5)
+    put.ended, put.is_acknowledged = 8, True
+
+    assert ledger.lost(1, None, by=9)
+    assert not ledger.lost(1, None, by=7)
+    ledger.deletes[1].append(Try(began=6, ended=7))
+    assert not ledger.lost(1, None, by=9)
