@@ -7,7 +7,7 @@ import random
 import msgspec
 import pytest
 
-from webtable.checksums import has_checksum, is_intact, may_have_lost_it, place, unsealed, with_checksum
+from webtable._checksums import has_checksum, is_intact, may_have_lost_it, place, unsealed, with_checksum
 from webtable.repository.bodies import MAX_RATIO, pack, unpack
 
 

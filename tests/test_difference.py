@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webtable.page import Link, Page
+from webtable._page import Link, Page
 from webtable.repository.difference import Difference, difference
 
 URL = "https://example.com/a"

@@ -54,6 +54,14 @@ def test_the_public_names_are_sorted_and_there():
     assert [name for name in webtable.__all__ if not hasattr(webtable, name)] == []
 
 
+def test_what_is_no_door_begins_with_an_underscore():
+    rooms = {path.stem for path in Path(webtable.__path__[0]).iterdir() if path.suffix == ".py" or path.is_dir()}
+
+    doors = {name for name in rooms if not name.startswith("_")}
+
+    assert doors == {"cli", "errors", "formats", "repository", "rowkey", "schema", "store", "testing"}
+
+
 def annotations_of_the_public_door():
     """Yield the names in the signatures of what callers hold."""
     for holder in (webtable.WebTable, webtable.KeyedTable, webtable.Writer, webtable.Results, webtable.Batch, webtable):

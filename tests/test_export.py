@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 import pytest
 
 import webtable
+from webtable._page import Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats import FORMATS, read_pages, write
-from webtable.page import Link, Page
 from webtable.rowkey.examples import LATEST_KEY
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from webtable._extract import MAX_TITLE, Extract, extract, is_html, looks_like_html, plain_text
+from webtable._limits import ReadLimits
+from webtable._outlinks import MAX_ANCHOR
+from webtable._page import Link
 from webtable.errors import InvalidArgument
-from webtable.extract import MAX_TITLE, Extract, extract, is_html, looks_like_html, plain_text
-from webtable.limits import ReadLimits
-from webtable.outlinks import MAX_ANCHOR
-from webtable.page import Link
 
 URL = "https://example.com/docs/intro?page=1"
 

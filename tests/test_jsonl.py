@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from webtable._page import Link, Page, with_facts
 from webtable.errors import FormatError, UnknownColumn
 from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
-from webtable.page import Link, Page, with_facts
 
 FETCHED = datetime(2026, 3, 1, 10, 20, 30, 123_000, tzinfo=UTC)
 times = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5, minutes=-30))]))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webtable._page import Page
 from webtable.errors import InvalidArgument
-from webtable.page import Page
 from webtable.repository.matching import Excerpt, Matcher, excerpts
 from webtable.repository.words import Words
 

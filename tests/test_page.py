@@ -15,8 +15,8 @@ from scrapy.http import HtmlResponse
 from scrapy.http import Response as ScrapyResponse
 
 from webtable import Page
+from webtable._page import with_facts
 from webtable.errors import InvalidArgument
-from webtable.page import with_facts
 
 BODY = "<title>Привет</title>".encode("koi8-r")
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)

@@ -12,13 +12,13 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable, WriteFailed
+from webtable._threads import Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import Delete, NewCell, Put, Store, Wanted
 from webtable.store.deadline import Deadline, of_call, until
 from webtable.testing import CountingStore, FailingStore, ListeningStore, MemoryStore, WrappedStore
-from webtable.threads import Threads
 
 A = Put(b"a", [NewCell(b"f:a", 1000, b"x")])
 

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
+from webtable._threads import Threads
 from webtable.errors import OtherProcess
 from webtable.store.deadline import Deadline, of_call, until
-from webtable.threads import Threads
 
 
 def test_jobs_come_back_in_the_order_in_which_they_were_given():
@@ -47,7 +47,7 @@ def test_a_closed_pool_of_threads_starts_anew():
 def test_jobs_are_done_also_while_the_interpreter_ends():
     program = """
 import atexit
-from webtable.threads import Threads
+from webtable._threads import Threads
 threads = Threads(2, "test")
 atexit.register(lambda: print(threads.map(lambda number: number + 1, range(3))))
 """

@@ -4,9 +4,9 @@
 `webtable.formats` reads and writes files of pages, `webtable.errors` lists what can go wrong.
 """
 
+from webtable._headers import Headers
+from webtable._page import Link, LinkCounts, Page, PageOutcome
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
-from webtable.headers import Headers
-from webtable.page import Link, LinkCounts, Page, PageOutcome
 from webtable.repository import (
     AlterOptions,
     Asking,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from webtable.page import Page
+    from webtable._page import Page
 
 
 class WebTableError(Exception):

@@ -16,7 +16,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from webtable.threads import Task, Threads
+from webtable._threads import Task, Threads
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ _ASK_TIME = (
     "webtable.store.memory.table",
 )
 _ASK_DATES = (
-    "webtable.page",
+    "webtable._page",
     "webtable.repository.batch",
     "webtable.repository.plan",
     "webtable.repository.writers",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from webtable import Page
-from webtable.extract import filled
+from webtable._extract import filled
 
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from sites import Site
 
 import webtable
 from webtable import DamagedRow, Link, Page, Verification
-from webtable.checksums import place, with_checksum
+from webtable._checksums import place, with_checksum
 from webtable.store import Delete
 
 COMPRESSIONS = ["zstd", "none"]

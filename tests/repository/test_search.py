@@ -8,8 +8,8 @@ import threading
 import pytest
 
 import webtable
+from webtable._page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
-from webtable.page import Link
 from webtable.repository.questions import matched
 from webtable.store import Cell, Row
 

@@ -8,8 +8,8 @@ import pytest
 
 import webtable
 from webtable import Salt
+from webtable._page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
-from webtable.page import Link
 from webtable.repository.questions import stats as counting
 from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats
 from webtable.rowkey import key_text

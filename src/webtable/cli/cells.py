@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from webtable.page import LinkCounts
+    from webtable._page import LinkCounts
 
 CHUNK = 200
 """How many rows a table is laid out for at once."""

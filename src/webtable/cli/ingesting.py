@@ -32,9 +32,9 @@ from webtable.store import adapter_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from webtable._page import Page
     from webtable.cli.journal import Journal
     from webtable.cli.load import Load
-    from webtable.page import Page
     from webtable.repository import LayoutOptions, WebTable
 
 commands = typer.Typer()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.text import parse_size, plural
 from webtable.errors import InvalidArgument
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
     from collections import Counter

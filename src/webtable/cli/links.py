@@ -6,6 +6,7 @@ from typing import Annotated, Unpack
 
 import typer
 
+from webtable._page import Link
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.listings import question
@@ -14,7 +15,6 @@ from webtable.cli.question_options import DomainArgument, FullScanOption, InDoma
 from webtable.cli.records import BROKEN, COUNTED, INLINKS, LINKS
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.page import Link
 from webtable.repository import Pages, Results, WebTable
 from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.inlinks import Inlink

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exits import SIGNALLED
 from webtable.cli.journal import Journal
 from webtable.errors import (
@@ -24,7 +25,6 @@ from webtable.errors import (
     WebTableError,
 )
 from webtable.formats import Place, ReadReport, read_pages
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
 from webtable.repository import Writer
 from webtable.repository.hints.counts import Recount
 from webtable.rowkey.urls import canonical_or_none
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from typing import BinaryIO
 
-    from webtable.page import Page, PageOutcome
+    from webtable._page import Page, PageOutcome
     from webtable.repository import WebTable
 
 

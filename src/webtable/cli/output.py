@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from webtable.page import Page
+    from webtable._page import Page
 
 
 TABLE = "table"

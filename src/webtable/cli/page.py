@@ -29,8 +29,8 @@ from webtable.formats.text import harmless
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable._page import Page
     from webtable.cli.output import Format
-    from webtable.page import Page
     from webtable.repository.difference import Difference
 
 commands = typer.Typer()

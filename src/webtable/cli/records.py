@@ -12,7 +12,7 @@ from webtable.formats.columns import ALL_COLUMNS, METADATA
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.matching import Hit
     from webtable.repository.questions.inlinks import Inlink
 

@@ -1,10 +1,10 @@
 """Files of crawled pages: WARC and JSON Lines in; answers out, in every format of `FORMATS`."""
 
+from webtable._limits import ReadLimits
+from webtable._page_json import page_to_json
 from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 from webtable.formats.export import FORMATS, write, write_pages
 from webtable.formats.read import read_pages
-from webtable.limits import ReadLimits
-from webtable.page_json import page_to_json
 
 __all__ = [
     "DEFAULT_TYPES",

@@ -6,9 +6,9 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from webtable._page import Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats.text import value_text
-from webtable.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

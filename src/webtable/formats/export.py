@@ -7,14 +7,14 @@ import pkgutil
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
+from webtable._page_json import checked_fields
 from webtable.errors import InvalidArgument
 from webtable.formats import exports
-from webtable.page_json import checked_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
 
 FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(exports.__path__)))
 """The names of the formats that `write` knows."""

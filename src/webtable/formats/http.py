@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import zstandard
 from fastwarc.stream_io import BrotliReader
 
-from webtable.extract import looks_like_html
+from webtable._extract import looks_like_html
+from webtable._headers import Headers
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.base import Damaged, OverLimit
-from webtable.headers import Headers
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

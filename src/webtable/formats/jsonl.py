@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._headers import media_type
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.stream import TooLong
-from webtable.headers import media_type
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
-from webtable.page import Page
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from webtable.formats.base import DamagedFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.limits import ReadLimits
+    from webtable._limits import ReadLimits
 
 _PIECE = 1 << 20
 _MAX_DICTIONARY = 1 << 24

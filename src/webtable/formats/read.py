@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from webtable._extract import filled
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
-from webtable.extract import filled
 from webtable.formats.base import DEFAULT_TYPES, DamagedFile, Place, ReadReport
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.stream import BLOCK, ByteStream
 from webtable.formats.warc import read_warc
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
-from webtable.page import Page, with_facts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

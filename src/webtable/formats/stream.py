@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.base import DamagedFile
 from webtable.formats.members import pieces_of
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
 
 if TYPE_CHECKING:
     import re

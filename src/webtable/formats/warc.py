@@ -8,13 +8,13 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._extract import looks_like_html
+from webtable._headers import Headers, media_type
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page import Page
 from webtable.errors import InvalidURL
-from webtable.extract import looks_like_html
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
-from webtable.headers import Headers, media_type
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
-from webtable.page import Page
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._headers import Headers
+from webtable._page import Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
-from webtable.headers import Headers
-from webtable.page import Link, Page
 from webtable.repository.values import json_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._page import Page, PageOutcome, memory_of
+from webtable._threads import Threads
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
-from webtable.page import Page, PageOutcome, memory_of
 from webtable.repository.admission import checked, measured
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.inlinks import with_self_links
@@ -21,7 +22,6 @@ from webtable.repository.plan import Plan, PlannedWrite, Planner
 from webtable.repository.repeats import Repeats
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put
-from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from webtable.repository.frame import Frame

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.receipts import Receipt
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable.headers import Headers
-from webtable.page import Page
+from webtable._headers import Headers
+from webtable._page import Page
 from webtable.repository.moments import hints_at
 from webtable.repository.page_state import Capture, Stored, Version
 

@@ -11,9 +11,9 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from webtable.checksums import RIGHT, UNREADABLE
+from webtable._checksums import RIGHT, UNREADABLE
+from webtable._page import LINK_BYTES, LinkCounts, Page
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
-from webtable.page import LINK_BYTES, LinkCounts, Page
 from webtable.repository.contents import ContentCodec
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.page_state import Deleted, Stored, Unreadable
@@ -99,7 +99,7 @@ class PageCodec(ContentCodec):
         timestamp, value = cells[0]
         try:
             # What proves the bytes, where they are and when they are from, proves the URL and the date that they hold.
-            # It stands here as it is (see `webtable.checksums`) because a listing does it for every row.
+            # It stands here as it is (see `webtable._checksums`) because a listing does it for every row.
             if crc32(value, crc32(row.key, timestamp ^ timestamp >> 32)) == RIGHT:
                 page = _decode_page(value)
             else:

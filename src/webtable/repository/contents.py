@@ -9,9 +9,9 @@ from zlib import crc32
 
 import msgspec
 
-from webtable.checksums import UNREADABLE
+from webtable._checksums import UNREADABLE
+from webtable._page import Link
 from webtable.errors import DamagedRow
-from webtable.page import Link
 from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
 from webtable.repository.moments import milliseconds, moment_of
 from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Version
@@ -22,7 +22,7 @@ from webtable.store import NewCell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.store import Cell, Row
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -11,9 +11,9 @@ from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING
 
-from webtable.extract import extract, is_html
-from webtable.headers import Headers
-from webtable.page import Link, Page, charset_of
+from webtable._extract import extract, is_html
+from webtable._headers import Headers
+from webtable._page import Link, Page, charset_of
 from webtable.repository.matching import text_of
 
 if TYPE_CHECKING:

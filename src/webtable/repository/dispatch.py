@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
 
+from webtable._page import Page, PageOutcome
+from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
-from webtable.page import Page, PageOutcome
 from webtable.repository.buffer import Buffer
 from webtable.store.deadline import Deadline, until
-from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from webtable._extract import plain_text
+from webtable._page import Page, charset_of
 from webtable.errors import InvalidArgument
-from webtable.extract import plain_text
-from webtable.page import Page, charset_of
 from webtable.repository.words import Span, Words
 from webtable.rowkey.conditions import shown
 
@@ -143,7 +143,7 @@ class Matcher:
     def hit(self, page: Page) -> Hit | None:
         """Return what was found in *page*, None where one of the words is missing.
 
-        >>> from webtable.page import Page, charset_of
+        >>> from webtable._page import Page, charset_of
         >>> page = Page(url="https://example.com/", title="A table", html=b"<p>of the web", content_type="text/html")
         >>> found = Matcher(Words.of("WEB table")).hit(page)
         >>> found.title.highlighted(), found.excerpts[0].highlighted(), found.matches

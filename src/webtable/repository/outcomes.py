@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from webtable._page import PageOutcome
 from webtable.errors import WriteFailed
-from webtable.page import PageOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.page import Page
 from webtable.repository.moments import milliseconds
 
 

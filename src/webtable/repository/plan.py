@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from webtable._page import Link, Page, memory_of
 from webtable.errors import WebTableError
-from webtable.page import Link, Page, memory_of
 from webtable.repository.admission import refusal
 from webtable.repository.captures import NEWEST, PageWrite, decide, rests_on_older, stored_after
 from webtable.repository.hints.hints import Change

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable._page import LINK_BYTES, Page
+from webtable._threads import Threads
 from webtable.errors import DamagedRow
-from webtable.page import LINK_BYTES, Page
-from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

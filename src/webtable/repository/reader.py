@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.page import Page
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
 from webtable.repository.page_state import Stored, Version
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from webtable.page import Link
+    from webtable._page import Link
     from webtable.repository.codec import PageCodec
     from webtable.store import Cell
 

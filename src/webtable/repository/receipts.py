@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
-from webtable.page import PageOutcome
+from webtable._page import PageOutcome
 
 if TYPE_CHECKING:
     import weakref

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from webtable.checksums import UNREADABLE
-from webtable.page import LinkCounts, Page
+from webtable._checksums import UNREADABLE
+from webtable._page import LinkCounts, Page
 from webtable.repository.layouts import FRESH_SECONDS
 from webtable.repository.moments import moment_of
 from webtable.repository.reader import PageReader

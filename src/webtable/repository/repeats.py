@@ -13,7 +13,7 @@ from webtable.repository.hints.inlinks import with_self_links
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.captures import PageWrite
     from webtable.repository.frame import Frame
 

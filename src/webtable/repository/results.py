@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar, overload
 
 import msgspec
 
+from webtable._page import Page
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
-from webtable.page import Page
 from webtable.repository.damage import Damage
 from webtable.rowkey import KeyRange
 from webtable.rowkey.conditions import shown

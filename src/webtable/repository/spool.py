@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
 
+from webtable._page import Page, memory_of
+from webtable._page_json import page_to_json
 from webtable.errors import InvalidArgument, InvalidCapture
-from webtable.page import Page, memory_of
-from webtable.page_json import page_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.page import PageOutcome
+    from webtable._page import PageOutcome
 
 ENDING = ".jsonl.zst"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-    from webtable.page import Link, Page
+    from webtable._page import Link, Page
     from webtable.repository.arguments import Progress
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount

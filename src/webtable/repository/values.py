@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from webtable.checksums import has_checksum, is_intact, may_have_lost_it, place, with_checksum
+from webtable._checksums import has_checksum, is_intact, may_have_lost_it, place, with_checksum
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -6,6 +6,9 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from webtable._extract import filled
+from webtable._forking import renew_after_fork
+from webtable._page import Page, PageOutcome
 from webtable.errors import (
     InvalidArgument,
     OtherProcess,
@@ -13,9 +16,6 @@ from webtable.errors import (
     WriteFailed,
     failed_together,
 )
-from webtable.extract import filled
-from webtable.forking import renew_after_fork
-from webtable.page import Page, PageOutcome
 from webtable.repository import unclosed
 from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import IN_FLIGHT, Dispatch

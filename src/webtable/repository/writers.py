@@ -6,8 +6,8 @@ import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from webtable._page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
-from webtable.page import Page
 from webtable.repository.batch import BatchWriter
 from webtable.repository.dispatch import IN_FLIGHT
 from webtable.repository.outcomes import OutcomeCallback, joined

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from webtable.checksums import UNREADABLE, unsealed, with_checksum
+from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import split_points
 from webtable.schema.table import FamilySchema, TableSchema

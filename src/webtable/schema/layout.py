@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from webtable.checksums import UNREADABLE, unsealed, with_checksum
+from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource

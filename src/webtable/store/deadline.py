@@ -2,7 +2,7 @@
 
 Each call of a store has a deadline of its own. A caller who makes several for one question of somebody else puts them
 into `until(…)`: then none of them waits beyond that moment. It holds for the thread and for what it hands to
-`webtable.threads`.
+`webtable._threads`.
 """
 
 from __future__ import annotations

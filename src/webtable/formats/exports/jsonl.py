@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._page import Page
+from webtable._page_json import body_to_json, page_to_json
 from webtable.formats.columns import columns_of, value_of
 from webtable.formats.text import harmless_json
-from webtable.page import Page
-from webtable.page_json import body_to_json, page_to_json
 from webtable.repository.matching import Excerpt
 
 if TYPE_CHECKING:

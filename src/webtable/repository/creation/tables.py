@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from webtable._threads import Threads
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import Plan, TableSchema, plan
-from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

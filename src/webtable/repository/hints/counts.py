@@ -16,8 +16,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from webtable._page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.page import LinkCounts, Page
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
 from webtable.repository.hints.host_counts import Changes, HostCounter

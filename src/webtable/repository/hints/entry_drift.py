@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable._page import Page
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.page import Page
 from webtable.repository.codec import bare
 from webtable.repository.hints.drift import PIECE, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of

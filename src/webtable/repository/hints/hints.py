@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from webtable._page import Link, Page
+from webtable._threads import Threads
 from webtable.errors import WebTableError
-from webtable.page import Link, Page
 from webtable.repository.codec import as_stored, bare
 from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
 from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
 from webtable.store import Delete, NewCell, Put, Store
-from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -25,9 +25,9 @@ from itertools import chain, islice
 
 import msgspec
 
-from webtable.checksums import UNREADABLE
+from webtable._checksums import UNREADABLE
+from webtable._page import Page
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
-from webtable.page import Page
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
 from webtable.repository.hints.spans import RowsOfSpans, Sized

@@ -26,7 +26,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.store import Cell

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from webtable._page import Link
 from webtable.errors import InvalidURL
-from webtable.page import Link
 from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
 from webtable.rowkey import KeyRange, WebKey
@@ -23,7 +23,7 @@ from webtable.store import NewCell, Put
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.hints.hints import Hints
 
 PAST = b"-"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from webtable.checksums import UNREADABLE
+from webtable._checksums import UNREADABLE
 from webtable.repository.bodies import pack, unpack
 from webtable.repository.moments import now_in_milliseconds
 from webtable.rowkey import KeyRange

@@ -20,8 +20,8 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from webtable._page import Page
 from webtable.errors import IndexFailed, InvalidArgument
-from webtable.page import Page
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.terminators import escaped
 from webtable.schema import check_index_name

@@ -25,7 +25,7 @@ from webtable.schema import INDEX_COLUMN
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.store import Row

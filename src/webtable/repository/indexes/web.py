@@ -18,7 +18,7 @@ from webtable.rowkey.web import host_and_rest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.page import Page
+    from webtable._page import Page
 
 HIGHEST_SIZE = 10**12 - 1
 HIGHEST_COUNT = 10**8 - 1

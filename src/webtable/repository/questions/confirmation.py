@@ -19,7 +19,7 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webtable.page import Link
+    from webtable._page import Link
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
 

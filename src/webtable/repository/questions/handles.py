@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from webtable._page import Page
 from webtable.errors import InvalidArgument, InvalidURL
-from webtable.page import Page
 from webtable.repository.indexes.web import URL, handle_of
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.rowkey import canonical_url

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.checksums import UNREADABLE
+from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
+from webtable._page import Page
 from webtable.errors import InvalidArgument
-from webtable.page import Page
 from webtable.repository.codec import column_names
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup

@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.page import Page
 from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.targets import Targets
 from webtable.repository.indexes.web import LINK

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.page import Page
 from webtable.repository.contents import check_body
 from webtable.repository.damage import Damage
 from webtable.repository.questions.stats import PROGRESS_PAGES

@@ -21,7 +21,7 @@ from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.page import Link, Page
+    from webtable._page import Link, Page
     from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame

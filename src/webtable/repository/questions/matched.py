@@ -9,11 +9,11 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow
 from webtable.repository.matching import Hit
 from webtable.repository.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
 from webtable.store import Row
-from webtable.threads import Task, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

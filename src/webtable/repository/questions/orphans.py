@@ -16,7 +16,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope

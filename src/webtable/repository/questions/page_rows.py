@@ -13,7 +13,7 @@ from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.store import Row

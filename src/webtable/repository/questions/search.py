@@ -28,7 +28,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.page import Page
+    from webtable._page import Page
     from webtable.repository.questions.scope import Scope
     from webtable.repository.results import Explanation, Results, Slice
     from webtable.store import Row

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.page import Page
 from webtable.repository.arguments import check_times
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.difference import Difference, difference

@@ -6,8 +6,8 @@ import threading
 from datetime import datetime
 from operator import itemgetter
 
+from webtable._forking import renew_after_fork
 from webtable.errors import InvalidArgument
-from webtable.forking import renew_after_fork
 from webtable.repository.moments import milliseconds, now_in_milliseconds
 
 MOST_REMEMBERED = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from webtable.checksums import UNREADABLE
+from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, InvalidToken
 from webtable.repository.damage import Damage
 from webtable.repository.records.record import Record, record_of

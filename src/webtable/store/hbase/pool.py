@@ -7,8 +7,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from webtable._forking import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
-from webtable.forking import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

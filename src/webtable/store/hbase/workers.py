@@ -6,14 +6,14 @@ import threading
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, TypeVar
 
+from webtable._threads import Threads
 from webtable.errors import StoreError, StoreUnavailable
-from webtable.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from webtable._threads import Task
     from webtable.store.deadline import Deadline
-    from webtable.threads import Task
 
 T = TypeVar("T")
 A = TypeVar("A")

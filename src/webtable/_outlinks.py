@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from webtable._page import Link
 from webtable.errors import InvalidURL
-from webtable.page import Link
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable._page import Page
 from webtable.errors import UnknownColumn
-from webtable.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,8 +8,8 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from webtable._forking import renew_after_fork
 from webtable.errors import OtherProcess
-from webtable.forking import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from webtable.encodings import codec_name, decoded, encoding_of
+from webtable._encodings import codec_name, decoded, encoding_of
+from webtable._headers import REDIRECTS, Headers, http_date, media_type, redirect_target
+from webtable._responses import body_of, headers_of, status_of, url_of
 from webtable.errors import WebTableError
-from webtable.headers import REDIRECTS, Headers, http_date, media_type, redirect_target
-from webtable.responses import body_of, headers_of, status_of, url_of
 
 
 class Link(NamedTuple):

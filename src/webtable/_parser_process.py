@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from webtable.forking import renew_after_fork
+from webtable._forking import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ _ANSWER = struct.Struct(">?Q")
 """Whether the process goes on, and how many bytes of answer follow."""
 _BEGIN = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from webtable.parser_process import serve; serve(sys.argv[2])"
+    "from webtable._parser_process import serve; serve(sys.argv[2])"
 )
 _OUT_OF_MEMORY = 3
 

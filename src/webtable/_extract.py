@@ -1,7 +1,7 @@
 """What an HTML page says: its title, its links, its charset and its text.
 
 Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
-(`webtable.parser_process`), because the parser takes quadratic time for nested elements and for the attributes of one
+(`webtable._parser_process`), because the parser takes quadratic time for nested elements and for the attributes of one
 element, and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
 """
 
@@ -14,11 +14,11 @@ import msgspec
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLParserException, HTMLTree
 
-from webtable.encodings import decoded, encoding_of
-from webtable.limits import DEFAULT_LIMITS, ReadLimits
-from webtable.outlinks import Outlinks, shortened
-from webtable.page import Link, Page, with_facts
-from webtable.parser_process import ParserProcess, TooMuch, Unavailable
+from webtable._encodings import decoded, encoding_of
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._outlinks import Outlinks, shortened
+from webtable._page import Link, Page, with_facts
+from webtable._parser_process import ParserProcess, TooMuch, Unavailable
 
 MAX_TITLE = 1_000
 """Characters of a title that are kept."""
@@ -128,7 +128,7 @@ class _Page(msgspec.Struct, array_like=True):
     link_text: int = 0
 
 
-_process = ParserProcess("webtable.extract:answered")
+_process = ParserProcess("webtable._extract:answered")
 _page_decoder = msgspec.msgpack.Decoder(_Page)
 _extract_decoder = msgspec.msgpack.Decoder(Extract)
 

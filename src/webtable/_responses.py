@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from webtable._headers import Headers
 from webtable.errors import InvalidArgument
-from webtable.headers import Headers
 
 _CLIENTS = "give a response of httpx, requests, aiohttp or Scrapy"
 
