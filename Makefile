@@ -16,10 +16,12 @@ test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
 	$(BIN)/python -m pytest
 
-# The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills on each store.
+# The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
+# on each store, and an HBase of their own that is killed and paused.
 faults: export WEBTABLE_FAULT_SECONDS ?= 75
 faults: export WEBTABLE_FAULT_KILLS ?= 100
 faults: export WEBTABLE_FAULTS_SIMULATED ?= 100000
+faults: export WEBTABLE_FAULT_LONG = 1
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
 
