@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from webtable.repository.batch import BatchWriter
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
 from webtable.repository.deletion import Deletion, forget_deletes
@@ -22,6 +23,7 @@ from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
 from webtable.repository.results import Pages, Results, Slice
+from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
 from webtable.store.deadline import Deadline, until
 
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
-    from webtable.repository.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
@@ -106,16 +107,18 @@ class WebTable:
         `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise for
         those that were not stored.
         """
-        return self._writers.new(
+        writer = Writer(
+            BatchWriter(self._frame, max_body),
+            timeout=self.store.timeout,
             buffer_bytes=buffer_bytes,
             buffer_pages=buffer_pages,
             max_age=max_age,
-            max_body=max_body,
             in_flight=in_flight,
             deadline=deadline,
             spool=spool,
             on_outcome=on_outcome,
         )
+        return self._writers.opened(writer)
 
     def put(self, page: Page) -> None:
         """Store one page and return when it is stored; many are stored far faster through a `writer`.

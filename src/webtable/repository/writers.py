@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 from webtable._page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.repository.batch import BatchWriter
-from webtable.repository.dispatch import IN_FLIGHT
-from webtable.repository.outcomes import OutcomeCallback, joined
+from webtable.repository.outcomes import joined
 from webtable.repository.questions.versions import get
 from webtable.repository.writer import Writer
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
 
     from webtable.repository.frame import Frame
 
@@ -29,36 +27,16 @@ class Writers:
         self._frame = frame
         self._open: weakref.WeakSet[Writer] = weakref.WeakSet()
 
-    def new(
-        self,
-        *,
-        buffer_bytes: int = 8 * 2**20,
-        buffer_pages: int = 500,
-        max_age: float = 5.0,
-        max_body: int | None = None,
-        in_flight: int = IN_FLIGHT,
-        deadline: float | None = None,
-        spool: str | PathLike[str] | None = None,
-        on_outcome: OutcomeCallback | None = None,
-    ) -> Writer:
-        """Return what `WebTable.writer` does."""
-        writer = Writer(
-            BatchWriter(self._frame, max_body),
-            timeout=self._frame.store.timeout,
-            buffer_bytes=buffer_bytes,
-            buffer_pages=buffer_pages,
-            max_age=max_age,
-            in_flight=in_flight,
-            deadline=deadline,
-            spool=spool,
-            on_outcome=on_outcome,
-        )
+    def opened(self, writer: Writer) -> Writer:
+        """Return *writer*, which ends with the others."""
         self._open.add(writer)
         return writer
 
     def put(self, page: Page) -> None:
         """Do what `WebTable.put` does."""
-        with until(Deadline(self._frame.store.timeout)), self.new(max_age=3_600) as writer:
+        timeout = self._frame.store.timeout
+        writer = Writer(BatchWriter(self._frame, None), timeout=timeout, max_age=3_600)
+        with until(Deadline(timeout)), self.opened(writer):
             writer.put(page)
 
     def put_not_modified(self, url: str, fetched_at: datetime | None, headers: Mapping[str, str] | None) -> None:
