@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webtable._page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.matching import Excerpt, Matcher, excerpts
+from webtable.repository.matcher import Excerpt, Matcher, excerpts
 from webtable.repository.words import Words
 
 URL = "https://example.com/"

@@ -19,7 +19,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import typer
 
 from webtable.cli.advice_forms import AdviceFormat, write_advice, write_page
 from webtable.cli.exits import note
-from webtable.cli.ingesting import check_files
+from webtable.cli.ingestion import check_files
 from webtable.cli.session import session
 from webtable.cli.text import examples, file_name, plural
 from webtable.errors import InvalidArgument
@@ -148,7 +148,7 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
 
 
 def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:
-    from webtable.repository.sampling import sample_urls
+    from webtable.repository.samples import sample_urls
 
     with session(ctx).open() as table:
         name = table.name

@@ -15,7 +15,7 @@ from webtable.cli import (
     index_questions,
     indexes,
     info,
-    ingesting,
+    ingestion,
     keys,
     links,
     page,
@@ -45,7 +45,7 @@ app = typer.Typer(
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
     ),
 )
-app.add_typer(ingesting.commands)
+app.add_typer(ingestion.commands)
 app.add_typer(tables.commands)
 app.add_typer(info.commands)
 app.add_typer(deletion.commands)

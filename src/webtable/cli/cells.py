@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webtable.cli.text import size_text
 from webtable.formats.text import decoded, harmless, value_text
-from webtable.repository.matching import Excerpt
+from webtable.repository.matcher import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

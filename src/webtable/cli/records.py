@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable._page import Page
-    from webtable.repository.matching import Hit
+    from webtable.repository.matcher import Hit
     from webtable.repository.questions.inlinks import Inlink
 
 COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")

@@ -20,7 +20,7 @@ from webtable.cli.records import HITS
 from webtable.cli.text import examples, plural
 from webtable.formats.text import harmless
 from webtable.repository import Results, WebTable
-from webtable.repository.matching import Hit
+from webtable.repository.matcher import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import webtable
 from webtable.errors import InvalidArgument
-from webtable.repository.indexes.importing import imported
+from webtable.repository.indexes.user_indexes import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -92,7 +92,7 @@ class _Sketch:
 
 def _web_sketch(chosen: Session) -> _Sketch:
     from webtable.repository.regions import regions_of
-    from webtable.repository.sampling import sample_urls
+    from webtable.repository.samples import sample_urls
 
     with chosen.open() as table:
         layout = [
@@ -108,7 +108,7 @@ def _web_sketch(chosen: Session) -> _Sketch:
 def _keyed_sketch(chosen: Session) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
     from webtable.repository.creation.layout import stored_layout
-    from webtable.repository.sampling import first_keys
+    from webtable.repository.samples import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store
 

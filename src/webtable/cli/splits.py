@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.exits import note
-from webtable.cli.ingesting import check_files
+from webtable.cli.ingestion import check_files
 from webtable.cli.keys import web_key
 from webtable.cli.layouts import SaltOption
 from webtable.cli.text import examples, file_name, plural

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from webtable.repository.matching import Excerpt
+from webtable.repository.matcher import Excerpt
 
 # Zero-width joiners belong to words (Persian) and emoji.
 _INVISIBLE_AND_HARMLESS = "\u200c\u200d"

@@ -9,7 +9,7 @@ from webtable.repository.hints.counts import Recount
 from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
-from webtable.repository.matching import Hit, SearchIn
+from webtable.repository.matcher import Hit, SearchIn
 from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
@@ -25,7 +25,7 @@ from webtable.repository.records.record import Record, RecordOutcome
 from webtable.repository.records.table import KeyedTable
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
 from webtable.repository.results import Batch, Explanation, Pages, Results
-from webtable.repository.sampling import sample_urls
+from webtable.repository.samples import sample_urls
 from webtable.repository.table import WebTable
 from webtable.repository.writer import Writer
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from webtable._extract import extract, is_html
 from webtable._headers import Headers
 from webtable._page import Link, Page, charset_of
-from webtable.repository.matching import text_of
+from webtable.repository.matcher import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount
-    from webtable.repository.matching import Hit, SearchIn
+    from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.outcomes import OutcomeCallback
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.index_answer import Asking

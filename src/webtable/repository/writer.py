@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from webtable._extract import filled
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable._page import Page, PageOutcome
 from webtable.errors import (
     InvalidArgument,

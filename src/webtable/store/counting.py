@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
-from webtable.repository.indexes.importing import VARIABLE, imported, known
 from webtable.repository.indexes.index import ORDERED, Index
+from webtable.repository.indexes.user_indexes import VARIABLE, imported, known
 from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.repository.layouts import FRESH_SECONDS
 from webtable.schema import (

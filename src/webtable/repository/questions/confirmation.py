@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import CURRENT_SOURCES
-from webtable.repository.questions.inlinks import Inlinks
+from webtable.repository.questions.inlinks import InlinkReader
 from webtable.rowkey import KeyRange
 from webtable.rowkey.urls import canonical_or_none
 
@@ -60,7 +60,7 @@ class Confirmation:
         self._frame = frame
         self._damage = damage
         self._wanted = wanted
-        self._inlinks = Inlinks(frame, damage)
+        self._inlinks = InlinkReader(frame, damage)
 
     def linked(self, urls: Mapping[bytes, str]) -> set[bytes]:
         """Return those of *urls*, which are by their rows, to which one of the wanted pages links."""

@@ -53,7 +53,7 @@ def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: 
 
     def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
         frame.indexes.ready(LINK.name, question)
-        found = Inlinks(frame, damage).of(target, source, past=past, inside=inside, expected=at_most)
+        found = InlinkReader(frame, damage).of(target, source, past=past, inside=inside, expected=at_most)
         return islice(found, at_most)
 
     def explain() -> Explanation:
@@ -67,7 +67,7 @@ def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: 
     return part.of(question, run, lambda inlink: inlink.source.encode(), explain, frame.damage)
 
 
-class Inlinks:
+class InlinkReader:
     """Reads the inlinks of one web table, and tells *damage* what cannot be read."""
 
     def __init__(self, frame: Frame, damage: Damage) -> None:

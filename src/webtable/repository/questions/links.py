@@ -13,7 +13,7 @@ from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
-from webtable.repository.questions.inlinks import Inlinks
+from webtable.repository.questions.inlinks import InlinkReader
 from webtable.repository.questions.scope import places_of
 from webtable.repository.results import Explanation, Results, Slice, invalid_token
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
@@ -121,7 +121,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
 
     def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (position or b"400").partition(b"\x00")
-        asked, inlinks = lookup(start), Inlinks(frame, damage)
+        asked, inlinks = lookup(start), InlinkReader(frame, damage)
         pages = EntryReader(frame).pages(asked, (), damage, None, at_most)
 
         def links() -> Iterator[BrokenLink]:
@@ -169,7 +169,7 @@ def _said(freshness: Freshness) -> str:
     return f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"
 
 
-def _linked(pages: Iterator[tuple[bytes, Page]], inlinks: Inlinks, frame: Frame) -> Iterator[tuple[bytes, Page]]:
+def _linked(pages: Iterator[tuple[bytes, Page]], inlinks: InlinkReader, frame: Frame) -> Iterator[tuple[bytes, Page]]:
     """Yield those of *pages*, with their places, that have an inlink, whether it holds or not."""
     while some := list(islice(pages, PAGES_AT_ONCE)):
         first = inlinks.first([frame.key.encode(page.url) for _, page in some], 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow
-from webtable.repository.matching import Hit
+from webtable.repository.matcher import Hit
 from webtable.repository.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
 from webtable.store import Row
 

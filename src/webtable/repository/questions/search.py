@@ -14,7 +14,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
-from webtable.repository.matching import Hit, Matcher, SearchIn
+from webtable.repository.matcher import Hit, Matcher, SearchIn
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.matched import matched
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows

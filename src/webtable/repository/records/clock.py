@@ -6,7 +6,7 @@ import threading
 from datetime import datetime
 from operator import itemgetter
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument
 from webtable.repository.moments import milliseconds, now_in_milliseconds
 

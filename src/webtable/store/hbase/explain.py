@@ -10,7 +10,7 @@ from webtable.store.hbase.scan_pieces import FIRST_ROWS, RANGES_A_CALL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.store.hbase.fanout import Part
+    from webtable.store.hbase.fanout import RangePart
 
 
 def scanner_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse: bool) -> list[str]:
@@ -38,7 +38,7 @@ def stateless_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, rever
     return [_line(table, chosen, rows)] if chosen else []
 
 
-def grouped_calls(table: str, groups: Iterable[Sequence[Part]]) -> list[str]:
+def grouped_calls(table: str, groups: Iterable[Sequence[RangePart]]) -> list[str]:
     """Return the calls of Thrift2 for the first rows of each range, which go by groups of regions."""
     return [_line(table, [part.keys for part in group], "the first rows of each") for group in groups]
 

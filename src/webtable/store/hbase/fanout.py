@@ -24,14 +24,14 @@ _LEAST_ROWS: Final = 16
 _MOST_ROWS: Final = 512
 
 
-class Part(NamedTuple):
+class RangePart(NamedTuple):
     """The part of a range that lies in one group of regions."""
 
     keys: KeyRange
     owner: int
 
 
-def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[Part]]:
+def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[RangePart]]:
     """Return the parts of *ranges* in at most *most* groups of neighbouring regions, each group in key order.
 
     *bounds* are the first keys of the regions behind the first one. Wrong bounds cost time, never rows.
@@ -39,7 +39,7 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
     >>> [[part.keys for part in group] for group in groups_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"], 2)]
     [[KeyRange(start=b'a', stop=b'b')], [KeyRange(start=b'b', stop=b'c'), KeyRange(start=b'd', stop=b'')]]
     """
-    regions: dict[int, list[Part]] = {}
+    regions: dict[int, list[RangePart]] = {}
     for owner, keys in enumerate(ranges):
         if keys.is_empty():
             continue
@@ -50,7 +50,7 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
             stop = keys.stop
             if region < len(bounds):
                 stop = min(stop, bounds[region]) if stop else bounds[region]
-            part = Part(KeyRange(start, stop), owner)
+            part = RangePart(KeyRange(start, stop), owner)
             if not part.keys.is_empty():
                 regions.setdefault(region, []).append(part)
     in_order = [sorted(regions[region]) for region in sorted(regions)]
@@ -85,7 +85,7 @@ class FirstRows:
                 found[part.owner] += some
         return [rows[: self._limit] for rows in found]
 
-    def _searched(self, parts: list[Part], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+    def _searched(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         if wanted.plain is None:
             return self._group(parts, wanted, deadline)
         try:
@@ -93,7 +93,7 @@ class FirstRows:
         except StoreUnavailable:
             return self._group(parts, wanted.plain, deadline)
 
-    def _group(self, parts: list[Part], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+    def _group(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         """Return the first rows of each of *parts*, which are in key order."""
         found: list[list[Row]] = [[] for _ in parts]
         place = 0  # of the first part that is neither complete nor full
@@ -116,7 +116,7 @@ class FirstRows:
                 start = max(start, parts[place].keys.start)
         return found
 
-    def _hand_out(self, rows: list[Row], parts: list[Part], place: int, found: list[list[Row]]) -> int:
+    def _hand_out(self, rows: list[Row], parts: list[RangePart], place: int, found: list[list[Row]]) -> int:
         """Give *rows* to the parts that they are in, from *place* on, and return the part of the last one."""
         for row in rows:
             while place + 1 < len(parts) and parts[place].keys.stop and row.key >= parts[place].keys.stop:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from logging import INFO
 from typing import TYPE_CHECKING
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.hbase.cooldown import CoolDown
 from webtable.store.hbase.failures import is_lost, subject_of

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:

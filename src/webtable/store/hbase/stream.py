@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:

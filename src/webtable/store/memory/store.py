@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import Store

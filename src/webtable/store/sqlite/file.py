@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webtable._forking import renew_after_fork
+from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
