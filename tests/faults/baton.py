@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from webtable._threads import Task, Threads
+from webtable.repository.writer import Writer
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -158,6 +159,8 @@ def simulated(clock: SimulatedClock, chance: random.Random) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(Threads, "submit", submit))
         stack.enter_context(patch.object(Threads, "map", in_any_order))
+        # It would wake by the real clock, in a thread that has no turn.
+        stack.enter_context(patch.object(Writer, "_flush_aged", lambda _: None))
         stack.enter_context(patch.object(import_module("webtable.repository.hints.queue"), "uuid", ids))
         # A million sums take longer than all else that is done with a few pages.
         stack.enter_context(patch.object(import_module("webtable.repository.hints.sums"), "GROUPS", 2**12))
