@@ -270,8 +270,10 @@ class Writer:
             self._wake.set()
 
     def _flush_aged(self) -> None:
-        while not self._closed:
+        while True:
             self._wake.wait(self._max_age / 4)
+            if self._closed:
+                return  # what is left is for the thread that closes it
             self._wake.clear()
             # What the caller's functions raise here, the next flush does.
             self._note(self._outcomes.deliver())
