@@ -76,7 +76,7 @@ def python(code, *arguments):
 
 
 def test_a_missing_file_is_not_created_unasked(path):
-    with pytest.raises(TableNotFound, match="create=True or `webtable create`"):
+    with pytest.raises(TableNotFound, match="create=True, or on the command line with webtable create"):
         SQLiteStore(path)
 
     assert not path.exists()
