@@ -208,3 +208,8 @@ def test_an_option_that_no_layout_can_have_is_refused(options):
 def test_what_a_later_version_has_altered_is_a_mismatch(column):
     with pytest.raises(LayoutMismatch):
         Layout.from_cells("crawl", {LAYOUT_COLUMN: Layout().to_json(), column: b'{"value":"x"}'})
+
+
+def test_a_layout_whose_column_has_another_name_is_one_that_cannot_be_read():
+    with pytest.raises(LayoutMismatch, match="lacks its column 'layout:json'"):
+        Layout.from_cells("table", {b"layout:jsom": b"{}"})

@@ -144,6 +144,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         Raises `LayoutMismatch` if this version cannot read it.
         """
+        if LAYOUT_COLUMN not in cells:
+            raise LayoutMismatch(f"{table}: the stored layout lacks its column {LAYOUT_COLUMN.decode()!r}")
         created = cls._created(table, cells[LAYOUT_COLUMN])
         altered = {column: value for column, value in cells.items() if column != LAYOUT_COLUMN}
         try:
