@@ -13,7 +13,7 @@ from webtable.cli.advice_forms import AdviceFormat, write_advice, write_page
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
 from webtable.cli.session import session
-from webtable.cli.text import examples, file_name, plural
+from webtable.cli.text import examples, file_name, parse_names, plural
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -108,11 +108,11 @@ def advise(
         raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")
     measured = partial(
         advice.advise,
-        designs=advice.WEB_DESIGNS if compare is None else _names(compare),
+        designs=advice.WEB_DESIGNS if compare is None else parse_names(compare),
         regions=regions,
         servers=servers,
         window=window,
-        questions=None if ask is None else _names(ask),
+        questions=None if ask is None else parse_names(ask),
         column=column,
         value_bytes=value_bytes,
     )
@@ -120,10 +120,6 @@ def advise(
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:

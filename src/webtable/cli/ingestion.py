@@ -24,7 +24,7 @@ from webtable.cli.layouts import (
 )
 from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, parse_size, plural
+from webtable.cli.text import examples, parse_names, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.formats.text import harmless
 from webtable.store import adapter_of
@@ -167,7 +167,7 @@ def _types(text: str | None) -> Collection[str] | None:
         return DEFAULT_TYPES
     if text.strip() == "all":
         return None
-    types = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    types = frozenset(parse_names(text.lower()))
     wrong = sorted(one for one in types if "/" not in one)
     if wrong or not types:
         raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from webtable.cli.session import import_indexes
-from webtable.cli.text import parse_days
+from webtable.cli.text import parse_days, parse_names
 from webtable.errors import InvalidArgument
 from webtable.repository.indexes import WEB_INDEXES
 from webtable.rowkey import Salt
@@ -93,7 +93,7 @@ def layout_options(
     if versions is not None:
         options["versions"] = versions
     if plain_columns is not None:
-        given = () if plain_columns == "none" else tuple(filter(None, map(str.strip, plain_columns.split(","))))
+        given = () if plain_columns == "none" else tuple(parse_names(plain_columns))
         options["plain_columns"] = cast("tuple[PlainColumn, ...]", given)  # the layout refuses others
     if indexes is not None:
         options["indexes"] = _names_of_indexes(indexes)
@@ -135,7 +135,7 @@ def _names_of_indexes(text: str) -> tuple[str, ...]:
         case "none":
             return ()
         case given:
-            names = tuple(dict.fromkeys(filter(None, map(str.strip, given.split(",")))))
+            names = tuple(dict.fromkeys(parse_names(given)))
             import_indexes(names)
             return names
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable.cli.text import parse_names
 from webtable.errors import UnknownColumn
 from webtable.formats.columns import ALL_COLUMNS, METADATA
 
@@ -51,7 +52,7 @@ def parse_columns(
     noun: str = "page",
 ) -> tuple[str, ...]:
     """Return the columns that `--columns` names, with the body where *html*; raises `UnknownColumn`."""
-    given = default if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    given = default if text is None else parse_names(text)
     for name in given:
         if name not in known:
             raise UnknownColumn(f"columns={name!r} is no column of a {noun}; it has {', '.join(known)}")

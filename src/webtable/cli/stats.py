@@ -12,7 +12,7 @@ from webtable.cli.output import TABLE, FormatOption, chosen_format, write_record
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
-from webtable.cli.text import examples, plural, size_text
+from webtable.cli.text import examples, parse_names, plural, size_text
 from webtable.repository.questions.stats import GROUPINGS, Stats
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def stats(
     from webtable.cli.progress import counting
 
     check_scan(domain, full_scan)
-    groupings = GROUPINGS if by is None else tuple(name.strip() for name in by.split(",") if name.strip())
+    groupings = GROUPINGS if by is None else tuple(parse_names(by))
     with session(ctx).open() as table, counting("stats", "page") as counted:
         found = table.stats(
             domain,

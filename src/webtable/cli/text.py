@@ -29,6 +29,15 @@ def parse_size(name: str, text: str) -> int:
     return size
 
 
+def parse_names(text: str) -> list[str]:
+    """Return the names in a list with commas.
+
+    >>> parse_names("url, status_code,")
+    ['url', 'status_code']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def parse_days(name: str, text: str) -> int | None:
     """Return a number of days as seconds, None for `none`; raises `InvalidArgument`.
 
