@@ -115,6 +115,16 @@ def canonical_host(host: str) -> str:
     return split_url(f"https://{literal}/").host
 
 
+def without_port(authority: bytes) -> bytes:
+    """Return the host of what stands between `//` and the path of a URL without credentials.
+
+    >>> without_port(b"example.com:8080"), without_port(b"[::1]")
+    (b'example.com', b'[::1]')
+    """
+    host, _, port = authority.rpartition(b":")
+    return host if host and port.isdigit() else authority
+
+
 _Parts = tuple[str, str, int | None, str, str]
 
 

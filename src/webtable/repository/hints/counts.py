@@ -28,7 +28,7 @@ from webtable.repository.indexes.web import LINK
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
-from webtable.rowkey.urls import MAX_HOST
+from webtable.rowkey.urls import MAX_HOST, without_port
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put
 from webtable.store.wanted import Wanted
@@ -191,8 +191,7 @@ def _domain(url: bytes) -> str | None:
 
 def _domain_of(authority: bytes) -> str | None:
     try:
-        host, _, port = authority.decode("ascii").rpartition(":")
-        return registered_domain(canonical_host(host if host and port.isdigit() else authority.decode("ascii")))
+        return registered_domain(canonical_host(without_port(authority).decode("ascii")))
     except ValueError:
         return None
 

@@ -14,7 +14,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import CURRENT_SOURCES
 from webtable.repository.questions.inlinks import InlinkReader
 from webtable.rowkey import KeyRange
-from webtable.rowkey.urls import canonical_or_none
+from webtable.rowkey.urls import canonical_or_none, without_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,6 +121,4 @@ def _led_to(links: Iterable[Link], wanted: Mapping[str, bytes]) -> set[bytes]:
 def _host(url: bytes) -> bytes:
     """Return the host of a canonical URL, without its port; nothing for what is no URL."""
     parts = url.split(b"/", 3)
-    authority = parts[2] if len(parts) > 2 else b""
-    host, _, port = authority.rpartition(b":")
-    return host if host and port.isdigit() else authority
+    return without_port(parts[2]) if len(parts) > 2 else b""
