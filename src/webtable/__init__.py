@@ -9,9 +9,11 @@ from webtable._page import Link, LinkCounts, Page, PageOutcome
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.repository import (
     AlterOptions,
+    ArrowStream,
     Asking,
     Batch,
     BrokenLink,
+    ColumnNames,
     Difference,
     Drift,
     Explanation,
@@ -35,6 +37,7 @@ from webtable.repository import (
     Resolution,
     Results,
     SearchIn,
+    Several,
     SizeClass,
     Stats,
     Verification,
@@ -60,9 +63,11 @@ from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
 
 __all__ = [
     "AlterOptions",
+    "ArrowStream",
     "Asking",
     "Batch",
     "BrokenLink",
+    "ColumnNames",
     "CompositeKey",
     "Condition",
     "DamagedRow",
@@ -103,6 +108,7 @@ __all__ = [
     "RowKey",
     "Salt",
     "SearchIn",
+    "Several",
     "SizeClass",
     "Stats",
     "Verification",
