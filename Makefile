@@ -17,11 +17,13 @@ test: $(STAMP)
 	$(BIN)/python -m pytest
 
 # The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
-# on each store, and an HBase of their own that is killed and paused.
+# on each store, and an HBase of their own that is killed and paused; and a million inputs for each fuzz target.
 faults: export WEBTABLE_FAULT_SECONDS ?= 75
 faults: export WEBTABLE_FAULT_KILLS ?= 100
 faults: export WEBTABLE_FAULTS_SIMULATED ?= 100000
 faults: export WEBTABLE_FAULT_LONG = 1
+faults: export WEBTABLE_FUZZ_INPUTS ?= 1000000
+faults: export WEBTABLE_FUZZ_PROCESSES ?= 2
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
 
