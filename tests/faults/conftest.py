@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-collect_ignore = [] if os.environ.get("WEBTABLE_FAULT_LONG") else ["test_servers.py"]
+collect_ignore = [] if os.environ.get("WEBTABLE_FAULT_LONG") else ["test_servers.py", "test_ring_servers.py"]
 
 
 @pytest.fixture(scope="module")

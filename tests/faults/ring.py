@@ -19,7 +19,7 @@ from ring_verdict import Verdict, verdict
 
 import webtable
 
-STUCK = 300
+STUCK = 600
 """How long nothing may be acknowledged before the ring is given up, in seconds."""
 
 
