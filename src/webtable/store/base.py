@@ -89,12 +89,12 @@ class Store(abc.ABC):
         """
         raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
-    @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* and return one outcome each: None where it is stored, else the error.
 
         Raises only what holds for all of them before anything is sent (`TableNotFound`, a closed store).
         """
+        return self._write(table, mutations) if mutations else []
 
     def together(self) -> AbstractContextManager[None]:
         """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
@@ -156,7 +156,7 @@ class Store(abc.ABC):
         """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
         _check_limit(limit)
         left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
-        return self._scan(table, left, wanted, limit, reverse=reverse) if left else iter(())
+        return _rows_of(self._scan(table, left, wanted, limit, reverse=reverse)) if left else iter(())
 
     def first_rows(
         self,
@@ -179,6 +179,10 @@ class Store(abc.ABC):
         return self._first_rows(table, ranges, limit, wanted, reverse=reverse)
 
     @abc.abstractmethod
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Do what `write` promises; there are mutations."""
+
+    @abc.abstractmethod
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Do what `read` promises; there are rows, and something is wanted."""
 
@@ -198,8 +202,11 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
-        """Do what `scan` promises; the ranges are in order and apart, and something is wanted of them."""
+    ) -> Iterator[Sequence[Row]]:
+        """Do what `scan` promises, in pieces: the rows that came at once, which may be none.
+
+        The ranges are in order and apart, and something is wanted of them.
+        """
 
     @abc.abstractmethod
     def _first_rows(
@@ -256,6 +263,11 @@ class Store(abc.ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _rows_of(pieces: Iterator[Sequence[Row]]) -> Iterator[Row]:
+    for piece in pieces:
+        yield from piece
 
 
 def _is_row_key(row: bytes) -> bool:

@@ -53,7 +53,7 @@ class WrappedStore(Store):
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Return what *call* returns, which is done by `do()`; several threads may be here at once.
 
-        Of a `scan` that is the iterator, which reads when it is asked for rows.
+        Of a `scan` that is the iterator over pieces, lists of rows, which reads when it is asked for one.
         """
         del call
         return do()
@@ -62,10 +62,9 @@ class WrappedStore(Store):
         """Do what the store does."""
         return self.around(Call("together", "", {}), self.wrapped.together)
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* and return one outcome each."""
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         call = Call("write", table, {"mutations": mutations})
-        return self.around(call, lambda: self.wrapped.write(table, mutations))
+        return self.around(call, lambda: self.wrapped._write(table, mutations))
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         call = Call("read", table, {"rows": rows, "wanted": wanted})
@@ -89,7 +88,7 @@ class WrappedStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         given = {"ranges": ranges, "wanted": wanted, "limit": limit, "reverse": reverse}
         return self.around(
             Call("scan", table, given), lambda: self.wrapped._scan(table, ranges, wanted, limit, reverse=reverse)

@@ -16,7 +16,7 @@ from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_e
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.opening import Opening
 from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
-from webtable.store.hbase.scan_rows import rows_of
+from webtable.store.hbase.scan_rows import pieces_of
 from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
@@ -110,11 +110,9 @@ class HBaseStore(Store):
         first, *others = address.gateways
         return cls(*first, others=others, **address.settings())
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
         deadline = self._deadline()
-        if not mutations:
-            return []
         try:
             write = Write(
                 self._thrift2 or self._thrift1,
@@ -168,12 +166,12 @@ class HBaseStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
         self._known.check_searched(table, selected, deadline)
-        return rows_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
+        return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool

@@ -87,11 +87,9 @@ class SQLiteStore(Store):
         """
         return self._file.together()
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
         self._file.check_open()
-        if not mutations:
-            return []
         batch = None
         try:
             with self._file.writer(f"writing to table {table!r}") as connection:
@@ -133,7 +131,7 @@ class SQLiteStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
 
         The rows are read in pieces of bounded size. Each piece is of one moment, and between pieces nothing is open.
@@ -144,13 +142,13 @@ class SQLiteStore(Store):
 
     def _pieces(
         self, table: str, wanted: Wanted, left: list[KeyRange], limit: int | None, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         size = FIRST_PIECE
         while left and limit != 0:
             count = size if limit is None else min(size, limit)
             with self._file.reader() as connection:
                 rows, left = next_piece(self._reader(connection, table, wanted), left, count, reverse)
-            yield from rows
+            yield rows
             limit = None if limit is None else limit - len(rows)
             size = min(size * 4, LARGEST_PIECE)
 
