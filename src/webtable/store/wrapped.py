@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from webtable.store.base import Store
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.wanted import Wanted
 
@@ -139,6 +141,14 @@ class WrappedStore(Store):
     def compact(self, tables: Sequence[str]) -> int:
         """Give back space, and return how many bytes that was."""
         return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
+
+    def events(self) -> Counter[str]:
+        """Return those of the store, and what went wrong around it."""
+        return self.wrapped.events() + super().events()
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return those of the store."""
+        return self.wrapped.gateways()
 
     def close(self) -> None:
         """Close the store."""

@@ -54,9 +54,8 @@ class Thrift1:
     deletes_exactly = False
 
     def __init__(self, gateway: Gateway, each: Each) -> None:
-        self._gateway = gateway
+        self.gateway = gateway
         self._each = each
-        self.name = gateway.name
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
@@ -90,7 +89,7 @@ class Thrift1:
             check_read([result.row for result in results], asked)
             return _whole(results)
 
-        results = self._gateway.call(
+        results = self.gateway.call(
             "getRowsWithColumnsTs",
             table.encode(),
             asked,
@@ -125,14 +124,14 @@ class Thrift1:
             return _whole(results)
 
         preferred = None if scanner is None else scanner.connection
-        with self._gateway.session(deadline, table, preferred=preferred) as session:
+        with self.gateway.session(deadline, table, preferred=preferred) as session:
             if scanner is None or scanner.connection is not session.connection:
                 scanner = self._open(session, table, _scan(keys, wanted, caching))
             return session.call("scannerGetList", scanner.number, count, read=read), scanner
 
     def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
         """Have the gateway forget the scanner where its connection is free; else it does so after a minute or so."""
-        with self._gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
+        with self.gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
             scanner.connection.scanners.discard(scanner)
             session.call("scannerClose", scanner.number)
 
@@ -190,13 +189,13 @@ class Thrift1:
             return _whole(results)
 
         def attempt() -> list[Any]:
-            with self._gateway.session(deadline, table) as session:
+            with self.gateway.session(deadline, table) as session:
                 scanner = self._open(session, table, scan)
                 results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
 
-        return repeated(attempt, deadline, self.name, table)
+        return repeated(attempt, deadline, self.gateway, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
         """Return the rows of *results*, without those that have no cell in the wanted times."""
@@ -226,7 +225,7 @@ class Thrift1:
         cells = {}
         for column, (newest,) in result.columns.items():
             if newest.timestamp >= since:
-                found = self._gateway.call(
+                found = self.gateway.call(
                     "getVerTs",
                     table.encode(),
                     result.row,
@@ -247,7 +246,7 @@ class Thrift1:
         self._each(self._job(table, deadline, "mutateRowsTs", batch, timestamp) for timestamp, batch in batches)
 
     def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
-        return lambda: self._gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+        return lambda: self.gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
 
 
 def _from_to(first: bytes, last: bytes) -> KeyRange:

@@ -24,6 +24,7 @@ from webtable.store.sqlite.wide import cells_of
 if TYPE_CHECKING:
     import os
     import sqlite3
+    from collections import Counter
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
@@ -92,7 +93,7 @@ class SQLiteStore(Store):
         self._file.check_open()
         batch = None
         try:
-            with self._file.writer(f"writing to table {table!r}") as connection:
+            with self._file.writer(f"writing to table {table!r}", table) as connection:
                 batch = Mutations(self.name, self._table(connection, table), mutations)
                 batch.apply(connection, _now())
                 self._sweep(connection, batch)
@@ -213,6 +214,10 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - _size(connection))
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has happened, of the file as well."""
+        return super().events() + self._file.events.taken()
 
     def close(self) -> None:
         """Give the file back, also from a scan that is not at its end."""
