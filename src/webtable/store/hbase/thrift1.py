@@ -44,7 +44,7 @@ class Scanner:
     def __init__(self, number: int, connection: Connection, gateway: str) -> None:
         self.number = number
         self.connection = connection
-        self.gateway = gateway
+        self._gateway = gateway
         connection.scanners.add(self)
 
 
@@ -54,8 +54,13 @@ class Thrift1:
     deletes_exactly = False
 
     def __init__(self, gateway: Gateway, each: Each) -> None:
-        self.gateway = gateway
+        self._gateway = gateway
         self._each = each
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway that is called."""
+        return self._gateway
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
@@ -89,7 +94,7 @@ class Thrift1:
             check_read([result.row for result in results], asked)
             return _whole(results)
 
-        results = self.gateway.call(
+        results = self._gateway.call(
             "getRowsWithColumnsTs",
             table.encode(),
             asked,
@@ -124,14 +129,14 @@ class Thrift1:
             return _whole(results)
 
         preferred = None if scanner is None else scanner.connection
-        with self.gateway.session(deadline, table, preferred=preferred) as session:
+        with self._gateway.session(deadline, table, preferred=preferred) as session:
             if scanner is None or scanner.connection is not session.connection:
                 scanner = self._open(session, table, _scan(keys, wanted, caching))
             return session.call("scannerGetList", scanner.number, count, read=read), scanner
 
     def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
         """Have the gateway forget the scanner where its connection is free; else it does so after a minute or so."""
-        with self.gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
+        with self._gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
             scanner.connection.scanners.discard(scanner)
             session.call("scannerClose", scanner.number)
 
@@ -189,13 +194,13 @@ class Thrift1:
             return _whole(results)
 
         def attempt() -> list[Any]:
-            with self.gateway.session(deadline, table) as session:
+            with self._gateway.session(deadline, table) as session:
                 scanner = self._open(session, table, scan)
                 results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
                 session.call("scannerClose", scanner.number)
             return results
 
-        return repeated(attempt, deadline, self.gateway, table)
+        return repeated(attempt, deadline, self._gateway, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
         """Return the rows of *results*, without those that have no cell in the wanted times."""
@@ -225,7 +230,7 @@ class Thrift1:
         cells = {}
         for column, (newest,) in result.columns.items():
             if newest.timestamp >= since:
-                found = self.gateway.call(
+                found = self._gateway.call(
                     "getVerTs",
                     table.encode(),
                     result.row,
@@ -246,7 +251,7 @@ class Thrift1:
         self._each(self._job(table, deadline, "mutateRowsTs", batch, timestamp) for timestamp, batch in batches)
 
     def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
-        return lambda: self.gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+        return lambda: self._gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
 
 
 def _from_to(first: bytes, last: bytes) -> KeyRange:
