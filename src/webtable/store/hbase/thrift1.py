@@ -44,7 +44,7 @@ class Scanner:
     def __init__(self, number: int, connection: Connection, gateway: str) -> None:
         self.number = number
         self.connection = connection
-        self._gateway = gateway
+        self.gateway = gateway
         connection.scanners.add(self)
 
 
