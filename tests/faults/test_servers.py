@@ -99,6 +99,9 @@ def under_load(server, tmp_path, name):
     ledger = Ledger(tmp_path / "ledger")
     with webtable.open(url, create=True) as table:
         with told(table) as story, Load(table, ledger, pages=200) as load:
+            until = time.monotonic() + 60
+            while not load.findings.acknowledged and time.monotonic() < until:
+                time.sleep(0.1)
             time.sleep(5)
             before = load.findings.acknowledged
             yield story
