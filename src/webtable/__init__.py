@@ -20,9 +20,11 @@ from webtable.repository import (
     Hit,
     Host,
     Index,
+    IndexMetrics,
     Inlink,
     KeyedTable,
     LayoutOptions,
+    Metrics,
     OutcomeCallback,
     Pages,
     Progress,
@@ -40,6 +42,7 @@ from webtable.repository import (
     Verification,
     WebTable,
     Writer,
+    WriterMetrics,
     create,
     handle_of,
     open,
@@ -57,6 +60,7 @@ from webtable.rowkey import (
     split_points,
 )
 from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
+from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
     "AlterOptions",
@@ -71,11 +75,13 @@ __all__ = [
     "Explanation",
     "FamilySchema",
     "Freshness",
+    "GatewayMetrics",
     "Grouping",
     "Headers",
     "Hit",
     "Host",
     "Index",
+    "IndexMetrics",
     "IndexState",
     "Inlink",
     "InvalidURL",
@@ -86,6 +92,8 @@ __all__ = [
     "LayoutPlan",
     "Link",
     "LinkCounts",
+    "Metrics",
+    "OperationMetrics",
     "OutcomeCallback",
     "Page",
     "PageOutcome",
@@ -111,6 +119,7 @@ __all__ = [
     "WebTableError",
     "WriteFailed",
     "Writer",
+    "WriterMetrics",
     "between",
     "canonical_url",
     "create",

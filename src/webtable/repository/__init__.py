@@ -10,6 +10,7 @@ from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
+from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
@@ -42,9 +43,11 @@ __all__ = [
     "Hit",
     "Host",
     "Index",
+    "IndexMetrics",
     "Inlink",
     "KeyedTable",
     "LayoutOptions",
+    "Metrics",
     "OutcomeCallback",
     "Pages",
     "Progress",
@@ -62,6 +65,7 @@ __all__ = [
     "Verification",
     "WebTable",
     "Writer",
+    "WriterMetrics",
     "compared_regions",
     "create",
     "handle_of",

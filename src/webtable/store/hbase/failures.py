@@ -11,6 +11,7 @@ from thriftpy2.transport import TTransportException
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
 from webtable.store.hbase.stream import NotServed
+from webtable.store.log import subject_of
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
@@ -60,11 +61,6 @@ def is_lost(error: Exception) -> bool:
     """Whether *error*, of the store, came of a connection that failed, or was not to be had: another may do better."""
     cause = error.__cause__
     return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
-
-
-def subject_of(name: str, table: str | None) -> str:
-    """Return what an error of a call to *table* on the store *name* begins with."""
-    return f"{name}: table {table!r}" if table else name
 
 
 def translated(

@@ -59,6 +59,7 @@ class Pool:
         self._idle: list[tuple[float, Connection]] = []
         self._lent: set[Connection] = set()
         self._connecting: list[float] = []
+        self._opened = 0
 
     @contextmanager
     def connection(self, deadline: Deadline, preferred: Connection | None = None) -> Iterator[Connection]:
@@ -77,6 +78,16 @@ class Pool:
             raise StoreUnavailable(f"{self.name}: the connection is in use, or gone")
         with self._returned(connection):
             yield connection
+
+    @property
+    def opened(self) -> int:
+        """How many connections were opened until now."""
+        return self._opened
+
+    @property
+    def idle(self) -> int:
+        """How many connections nobody uses."""
+        return len(self._idle)
 
     def in_use(self) -> int:
         """Return how many connections are lent, or on the way."""
@@ -142,6 +153,7 @@ class Pool:
         with self._changed:
             self._connecting.remove(began)
             self._lent.add(connection)
+            self._opened += 1
         return connection
 
     def _free(self) -> Connection | None:
