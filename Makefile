@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults check bench corpus clean
+.PHONY: demo test faults test-cluster check bench corpus clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,12 @@ faults: export WEBTABLE_FUZZ_INPUTS ?= 1000000
 faults: export WEBTABLE_FUZZ_PROCESSES ?= 2
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
+
+# A cluster of containers (docker-compose.yml, 4 GB of memory) that loses a region server, its master and a gateway. It
+# needs `docker compose` or `docker-compose`; the cluster is taken down at the end, also after Ctrl-C.
+test-cluster: export WEBTABLE_FAULT_CLUSTER = 1
+test-cluster: $(STAMP)
+	$(BIN)/python -m pytest tests/faults/test_cluster.py -s --timeout 3600
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,10 +1,19 @@
-"""Which fault tests are collected: those that take minutes only where they are asked for, as `make faults` does."""
+"""Which fault tests are collected: those that take minutes only where they are asked for, as `make faults` does.
+
+Those on a cluster are asked for by themselves, as `make test-cluster` does: they need compose and 4 GB of memory.
+"""
 
 import os
 
 import pytest
 
-collect_ignore = [] if os.environ.get("WEBTABLE_FAULT_LONG") else ["test_servers.py", "test_ring_servers.py"]
+LONG = ["test_servers.py", "test_regions.py", "test_ring_servers.py"]
+ON_A_CLUSTER = ["test_cluster.py"]
+
+collect_ignore = [
+    *([] if os.environ.get("WEBTABLE_FAULT_LONG") else LONG),
+    *([] if os.environ.get("WEBTABLE_FAULT_CLUSTER") else ON_A_CLUSTER),
+]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_ran
 
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase import log
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, translated
+from webtable.store.hbase.descriptors import table_name
+from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
 from webtable.store.hbase.stream import WrongReply
 from webtable.store.log import subject_of
 from webtable.store.metrics import GatewayMetrics
@@ -35,6 +36,8 @@ _SLOW_SHARE: Final = 1 / 3
 """The share of the time that is left from which on a call is logged as a slow one."""
 _LEAST_SLOW: Final = 0.1
 """No call is slow that is faster: near the end of a deadline every share is small."""
+_LOOK_SECONDS: Final = 1.0
+"""How long a gateway has to say whether a table is disabled."""
 _PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What comes of reading an answer in which something is missing, or is something else than it should be."""
@@ -87,10 +90,14 @@ class Session:
 
 
 class Gateway(ABC):
-    """Calls to a Thrift service of HBase; *name* is in every error. `events` counts what is logged of them."""
+    """Calls to the Thrift*number* service of HBase; *name* is in every error.
 
-    def __init__(self, name: str) -> None:
+    `events` counts what is logged of them.
+    """
+
+    def __init__(self, name: str, number: int) -> None:
         self.name = name
+        self._number = number
         self.events = Tally()
 
     def tell(
@@ -127,11 +134,18 @@ class Gateway(ABC):
         """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
 
         It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
-        worth a repetition.
+        worth a repetition, and a call to a table that is disabled is not.
         """
-        return repeated(
-            lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline, self, table
-        )
+
+        def attempt() -> Any:
+            try:
+                return self.call_once(method, *args, deadline=deadline, table=table, read=read)
+            except StoreUnavailable as error:
+                if table and is_unanswered(error) and self._is_disabled(table, deadline):
+                    raise disabled(self.name, table) from error
+                raise
+
+        return repeated(attempt, deadline, self, table)
 
     def call_once(
         self,
@@ -144,6 +158,14 @@ class Gateway(ABC):
         """Return the same of a single attempt, which leaves some of the time for another."""
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
+
+    def _is_disabled(self, table: str, deadline: Deadline) -> bool:
+        """Whether HBase says so: in a gateway its client tries rows of several regions for minutes all the same."""
+        asked = table_name(table) if self._number == 2 else table.encode()
+        try:
+            return not self.call_once("isTableEnabled", asked, deadline=deadline.within(_LOOK_SECONDS), table=table)
+        except WebTableError:
+            return False
 
     @abstractmethod
     def session(
@@ -159,8 +181,8 @@ class Gateway(ABC):
 class OneGateway(Gateway):
     """Calls to one gateway, over the connections of its *pool*."""
 
-    def __init__(self, name: str, pool: Pool) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, number: int, pool: Pool) -> None:
+        super().__init__(name, number)
         self.pool = pool
         self._is_down = False
 

@@ -43,8 +43,8 @@ class Gateways(Gateway):
     (`ServedConnector`), which is how one is looked at before it comes back into use.
     """
 
-    def __init__(self, name: str, gateways: Mapping[HostPort, OneGateway]) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, number: int, gateways: Mapping[HostPort, OneGateway]) -> None:
+        super().__init__(name, number)
         self.members = [Member(address, gateway) for address, gateway in gateways.items()]
         self._turn = 0
         self.after_fork()
