@@ -1,9 +1,9 @@
 """The writes of SQLite to its files, hurt on their way: through the hook that SQLite has for tests of its own.
 
-As a program it writes the next versions of all pages to a store in a file, and does to one write what it is told; at the
-end of its input it prints what came of it:
+As a program it writes the next versions of all pages to a store in a file, and does to one of the writes what it is
+told; at the end of its input it prints what came of it:
 
-    python disk.py crawl.db ledger 120 '{"log": true, "at": 17, "what": "half and killed"}'
+    python disk.py sqlite:crawl.db ledger 120 '{"log": true, "at": 17, "what": "half and killed"}'
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import os
 import random
 import signal
 import sys
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from load import Ledger, Load
 
 import webtable
-from webtable.store.sqlite import connections
+from webtable.store.sqlite import SQLiteStore, connections
 
 What = Literal["killed", "half and killed", "done and killed", "fails", "disk full"]
 KILLS: tuple[What, ...] = get_args(What)[:3]
@@ -61,9 +62,9 @@ _PWRITE = ctypes.CFUNCTYPE(
 _kept: list[object] = []  # SQLite goes on calling them
 
 
-def hurt_writes(path: Path, hurt: Hurt, *, seed: int = 0) -> None:
-    """Let *hurt* befall the writes of this process to the store at *path* and its log, from now on."""
-    chance = random.Random(seed)
+def hurt_writes(path: Path, hurt: Hurt, calls: Counter[str]) -> None:
+    """Let *hurt* befall writes of this process to the store at *path*, from now on; they are counted in *calls*."""
+    chance = random.Random(1)
     count = 0
     wanted = path.with_name(path.name + "-wal") if hurt.log else path
 
@@ -75,6 +76,7 @@ def hurt_writes(path: Path, hurt: Hurt, *, seed: int = 0) -> None:
         count += 1
         if count != hurt.at and not chance.random() < hurt.share:
             return os.pwrite(file, content, offset)
+        calls["hurt"] += 1
         if hurt.what in _ERRORS:
             ctypes.set_errno(_ERRORS[hurt.what])
             return -1
@@ -102,20 +104,22 @@ def _replace(hook: ctypes.c_void_p) -> None:
     raise RuntimeError("this SQLite writes by other calls")
 
 
-def write_on(path: Path, ledger: Ledger, pages: int, hurt: Hurt | None) -> None:
+def write_on(url: str, ledger: Ledger, pages: int, hurt: Hurt | None) -> None:
     """Write the next versions of all pages until the input ends, and print the findings."""
     # 0.2 MB where webtable has 64: so that there are many checkpoints.
     connections.WRITER_SETTINGS = (*connections.WRITER_SETTINGS, "wal_autocheckpoint=25")
     tried, _ = ledger.read()
     last = max((version for versions in tried.values() for version in versions), default=0)
-    with webtable.open(str(path)) as table:
+    with webtable.open(url) as table:
+        load = Load(table, ledger, readers=0, pages=pages, last_version=last)
         if hurt is not None:
-            hurt_writes(path, hurt)
-        with Load(table, ledger, readers=0, pages=pages, last_version=last) as load:
+            assert isinstance(table.store, SQLiteStore)
+            hurt_writes(table.store._file.path, hurt, load.findings.calls)
+        with load:
             sys.stdin.read()
-    print(json.dumps(asdict(load.findings)))
+    print(json.dumps(vars(load.findings)))
 
 
 if __name__ == "__main__":
-    _, _path, _ledger, _pages, _hurt = sys.argv
-    write_on(Path(_path), Ledger(Path(_ledger)), int(_pages), Hurt(**json.loads(_hurt)) if _hurt else None)
+    _, _url, _ledger, _pages, _hurt = sys.argv
+    write_on(_url, Ledger(Path(_ledger)), int(_pages), Hurt(**json.loads(_hurt)) if _hurt else None)
