@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_ran
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, subject_of, translated
 from webtable.store.hbase.log import tell
-from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase.stream import NotServed, WrongReply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -169,7 +169,8 @@ class OneGateway(Gateway):
             error = translated(exc, self.name, table, doing, seconds)
             error.__cause__ = exc
             if not is_answer(exc):
-                self.pool.failed(error)
+                # Where a gateway has no thread for a new connection, those that it serves are all there is.
+                self.pool.failed(error, alone=isinstance(exc, NotServed))
                 if session is None:
                     self.went_down(error, table, seconds)
                 else:
