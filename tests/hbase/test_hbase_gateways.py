@@ -375,6 +375,16 @@ def test_a_connection_that_is_served_is_kept_where_another_one_is_not(servers):
             assert [row.key for row in waiting.result()] == ROWS[:3]
 
 
+def test_a_first_call_that_takes_long_is_not_said_to_have_no_thread(servers):
+    servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
+    with HBaseStore(HOST, servers[0].port) as store:
+        rows.held.clear()
+
+        with pytest.raises(StoreUnavailable, match=r"getTableNames: no answer within \d\.\d s$"), until(Deadline(0.5)):
+            store.tables()
+        rows.held.set()
+
+
 def test_opening_a_store_whose_gateway_serves_no_connection_says_so(servers):
     servers.append(thrift_server(thrift1.Hbase, RowsThrift1(pages=ROWS)))
     with FaultProxy(servers[0].port) as proxy:

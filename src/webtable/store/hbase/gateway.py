@@ -160,6 +160,9 @@ class OneGateway(Gateway):
                     table=table,
                     slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
                 )
+                if not connection.socket.has_answered:
+                    # A question that takes a gateway no time, so that a slow first call is told from no free thread.
+                    connection.service(attempt)
                 if self._is_down:
                     self.came_up(table, time.monotonic() - began)
                 yield session
