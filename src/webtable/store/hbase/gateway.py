@@ -14,7 +14,7 @@ from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase import log
 from webtable.store.hbase.descriptors import table_name
 from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
-from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
 from webtable.store.metrics import GatewayMetrics
 from webtable.store.tally import Tally
@@ -217,6 +217,9 @@ class OneGateway(Gateway):
                     table=table,
                     slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
                 )
+                if not connection.socket.has_answered:
+                    # A question that takes a gateway no time, so that a slow first call is told from no free thread.
+                    connection.service(attempt)
                 if self._is_down:
                     self.came_up(table, time.monotonic() - began)
                 yield session
@@ -226,7 +229,8 @@ class OneGateway(Gateway):
             error = translated(exc, self.name, table, doing, seconds)
             error.__cause__ = exc
             if not is_answer(exc):
-                self.pool.failed(error)
+                # Where a gateway has no thread for a new connection, those that it serves are all there is.
+                self.pool.failed(error, alone=isinstance(exc, NotServed))
                 if session is None:
                     self.went_down(error, table, seconds)
                 else:

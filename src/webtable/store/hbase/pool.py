@@ -93,13 +93,14 @@ class Pool:
         """Return how many connections are lent, or on the way."""
         return len(self._lent) + len(self._connecting)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, *, alone: bool = False) -> None:
         """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
 
-        After a lost one the others are probably lost as well.
+        After a lost one the others are probably lost as well, unless it is said to have failed *alone*.
         """
         self._trouble = self._clock(), error
-        self.forget_idle()
+        if not alone:
+            self.forget_idle()
 
     def forget_idle(self) -> None:
         """Close the connections that nobody uses."""
