@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults check bench corpus clean
+.PHONY: demo test faults test-cluster check bench corpus clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -17,13 +17,22 @@ test: $(STAMP)
 	$(BIN)/python -m pytest
 
 # The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
-# on each store, and an HBase of their own that is killed and paused.
+# on each store, and an HBase of their own that is killed and paused; and a million inputs for each fuzz target.
 faults: export WEBTABLE_FAULT_SECONDS ?= 75
 faults: export WEBTABLE_FAULT_KILLS ?= 100
 faults: export WEBTABLE_FAULTS_SIMULATED ?= 100000
+faults: export WEBTABLE_FAULT_RING ?= 200000
 faults: export WEBTABLE_FAULT_LONG = 1
+faults: export WEBTABLE_FUZZ_INPUTS ?= 1000000
+faults: export WEBTABLE_FUZZ_PROCESSES ?= 2
 faults: $(STAMP)
 	$(BIN)/python -m pytest -m faults -s --timeout 3600
+
+# A cluster of containers (docker-compose.yml, 4 GB of memory) that loses a region server, its master and a gateway. It
+# needs `docker compose` or `docker-compose`; the cluster is taken down at the end, also after Ctrl-C.
+test-cluster: export WEBTABLE_FAULT_CLUSTER = 1
+test-cluster: $(STAMP)
+	$(BIN)/python -m pytest tests/faults/test_cluster.py -s --timeout 3600
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -9,6 +9,8 @@ import pytest
 
 from webtable._checksums import has_checksum, is_intact, may_have_lost_it, place, unsealed, with_checksum
 from webtable.repository.bodies import MAX_RATIO, pack, unpack
+from webtable.repository.page_state import Deleted
+from webtable.repository.values import JSONValue
 
 
 def flipped(value: bytes, at: int, bit: int) -> bytes:
@@ -50,6 +52,7 @@ def test_an_object_with_a_wrong_checksum_is_not_taken_for_one_without():
     assert unsealed(b'{"a":1}') == b'{"a":1}'
     names = [flipped(sealed, sealed.index(b"crc32") + at, bit) for at in range(5) for bit in range(7)]
     assert all(has_checksum(name) or may_have_lost_it(name) for name in names)
+    assert may_have_lost_it(b'{"intec32' + sealed[-13:])
 
 
 def test_every_frame_tells_of_every_flipped_bit():
@@ -76,3 +79,12 @@ def test_a_frame_is_not_unpacked_that_claims_more_than_it_can_hold():
 def test_a_body_comes_back_from_its_frame(body):
     assert unpack(pack([body])[0]) == body
     assert unpack(pack([body], compress=False)[0]) == body
+
+
+def test_all_dates_of_a_value_without_a_checksum_are_looked_at():
+    read = JSONValue(Deleted).read_unchecked
+    until = b'{"until":"2026-03-01T10:20:30Z","also":["2026-03-02T10:20:30%b"]}'
+
+    assert len(read(until % b"Z").also) == 1
+    with pytest.raises(ValueError, match="also has no timezone"):
+        read(until % b"")

@@ -160,6 +160,7 @@ def test_comments_in_front_of_no_html_are_looked_at_once():
         ),
         ("<!-- <meta charset=koi8-r> --><title>né</title>".encode(), None, "utf-8"),
         (b"<meta charset=utf-16><title>x</title>", None, "utf-8"),
+        ("<title>é</title>".encode(), "\ud800", "utf-8"),
         ("\ufeff<title>né</title>".encode("utf-16-le"), "utf-8", "utf-16-le"),
         ("\ufeff<title>né</title>".encode(), "latin-1", "utf-8"),
         ("<title>Сегодня хорошая погода в Москве</title>".encode("cp1251"), None, "cp1251"),

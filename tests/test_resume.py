@@ -34,6 +34,10 @@ def zstd(data):
     return zstandard.ZstdCompressor().compress(data)
 
 
+def cut(data, size=97):
+    return b"".join(gzip.compress(data[at : at + size]) for at in range(0, len(data), size))
+
+
 FORMS = {
     "warc": b"".join(map(warc_record, range(RECORDS))),
     "warc.gz": b"".join(gzip.compress(warc_record(number)) for number in range(RECORDS)),
@@ -45,6 +49,8 @@ FORMS = {
     "jsonl": b"".join(map(json_line, range(RECORDS))),
     "jsonl with a byte order mark": b"\xef\xbb\xbf" + b"".join(map(json_line, range(RECORDS))),
     "jsonl.gz": gzip.compress(b"".join(map(json_line, range(RECORDS)))),
+    "jsonl.gz of members that begin anywhere": cut(b"".join(map(json_line, range(RECORDS)))),
+    "warc.gz of members that begin anywhere": cut(b"".join(map(warc_record, range(RECORDS)))),
     "jsonl.zst of several frames": b"".join(zstd(json_line(number)) for number in range(RECORDS)),
 }
 

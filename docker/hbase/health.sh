@@ -1,4 +1,4 @@
-# Succeeds when both gateways answer a question that they must pass to the master, who answers once it is initialized.
+# Succeeds when the process of this role takes connections; where there are gateways, when both answer a question that they must pass to the master, who answers once it is initialized.
 # The call is spoken by hand in Thrift's binary protocol (version, length and name of the method, sequence number, no
 # arguments): starting a JVM for each check would cost more than everything else HBase does in between.
 set -u
@@ -15,4 +15,9 @@ answers() {
   [ "$reply" = " 0f 00 00" ]
 }
 
-answers 9090 getTableNames && answers 9091 listNamespaceDescriptors
+case ${HBASE_ROLE:-all} in
+  zookeeper) exec 3<>"/dev/tcp/$HOSTNAME/2181" ;;
+  master) exec 3<>"/dev/tcp/$HOSTNAME/16000" ;;
+  regionserver) exec 3<>"/dev/tcp/$HOSTNAME/16020" ;;
+  *) answers 9090 getTableNames && answers 9091 listNamespaceDescriptors ;;
+esac

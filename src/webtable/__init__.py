@@ -22,9 +22,11 @@ from webtable.repository import (
     Hit,
     Host,
     Index,
+    IndexMetrics,
     Inlink,
     KeyedTable,
     LayoutOptions,
+    Metrics,
     OutcomeCallback,
     Pages,
     Progress,
@@ -43,6 +45,7 @@ from webtable.repository import (
     Verification,
     WebTable,
     Writer,
+    WriterMetrics,
     create,
     handle_of,
     open,
@@ -60,6 +63,7 @@ from webtable.rowkey import (
     split_points,
 )
 from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
+from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
     "AlterOptions",
@@ -76,11 +80,13 @@ __all__ = [
     "Explanation",
     "FamilySchema",
     "Freshness",
+    "GatewayMetrics",
     "Grouping",
     "Headers",
     "Hit",
     "Host",
     "Index",
+    "IndexMetrics",
     "IndexState",
     "Inlink",
     "InvalidURL",
@@ -91,6 +97,8 @@ __all__ = [
     "LayoutPlan",
     "Link",
     "LinkCounts",
+    "Metrics",
+    "OperationMetrics",
     "OutcomeCallback",
     "Page",
     "PageOutcome",
@@ -117,6 +125,7 @@ __all__ = [
     "WebTableError",
     "WriteFailed",
     "Writer",
+    "WriterMetrics",
     "between",
     "canonical_url",
     "create",

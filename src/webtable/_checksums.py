@@ -56,12 +56,12 @@ def has_checksum(value: bytes) -> bool:
 
 
 def may_have_lost_it(value: bytes) -> bool:
-    """Return whether *value* ends with a text under a name of five letters, as one whose own name is damaged does.
+    """Return whether *value* ends with a text of eight letters, as one whose own name is damaged or cut does.
 
-    >>> may_have_lost_it(b'{"a":1,"crc33":"K`HJichH"}')
-    True
+    >>> may_have_lost_it(b'{"a":1,"crc33":"K`HJichH"}'), may_have_lost_it(b'{"ac32":"K`HJichH"}')
+    (True, True)
     """
-    return value[-_WIDTH:-18] == b'"' and value[-13:-10] == b'":"'
+    return value[-13:-10] == b'":"' and value.endswith(_END)
 
 
 def unsealed(value: bytes) -> bytes:

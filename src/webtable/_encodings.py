@@ -24,7 +24,8 @@ def codec_name(charset: str | None) -> str | None:
     >>> codec_name("ISO-8859-1"), codec_name("klingon")
     ('cp1252', None)
     """
-    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET else None
+    # Half a surrogate pair is more than the library takes, and no encoding has a name outside of ASCII.
+    return _codec(charset) if charset and len(charset) <= _MAX_CHARSET and charset.isascii() else None
 
 
 @lru_cache(maxsize=256)

@@ -790,6 +790,7 @@ BAD_INPUT = {
     "no such file": (2, ["ingest", "none.warc.gz", "pages.jsonl"], "none.warc.gz"),
     "a directory": (2, ["ingest", "."], "."),
     "standard input twice": (2, ["ingest", "-", "-"], "standard input"),
+    "a size without end": (2, ["ingest", "pages.jsonl", "--max-body", "9" * 400], "must be a number of bytes"),
     "a size that is none": (2, ["ingest", "pages.jsonl", "--max-body", "big"], "big"),
     "a TTL that is none": (2, ["-s", "new.db", "ingest", "pages.jsonl", "--ttl", "soon"], "soon"),
     "a batch of none": (2, ["ingest", "pages.jsonl", "--batch", "0"], "0"),

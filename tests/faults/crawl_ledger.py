@@ -52,6 +52,17 @@ class Try:
     is_acknowledged: bool = False
 
 
+@dataclass(kw_only=True)
+class TriedDelete(Try):
+    """A delete, and what its clock said when it began."""
+
+    clock: datetime
+
+    def crosses(self, put: Try) -> bool:
+        """Whether both were under way at one moment."""
+        return put.began <= self.ended and self.began <= put.ended
+
+
 @dataclass
 class Tried:
     """A capture, and each time that it was put."""
@@ -65,7 +76,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.captures: dict[int, dict[datetime, Tried]] = defaultdict(dict)
-        self.deletes: dict[int, list[Try]] = defaultdict(list)
+        self.deletes: dict[int, list[TriedDelete]] = defaultdict(list)
         self.acknowledged = 0
 
     def put(self, page: Page, step: int) -> Try:
@@ -128,6 +139,19 @@ class Ledger:
 
     def may_link(self, source: int, target: str) -> bool:
         return any(target in targets_of(one.page) for one in self.captures[source].values())
+
+    def may_be_hidden(self, number: int) -> bool:
+        """Whether the page was stored while it was deleted, and was dated ahead of the delete's clock by then.
+
+        A delete goes as far as the newest capture that it sees, and takes along what another one, that is on its way,
+        has under a date before that: entries and links are given up where that capture's page comes through.
+        """
+        every = self.captures[number].items()
+        return any(
+            any(date > delete.clock for date in self.captures[number])
+            and any(delete.crosses(put) for _, tried in every for put in tried.puts)
+            for delete in self.deletes[number]
+        )
 
     def is_settled(self, number: int) -> bool:
         """Whether each capture was acknowledged in the end."""

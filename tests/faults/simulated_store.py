@@ -6,7 +6,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from baton import Baton, SimulatedClock
@@ -160,18 +160,18 @@ class SimulatedStore(WrappedStore):
         self._breathe()
         return [*first, *ask(call.table, rows[half:], **given)]
 
-    def _scanned(self, call: Call, do: Callable[[], Any], kind: str) -> Iterator[Row]:
-        rows = do()
-        return self._rows(call, rows, kind) if kind in SCAN_FAULTS else rows
+    def _scanned(self, call: Call, do: Callable[[], Any], kind: str) -> Iterator[Sequence[Row]]:
+        pieces = do()
+        return self._pieces(call, chain.from_iterable(pieces), kind) if kind in SCAN_FAULTS else pieces
 
-    def _rows(self, call: Call, rows: Iterator[Row], kind: str) -> Iterator[Row]:
+    def _pieces(self, call: Call, rows: Iterator[Row], kind: str) -> Iterator[Sequence[Row]]:
         """Yield the rows of a scan that is cut, or overtaken by others: it goes on behind the last row that it gave."""
         given = dict(call.arguments)
         rest, left = given.pop("limit"), given.pop("ranges")
         while True:
             size = self._world.chance.randrange(1, 2 * MOVE)
             some = list(islice(rows, size))
-            yield from some
+            yield some
             if kind == "scan cut":
                 raise StoreUnavailable(f"{self.name}: simulated: the scan broke off")
             if kind == "killed half-way":
@@ -181,7 +181,7 @@ class SimulatedStore(WrappedStore):
                 return
             self._breathe()
             left = _left(left, some[-1].key, reverse=given["reverse"])
-            rows = self.wrapped._scan(call.table, left, limit=rest, **given)
+            rows = chain.from_iterable(self.wrapped._scan(call.table, left, limit=rest, **given))
 
     def _written(self, call: Call, do: Callable[[], Any], kind: str) -> list[StoreError | None]:
         mutations: Sequence[Mutation] = call.arguments["mutations"]

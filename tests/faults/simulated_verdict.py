@@ -24,7 +24,7 @@ def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | Non
         table.repair_index(name, apply=True)
     for name in table.index_states():
         drift = table.verify_index(name, settle=0)
-        left = [line for line in drift.examples if not _was_deleted(line, ledger)]
+        left = [line for line in drift.examples if not _may_be_hidden(line, ledger)]
         yield f"{name} is not clean after its repair: {left}" if left or drift.damaged else None
     yield from _pages(table, ledger)
     yield from _links(table, ledger)
@@ -56,7 +56,7 @@ def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
     """
     for name in table.index_states():
         drift = table.verify_index(name, settle=0)
-        missing = [line for line in drift.examples if line.startswith("missing") and not _was_deleted(line, ledger)]
+        missing = [line for line in drift.examples if line.startswith("missing") and not _may_be_hidden(line, ledger)]
         if missing and name != "link":
             yield f"{name}: {missing}"
         yield f"{name}: damaged: {drift}" if drift.damaged else None
@@ -73,9 +73,9 @@ def _links_of_settled(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
             yield f"{page.url} links to {target}, and {found} are told to" if page.url not in found else None
 
 
-def _was_deleted(line: str, ledger: Ledger) -> bool:
-    """Whether a difference is of a page that somebody has tried to delete: most captures here are dated ahead."""
-    return bool(ledger.deletes[int(re.findall(r"/p/(\d+)", line)[-1])])
+def _may_be_hidden(line: str, ledger: Ledger) -> bool:
+    """Whether a difference is of a page whose entries and links a delete may have hidden."""
+    return ledger.may_be_hidden(int(re.findall(r"/p/(\d+)", line)[-1]))
 
 
 def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
@@ -87,12 +87,13 @@ def _links(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
             sources[target].add(page.url)
     for target, expected in sources.items():
         found = {one.source for one in table.linking_to(target)}
-        wrong = {source for source in found ^ expected if not ledger.deletes[number_of(source)]}
+        wrong = {source for source in found ^ expected if not ledger.may_be_hidden(number_of(source))}
         yield f"to {target} link {found}, and not {expected}" if wrong else None
     expected = sources.keys() - {page.url for page in pages}
     found = set(table.discovered(full_scan=True))
-    of_deleted = {target for target, some in sources.items() if any(ledger.deletes[number_of(one)] for one in some)}
-    yield f"discovered are {found}, and not {expected}" if (found ^ expected) - of_deleted else None
+    hidden = {number for number in list(ledger.captures) if ledger.may_be_hidden(number)}
+    excused = {target for target, some in sources.items() if hidden & set(map(number_of, some))}
+    yield f"discovered are {found}, and not {expected}" if (found ^ expected) - excused else None
 
 
 def _counts(table: WebTable, *, at_least: bool = False) -> Iterator[str | None]:

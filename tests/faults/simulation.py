@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from baton import Baton, SimulatedClock, simulated
-from crawl_ledger import AHEAD, Ledger, Try, page_of, unmodified, url_of
+from crawl_ledger import AHEAD, Ledger, TriedDelete, Try, page_of, unmodified, url_of
 from simulated_questions import QUESTIONS
 from simulated_store import FAULTS, Killed, SimulatedStore, World
 from simulated_verdict import verdict
@@ -172,7 +172,7 @@ class Crawl:
 
     def _delete(self, table: WebTable, number: int) -> None:
         self.world.says(f"upkeep: delete {url_of(number)}, now {self.clock.now()}")
-        one = Try(self.world.step)
+        one = TriedDelete(self.world.step, clock=self.clock.now())
         self.ledger.deletes[number].append(one)
         try:
             one.is_acknowledged = table.delete(url_of(number))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from load import Findings, Ledger, settled
+from story import told
 
 import webtable
 
@@ -47,7 +48,7 @@ def test_what_a_killed_writer_has_acknowledged_stays(url, tmp_path):
             time.sleep(chance.uniform(0, 2))
             writer.kill()
 
-    with webtable.open(url) as table:
+    with webtable.open(url) as table, told(table) as story:
         found = settled(table, Ledger(ledger), Findings())
 
     _, stored = Ledger(ledger).read()
@@ -55,3 +56,5 @@ def test_what_a_killed_writer_has_acknowledged_stays(url, tmp_path):
     print(f"\n{type(table.store).__name__}: {KILLS} kills, {acknowledged:,} acknowledged; {found}")
     assert found.is_clean, str(found)
     assert stored
+    assert story.contradictions() == []
+    assert (story.after.failed, story.after.damaged) == (0, 0)

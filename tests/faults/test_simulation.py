@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from baton import BEGAN
-from crawl_ledger import Ledger, Try, page_of
+from crawl_ledger import AHEAD, Ledger, TriedDelete, page_of
 from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
@@ -200,5 +200,18 @@ def test_a_ledger_knows_what_a_delete_may_have_taken():
 
     assert ledger.lost(1, None, by=9)
     assert not ledger.lost(1, None, by=7)
-    ledger.deletes[1].append(Try(began=6, ended=7))
+    ledger.deletes[1].append(TriedDelete(6, 7, clock=BEGAN))
     assert not ledger.lost(1, None, by=9)
+
+
+def test_entries_are_excused_only_where_a_page_is_stored_ahead_of_the_clock_while_it_is_deleted():
+    ledger, number = Ledger(), 1
+    ledger.put(page_of(number, 1, BEGAN + AHEAD), step=5).ended = 8
+
+    assert not ledger.may_be_hidden(number)
+    ledger.deletes[number].append(TriedDelete(9, 11, clock=BEGAN))
+    assert not ledger.may_be_hidden(number)
+    ledger.deletes[number].append(TriedDelete(7, 11, clock=BEGAN + AHEAD))
+    assert not ledger.may_be_hidden(number)
+    ledger.deletes[number].append(TriedDelete(7, 11, clock=BEGAN))
+    assert ledger.may_be_hidden(number)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 from load import Ledger, Load, page_of, settled
 from proxy import HOST, KINDS, FaultProxy, Weather
+from story import told
 
 import webtable
 
@@ -28,11 +29,11 @@ def gateways(request):
 
 @contextmanager
 def hurt(direct, hbase_url, gateways, **weather):
-    """Give the table of *direct* as it is reached through bad *weather*, and what that has done, which is told then."""
+    """Give the table of *direct* as it is reached through bad *weather*, and what it did by port, told then."""
     host, _, rest = hbase_url.removeprefix("hbase://").partition(":")
     port, _, options = rest.partition("?")
     second = int(dict(one.split("=") for one in options.split("&"))["thrift2"])
-    injected: Counter[str] = Counter()
+    injected: dict[int, Counter[str]] = {}
     with FaultProxy(int(port), host) as first, FaultProxy(second, host) as other:
         also = f"&thrift2={other.port}" if gateways == "thrift2" else ""
         with webtable.open(f"hbase://{HOST}:{first.port}/{direct.table}?timeout=10{also}") as table:
@@ -41,8 +42,8 @@ def hurt(direct, hbase_url, gateways, **weather):
             yield table, injected
             for proxy in (first, other):
                 proxy.weather(None)
-                injected.update(proxy.injected())
-    del injected["connections"]
+                injected[proxy.port] = proxy.injected()
+                del injected[proxy.port]["connections"]
 
 
 def opened(hbase_url, name, **options):
@@ -56,14 +57,18 @@ def test_nothing_is_lost_or_wrong_in_bad_weather(hbase_url, tmp_path, gateways, 
     ledger = Ledger(tmp_path / "ledger")
     with opened(hbase_url, f"{gateways}_{indexes}", **kept) as direct:
         with hurt(direct, hbase_url, gateways, kinds=BREAKING) as (table, injected):  # noqa: SIM117
-            with Load(table, ledger, pages=PAGES) as load:
+            with told(table) as story, Load(table, ledger, pages=PAGES) as load:
                 time.sleep(SECONDS)
         found = settled(direct, ledger, load.findings)
 
-    print(f"\n{gateways}, indexes {indexes}: {injected.total():,} faults {dict(injected)}; {found}")
+    faults = sum(injected.values(), Counter())
+    what = f"{faults.total():,} faults {dict(faults)}; {found}; told {dict(story.events())}"
+    print(f"\n{gateways}, indexes {indexes}: {what}")
     assert found.is_clean, str(found)
     assert found.acknowledged
-    assert injected
+    assert faults
+    assert story.contradictions(found.errors, injected) == []
+    assert story.of("dropped")
 
 
 def test_a_changed_byte_in_a_reply_makes_no_wrong_page(hbase_url, tmp_path, gateways):
@@ -71,10 +76,13 @@ def test_a_changed_byte_in_a_reply_makes_no_wrong_page(hbase_url, tmp_path, gate
         with direct.writer() as writer:
             for number in range(PAGES):
                 writer.put(page_of(number, 1))
-        with hurt(direct, hbase_url, gateways, kinds=("corrupt",), ways=("reply",)) as (table, injected):  # noqa: SIM117
-            with Load(table, Ledger(tmp_path / "ledger"), writers=0, pages=PAGES) as load:
+        with hurt(direct, hbase_url, gateways, kinds=("corrupt",), ways=("reply",)) as (table, injected):
+            ledger = Ledger(tmp_path / "ledger")
+            with told(table) as story, Load(table, ledger, writers=0, pages=PAGES) as load:
                 time.sleep(SECONDS)
 
-    print(f"\n{gateways}, readers: {dict(injected)}; {load.findings}")
+    faults = sum(injected.values(), Counter())
+    print(f"\n{gateways}, readers: {dict(faults)}; {load.findings}; told {dict(story.events())}")
     assert load.findings.is_clean, str(load.findings)
-    assert injected["corrupt"]
+    assert faults["corrupt"]
+    assert story.contradictions(load.findings.errors, injected) == []

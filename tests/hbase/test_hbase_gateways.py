@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, Server, put, thrift_server
@@ -351,6 +352,35 @@ def test_one_gateway_that_serves_no_connection_is_told_from_a_slow_answer(server
         store.read("pages", ROWS[:3])
         rows.held.clear()
         with pytest.raises(StoreUnavailable, match=r"no answer within 0\.\d s$"), until(Deadline(0.3)):
+            store.tables()
+        rows.held.set()
+
+
+def test_a_connection_that_is_served_is_kept_where_another_one_is_not(servers):
+    servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
+    with FaultProxy(servers[0].port) as proxy, HBaseStore(HOST, proxy.port, timeout=3.0) as store:
+        store.tables()
+        proxy.next(*[Fault("mute")] * 50)
+        rows.held.clear()
+        with ThreadPoolExecutor(2) as threads:
+            served = threads.submit(store.tables)
+            while not store._pools[0].in_use():
+                time.sleep(0.01)
+            waiting = threads.submit(store.read, "pages", ROWS[:3])
+            while not proxy.injected()["mute"]:
+                time.sleep(0.01)
+            rows.held.set()
+
+            assert served.result() == ["pages"]
+            assert [row.key for row in waiting.result()] == ROWS[:3]
+
+
+def test_a_first_call_that_takes_long_is_not_said_to_have_no_thread(servers):
+    servers.append(thrift_server(thrift1.Hbase, rows := RowsThrift1(pages=ROWS)))
+    with HBaseStore(HOST, servers[0].port) as store:
+        rows.held.clear()
+
+        with pytest.raises(StoreUnavailable, match=r"getTableNames: no answer within \d\.\d s$"), until(Deadline(0.5)):
             store.tables()
         rows.held.set()
 

@@ -19,10 +19,10 @@ from gateways import HOST, RowsThrift1, RowsThrift2, page_keys, put, thrift_serv
 
 from webtable.errors import NotAStore, OtherProcess, StoreError
 from webtable.rowkey import KeyRange, prefix_range
-from webtable.store.counting import CallCounter
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.tally import Tally
 from webtable.testing.calls import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.
@@ -98,7 +98,7 @@ def held(*locks: object) -> Iterator[None]:
 
 def test_locks_that_a_thread_held_at_the_moment_of_the_fork_are_free_in_the_child(faked):
     read_all(faked)
-    faked.on_call = counter = CallCounter()
+    faked.on_call = counter = Tally()
     pools = [pool._changed for pool in faked._pools]
 
     with held(*pools, counter._lock, faked._workers._threads._lock):

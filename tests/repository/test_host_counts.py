@@ -39,9 +39,9 @@ class Counting(WrappedStore):
         super().__init__(store)
         self.rows, self.scans = 0, 0
 
-    def _scan(self, table, *given, **options):
+    def scan(self, table, *given, **options):
         self.scans += not table.endswith(("_idx", "_queue"))
-        for row in super()._scan(table, *given, **options):
+        for row in super().scan(table, *given, **options):
             self.rows += not table.endswith("_idx") and not table.endswith("_queue")
             yield row
 

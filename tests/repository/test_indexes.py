@@ -11,7 +11,7 @@ from answers import Expected, check_counts, check_questions
 from deaths import Deadly, Town, listening
 
 import webtable
-from webtable import Link, Page, Salt, handle_of
+from webtable import IndexMetrics, Link, Page, Salt, handle_of
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell, Put
@@ -292,7 +292,7 @@ def test_a_host_without_a_page_any_more_is_none(own):
     own.table.delete(own.url("/", "shop"))
 
     assert [host.name for host in own.table.hosts(own.domain)] == [own.domain]
-    assert own.table.metrics["host.dropped"] == 1
+    assert own.table.metrics.indexes["host"].dropped == 1
 
 
 def test_broken_links_go_on_behind_a_token(town):
@@ -367,12 +367,11 @@ def test_a_hint_that_does_not_hold_is_dropped_and_counted(own):
     key = own.table.key.unsalted(own.table.key.encode(page.url))
     (wrong,) = entry.index.entries(Page(url=page.url, status_code=599, fetched_at=page.fetched_at), key)
     own.table.store.write(entry.table, [Put(wrong, [NewCell(INDEX_COLUMN, 1, b"")])])
-    before = dict(own.table.metrics)
+    before = own.table.metrics.indexes.get("status", IndexMetrics(0, 0))
 
     assert urls(own.table.with_status(599)) == []
 
-    assert own.table.metrics["status.read"] == before.get("status.read", 0) + 1
-    assert own.table.metrics["status.dropped"] == before.get("status.dropped", 0) + 1
+    assert own.table.metrics.indexes["status"] == IndexMetrics(before.read + 1, before.dropped + 1)
 
 
 @pytest.mark.parametrize(

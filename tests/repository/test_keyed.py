@@ -450,7 +450,7 @@ class TestScan:
 
         assert [record.values for record in found] == [{"user": 1, "app": 2}]
         assert [error.row for error in found.damaged] == [b"alien"]
-        assert apps.metrics["damaged"] == 1
+        assert apps.metrics.damaged == 1
 
     def test_a_domain_with_its_subtree_is_found_below_every_salt(self, table):
         pages = table(WEB_KEY)

@@ -28,8 +28,8 @@ class Counting(CountingStore):
     def _read(self, *given, **options):
         return list(map(self._links, super()._read(*given, **options)))
 
-    def _scan(self, *given, **options):
-        return map(self._links, super()._scan(*given, **options))
+    def scan(self, *given, **options):
+        return map(self._links, super().scan(*given, **options))
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def add(
     with this.open() as table:
         try:
             with counting("index add", "page") as counted:
-                pages, damaged = table.add_index(index, on_progress=counted), table.metrics["damaged"]
+                pages, damaged = table.add_index(index, on_progress=counted), table.metrics.damaged
         except KeyboardInterrupt:
             name = next((name for name, state in table.index_states().items() if state.of == index), index)
             note(f"to go on: {this.command(f'index rebuild {name}')}")
@@ -109,7 +109,7 @@ def rebuild(ctx: typer.Context, index: NameArgument) -> None:
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
     with session(ctx).open() as table, counting("index rebuild", "page") as counted:
-        pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics["damaged"]
+        pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics.damaged
     typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
     _tell_damage(damaged)
 

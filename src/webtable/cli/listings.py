@@ -72,7 +72,7 @@ def question(
                 found = listed.write(map(kind.record, listing), table_writer)
                 if has_counts:
                     tell_freshness(ctx, table)
-                damaged = table.metrics["damaged"]
+                damaged = table.metrics.damaged
             if listing.next_token:
                 note(f"more: {goes_on}--after {listing.next_token}")
             if not found and limit != 0 and on_terminal():

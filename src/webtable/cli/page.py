@@ -117,7 +117,7 @@ def history(
 ) -> None:
     """List the stored versions of a page, the newest first: one for each content that it had."""
     with session(ctx).open() as table:
-        versions, damaged = table.history(url), table.metrics["damaged"]
+        versions, damaged = table.history(url), table.metrics.damaged
     if not versions and not damaged:
         complain(f"{url}: not stored")
         raise typer.Exit(NOT_DONE)

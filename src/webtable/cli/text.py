@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from webtable.errors import InvalidArgument
@@ -23,10 +24,10 @@ def parse_size(name: str, text: str) -> int:
     (5000000, 2048, 1500)
     """
     found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * _UNITS[(found[2] or "").lower()]) if found else 0
-    if size < 1:
+    size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
+    if not 1 <= size < math.inf:
         raise InvalidArgument(f"{name}={text!r} must be a number of bytes above 0, as in 500000, 5MB or 512KiB")
-    return size
+    return int(size)
 
 
 def parse_names(text: str) -> list[str]:
@@ -47,10 +48,10 @@ def parse_days(name: str, text: str) -> int | None:
     if text.strip().lower() == "none":
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)d?", text.strip())
-    seconds = int(float(found[1]) * 86_400) if found else 0
-    if seconds < 1:
+    seconds = float(found[1]) * 86_400 if found else 0.0
+    if not 1 <= seconds < math.inf:
         raise InvalidArgument(f"{name}={text!r} must be a number of days above 0, or none to keep everything")
-    return seconds
+    return int(seconds)
 
 
 def size_text(size: float | None) -> str:

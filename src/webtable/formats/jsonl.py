@@ -90,7 +90,7 @@ def read_jsonl(
             limit = reason.limit if isinstance(reason, OverLimit) else None
             place = (number, "line") if not stream.begin else (stream.mark, "byte")
             report.add_damaged(DamagedRecord(source, place[0], None, str(reason), place[1]), limit)
-        report.add_record(stream.restart)
+        report.add_record(stream.restart())
         number += 1
         if page is not None:
             report.pages += 1

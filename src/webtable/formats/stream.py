@@ -30,6 +30,9 @@ class ByteStream:
         self._at = 0
         self._offset = 0
         self._sealed = True
+        self._restart = begin
+        self._torn = -1
+        """The last member that begins inside of a record."""
         self.mark = 0
         """The `offset` of the record that is being read; its reader keeps it."""
 
@@ -38,10 +41,18 @@ class ByteStream:
         """Where the next byte is in the file (in a compressed one, where its member begins)."""
         return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
 
-    @property
     def restart(self) -> int:
-        """Where in the file its reading can begin and come to the record at `mark`: there, or at its beginning."""
-        return self.mark if self._offsets.can_begin else self.begin
+        """Return where in the file its reading can begin and come to the record at `mark`; asked behind each record.
+
+        That is there, or where a record before it begins, if its member begins inside of a record.
+        """
+        if not self._offsets.can_begin:
+            return self.begin
+        if self.mark != self._torn:
+            self._restart = self.mark
+        if self._offsets.are_of_members and self.offset != self.mark:
+            self._torn = self.offset
+        return self._restart
 
     def peek(self, size: int) -> bytes:
         """Return up to *size* bytes without taking them; less only at the end."""

@@ -80,7 +80,7 @@ def read_warc(
         except (Damaged, InvalidURL) as reason:
             limit = reason.limit if isinstance(reason, OverLimit) else None
             report.add_damaged(DamagedRecord(source, record.offset, record.url or None, str(reason)), limit)
-        report.add_record(stream.restart)
+        report.add_record(stream.restart())
         if page is not None:
             report.pages += 1
             yield page

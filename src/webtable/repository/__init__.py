@@ -12,6 +12,7 @@ from webtable.repository.hints.drift import Drift
 from webtable.repository.indexes import Index
 from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
+from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
@@ -46,9 +47,11 @@ __all__ = [
     "Hit",
     "Host",
     "Index",
+    "IndexMetrics",
     "Inlink",
     "KeyedTable",
     "LayoutOptions",
+    "Metrics",
     "OutcomeCallback",
     "Pages",
     "Progress",
@@ -67,6 +70,7 @@ __all__ = [
     "Verification",
     "WebTable",
     "Writer",
+    "WriterMetrics",
     "compared_regions",
     "create",
     "handle_of",

@@ -111,6 +111,10 @@ class BatchWriter:
         """The store's URL and the table's name."""
         return self._frame.name
 
+    def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
+        """Count *event* of the table, and log it."""
+        self._frame.tell(level, event, text, seconds, reason)
+
     def close(self) -> None:
         """Stop the threads."""
         self._threads.close()

@@ -55,6 +55,11 @@ class Buffer:
         return Buffer(*self._limits, self.number + 1)
 
     @property
+    def bytes(self) -> int:
+        """How many bytes the pages take, as they are weighed."""
+        return self._bytes
+
+    @property
     def is_full(self) -> bool:
         """Whether a batch should go out now."""
         return self._bytes >= self._limits[0] or len(self.pages) >= self._limits[1]

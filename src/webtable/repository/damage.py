@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 from webtable.errors import DamagedRow
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterable, Iterator
+
+    from webtable.store.tally import Tally
 
 T = TypeVar("T")
 
@@ -18,13 +19,13 @@ _MOST_KNOWN = 10_000
 
 
 class Damage:
-    """The damaged rows of one answer: each is counted once, in *metrics*, and the first 100 are kept in *rows*.
+    """The damaged rows of one answer: each is counted once, in *counts*, and the first 100 are kept in *rows*.
 
     Where it is *strict* the first one is raised instead.
     """
 
-    def __init__(self, metrics: Counter[str], rows: list[DamagedRow], *, strict: bool = False) -> None:
-        self._metrics = metrics
+    def __init__(self, counts: Tally, rows: list[DamagedRow], *, strict: bool = False) -> None:
+        self._counts = counts
         self._rows = rows
         self._strict = strict
         self._known: set[bytes] = set()
@@ -39,7 +40,7 @@ class Damage:
         if len(self._known) < _MOST_KNOWN:
             self._known.add(error.row)
         self.count += 1
-        self._metrics["damaged"] += 1
+        self._counts("damaged")
         if len(self._rows) < MOST_KEPT:
             self._rows.append(error)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from logging import INFO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
@@ -38,7 +40,7 @@ class _UnderWay(NamedTuple):
 
 
 class Dispatch:
-    """The batches of one writer that are on their way; all but `hasten` is called with the writer's lock held.
+    """The batches of one writer that are on their way; but for `hasten` and `under_way` called with its lock held.
 
     At most *in_flight*, whose rows are disjoint, so that two captures of a page cannot overtake each other.
 
@@ -85,6 +87,10 @@ class Dispatch:
             outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
         self._under_way.append(_UnderWay(buffer, outcomes, its_own))
 
+    def under_way(self) -> list[Buffer]:
+        """Return what is on its way; any thread may ask, and is told what was there a moment ago."""
+        return [batch.buffer for batch in list(self._under_way)]
+
     def hasten(self, deadline: Deadline) -> None:
         """Let what is under way and not done by *deadline* fail."""
         for batch in list(self._under_way):
@@ -121,8 +127,15 @@ class Dispatch:
         outcomes: dict[int, PageOutcome] = {}
         left = list(range(len(batch)))
 
+        attempts, began = 0, time.monotonic()
+
         def attempt() -> bool:
-            nonlocal left
+            nonlocal left, attempts
+            if attempts:
+                text = f"attempt {attempts + 1} for {len(left)} pages"
+                error = type(outcomes[left[0]].error).__name__
+                self._batch_writer.tell(INFO, "resent", text, time.monotonic() - began, error)
+            attempts += 1
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):
                 before = outcomes.get(index)

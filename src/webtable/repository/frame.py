@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
@@ -14,10 +14,14 @@ from webtable.repository.reader import PageReader
 from webtable.repository.refreshed import CountedReader, Refreshed
 from webtable.rowkey import WebKey
 from webtable.store import Store
+from webtable.store.log import tell
+from webtable.store.tally import Tally
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow
     from webtable.schema import Layout
+
+LOGGER: Final = logging.getLogger("webtable.repository")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,9 @@ class Frame:
     """A table of web pages: where it is, how its keys and cells are made, and which indexes it has.
 
     `pages` reads what is stored of pages; `counted` reads them as answers give them, with a count of no links where
-    nobody links to them, which the mark `refreshed` tells. `metrics` counts what was read in vain and
-    what cannot be read, as `WebTable.metrics` says. With `strict` the first row that cannot be read is raised.
+    nobody links to them, which the mark `refreshed` tells. `counts` has the entries of indexes that were read
+    (`time.read`) and dropped (`time.dropped`), and the rows that are `damaged`; `events` has what is logged. With
+    `strict` the first row that cannot be read is raised.
     """
 
     store: Store
@@ -39,7 +44,8 @@ class Frame:
     refreshed: Refreshed
     indexes: Indexes
     strict: bool = False
-    metrics: Counter[str] = field(default_factory=Counter)
+    counts: Tally = field(default_factory=Tally)
+    events: Tally = field(default_factory=Tally)
 
     @classmethod
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
@@ -69,6 +75,11 @@ class Frame:
         """The layout as it was known last: what is kept for how long may be altered meanwhile."""
         return self.layouts.known
 
+    def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
+        """Count *event* of the table, and log it."""
+        self.events(event)
+        tell(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)
+
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         """Return what takes the rows that cannot be read, into *rows* as well."""
-        return Damage(self.metrics, [] if rows is None else rows, strict=self.strict)
+        return Damage(self.counts, [] if rows is None else rows, strict=self.strict)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from itertools import count
+from logging import WARNING
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import zstandard
 
@@ -77,16 +79,25 @@ class Left(NamedTuple):
     """Why there are pages that no file has."""
 
 
+class Tell(Protocol):
+    """What logs an event."""
+
+    def __call__(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
+        """Do what `Frame.tell` does."""
+
+
 class Unsent:
     """The pages that a writer could not store, until it tells of them; they take at most *room* bytes.
 
     With a *spool* they are written there when they take more. Without one, or where it cannot be written, those that
-    come later are not kept. What the table refuses as a page is not written: it would be refused again.
+    come later are not kept. What the table refuses as a page is not written: it would be refused again. What becomes of
+    files is told to *tell*.
     """
 
-    def __init__(self, room: float, spool: Spool | None) -> None:
+    def __init__(self, room: float, spool: Spool | None, tell: Tell) -> None:
         self._room = room
         self._spool = spool
+        self._tell = tell
         self._pages: list[Page] = []
         self._refused: list[Page] = []
         self._bytes = 0
@@ -115,10 +126,15 @@ class Unsent:
     def _write(self) -> None:
         if self._spool is None or not self._pages:
             return
+        began = time.monotonic()
         try:
-            self._files.append(self._spool.write(self._pages))
+            path = self._spool.write(self._pages)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the pages are handed back
+            text = f"{len(self._pages)} pages were not left in a file"
+            self._tell(WARNING, "not-spooled", text, time.monotonic() - began, type(exc).__name__)
             self._error = exc
             return
+        self._tell(WARNING, "spooled", f"left {len(self._pages)} pages in {path}", time.monotonic() - began)
+        self._files.append(path)
         self._pages, self._error = [], None
         self._bytes = sum(map(memory_of, self._refused))

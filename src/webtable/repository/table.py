@@ -12,6 +12,7 @@ from webtable.repository.dispatch import IN_FLIGHT
 from webtable.repository.frame import Frame
 from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
+from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
 from webtable.repository.questions.frontier import discovered
 from webtable.repository.questions.hosts import Host, hosts
@@ -51,8 +52,8 @@ class WebTable:
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
-    how many index entries were read, and how many of them dropped because their pages are others now; `damaged` in it
-    counts rows that cannot be read, which answers leave out, unless the table is *strict*.
+    what it has done; `damaged` in these counts rows that cannot be read, which answers leave out, unless the table is
+    *strict*.
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
@@ -63,11 +64,6 @@ class WebTable:
         self.strict = strict
         """Whether a question raises the first `DamagedRow` that it meets, in place of leaving such rows out."""
         self.indexes = self._frame.indexes
-        self.metrics = self._frame.metrics
-        """How many index entries were read, and how many of them dropped, as in `time.read` and `time.dropped`.
-
-        `damaged` counts the rows that answers have left out because they cannot be read.
-        """
         self._writers = Writers(self._frame)
 
     def __repr__(self) -> str:
@@ -82,6 +78,12 @@ class WebTable:
     def layout(self) -> Layout:
         """How keys, columns and bodies are made, and what is kept for how long, as it was known last."""
         return self._frame.layout
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the table has done until now, what its writers hold and how its store is, as a value of this moment."""
+        frame = self._frame
+        return metrics_of(frame.store, frame.counts.taken(), frame.events.taken(), self._writers.held())
 
     def writer(
         self,

@@ -53,12 +53,17 @@ class JSONValue(Generic[S]):
             self._decode_strictly(value)
         found = self.decode(value)
         for name in self._dates:
-            moment = getattr(found, name)
-            if moment is not None and moment.tzinfo is None:
-                raise ValueError(f"{name} has no timezone")
-            if moment is not None:
-                moment.astimezone(UTC)  # at the ends of the calendar it cannot
+            held = getattr(found, name)
+            for moment in held if isinstance(held, tuple) else (held,):
+                _check_date(name, moment)
         return found
+
+
+def _check_date(name: str, moment: datetime | None) -> None:
+    if moment is not None and moment.tzinfo is None:
+        raise ValueError(f"{name} has no timezone")
+    if moment is not None:
+        moment.astimezone(UTC)  # at the ends of the calendar it cannot
 
 
 def _is_date(kind: object) -> bool:

@@ -20,6 +20,7 @@ from webtable.repository import unclosed
 from webtable.repository.arrow.pages import ArrowStream, pages_of
 from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import IN_FLIGHT, Dispatch
+from webtable.repository.metrics import WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
 from webtable.repository.receipts import Receipt, Receipts
 from webtable.repository.spool import Left, Spool, Unsent
@@ -94,7 +95,8 @@ class Writer:
         self._failures: list[PageOutcome] = []
         room = (in_flight + 1) * buffer_bytes
         # Where the caller was told of a page, and there is no spool, nothing asks for it any more.
-        self._unsent = None if on_outcome and spool is None else Unsent(room, None if spool is None else Spool(spool))
+        files = None if spool is None else Spool(spool)
+        self._unsent = None if on_outcome and spool is None else Unsent(room, files, batch_writer.tell)
         self._errors: list[Exception] = []
         self._is_inherited = False
         self._closed = False
@@ -216,6 +218,15 @@ class Writer:
         self._outcomes.after_fork()
         self._receipts.after_fork()
         unclosed.forget(self)
+
+    def held(self) -> WriterMetrics:
+        """Return what is held here; nothing by one that is closed, or of the process that this one was forked from."""
+        if self._finished or self._is_inherited:
+            return WriterMetrics(0, 0, 0, 0)
+        under_way, waiting = self._dispatch.under_way(), self._buffer
+        buffers = under_way if waiting in under_way else [*under_way, waiting]
+        pages, size = sum(len(one.pages) for one in buffers), sum(one.bytes for one in buffers)
+        return WriterMetrics(1, pages, size, len(under_way))
 
     def check_process(self) -> None:
         """Raise `OtherProcess` in a process that was forked from the writer's."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from webtable._forks import renew_after_fork
 from webtable._page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
 from webtable.repository.batch import BatchWriter
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webtable.repository.frame import Frame
+    from webtable.repository.metrics import WriterMetrics
 
 
 class Writers:
@@ -26,11 +29,22 @@ class Writers:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._open: weakref.WeakSet[Writer] = weakref.WeakSet()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew; writers know themselves what is the parent's."""
+        self._lock = threading.Lock()
 
     def opened(self, writer: Writer) -> Writer:
         """Return *writer*, which ends with the others."""
-        self._open.add(writer)
+        with self._lock:
+            self._open.add(writer)
         return writer
+
+    def held(self) -> list[WriterMetrics]:
+        """Return what each open writer holds."""
+        return [writer.held() for writer in self._all()]
 
     def put(self, page: Page) -> None:
         """Do what `WebTable.put` does."""
@@ -50,7 +64,7 @@ class Writers:
     def close(self) -> None:
         """Do what `WebTable.close` does."""
         errors: list[Exception] = []
-        for writer in list(self._open):
+        for writer in self._all():
             try:
                 writer.close()
             except Exception as exc:  # noqa: BLE001 - the other writers have pages too
@@ -63,3 +77,7 @@ class Writers:
         others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
         if failed or others:
             raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
+
+    def _all(self) -> list[Writer]:
+        with self._lock:
+            return list(self._open)

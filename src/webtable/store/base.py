@@ -31,19 +31,23 @@ from __future__ import annotations
 
 import abc
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
+from webtable.store.meter import Meter, size_of_cells, size_of_found, size_of_lists
 from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from webtable.errors import StoreError
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
 
@@ -72,6 +76,14 @@ class Store(abc.ABC):
     why_empty: str = ""
     """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
 
+    meter: Meter
+    """Measures what this store is asked."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:  # noqa: D102, an adapter's __init__ need not know of it
+        made = super().__new__(cls)
+        made.meter = Meter()
+        return made
+
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
         """Return the name of the table that *url* names; nothing is opened.
@@ -89,12 +101,14 @@ class Store(abc.ABC):
         """
         raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
 
-    @abc.abstractmethod
     def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* and return one outcome each: None where it is stored, else the error.
 
         Raises only what holds for all of them before anything is sent (`TableNotFound`, a closed store).
         """
+        if not mutations:
+            return []
+        return self.meter.written(self, table, mutations, partial(self._write, table, mutations))
 
     def together(self) -> AbstractContextManager[None]:
         """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
@@ -110,7 +124,7 @@ class Store(abc.ABC):
         possible = list(filter(_is_row_key, rows))
         if wanted.is_nothing() or not possible:
             return [None] * len(rows)
-        found = self._read(table, possible, wanted)
+        found = self.meter.asked(self, "read", table, partial(self._read, table, possible, wanted), size_of_found)
         if len(possible) == len(rows):
             return found
         each = iter(found)
@@ -139,7 +153,8 @@ class Store(abc.ABC):
         places = [place for place, row in enumerate(rows) if _is_row_key(row)]
         if limit and places and not qualifiers.is_empty():
             possible = [rows[place] for place in places]
-            cells = self._read_cells(table, possible, family, qualifiers, limit, keys_only=keys_only)
+            do = partial(self._read_cells, table, possible, family, qualifiers, limit, keys_only=keys_only)
+            cells = self.meter.asked(self, "read_cells", table, do, size_of_cells)
             for place, some in zip(places, cells, strict=True):
                 found[place] = some
         return found
@@ -156,7 +171,9 @@ class Store(abc.ABC):
         """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
         _check_limit(limit)
         left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
-        return self._scan(table, left, wanted, limit, reverse=reverse) if left else iter(())
+        if not left:
+            return iter(())
+        return self.meter.scanned(self, table, partial(self._scan, table, left, wanted, limit, reverse=reverse))
 
     def first_rows(
         self,
@@ -176,7 +193,12 @@ class Store(abc.ABC):
             raise InvalidArgument(f"{wanted} must be of the newest cells, without a time range")
         if not (limit and ranges) or wanted.is_nothing():
             return [[] for _ in ranges]
-        return self._first_rows(table, ranges, limit, wanted, reverse=reverse)
+        do = partial(self._first_rows, table, ranges, limit, wanted, reverse=reverse)
+        return self.meter.asked(self, "first_rows", table, do, size_of_lists)
+
+    @abc.abstractmethod
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Do what `write` promises; there are mutations."""
 
     @abc.abstractmethod
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
@@ -198,8 +220,11 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
-        """Do what `scan` promises; the ranges are in order and apart, and something is wanted of them."""
+    ) -> Iterator[Sequence[Row]]:
+        """Do what `scan` promises, in pieces: the rows that came at once, which may be none.
+
+        The ranges are in order and apart, and something is wanted of them.
+        """
 
     @abc.abstractmethod
     def _first_rows(
@@ -244,6 +269,14 @@ class Store(abc.ABC):
         The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
         when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
         """
+
+    def events(self) -> Counter[str]:
+        """Return how often each event that the store logs has happened, whether or not anybody listens."""
+        return self.meter.events.taken()
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return what is known of the gateways that the store goes through; none where it goes through none."""
+        return []
 
     @abc.abstractmethod
     def close(self) -> None:

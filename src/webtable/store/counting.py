@@ -1,38 +1,19 @@
-"""How often a store is asked: the calls of the port, or those that go to a server behind it."""
+"""A store that counts what it is asked: every call of the port, by its name."""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable._forks import renew_after_fork
+from webtable.store.tally import Tally
 from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable
 
     from webtable.store.base import Store
 
 T = TypeVar("T")
-
-
-class CallCounter:
-    """Counts the names that it is called with, by any thread; they are in `counts`."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.after_fork()
-        renew_after_fork(self)
-
-    def after_fork(self) -> None:
-        """Make the lock anew."""
-        self._lock = threading.Lock()
-
-    def __call__(self, name: str) -> None:
-        """Count one more of *name*."""
-        with self._lock:
-            self.counts[name] += 1
 
 
 class CountingStore(WrappedStore):
@@ -43,7 +24,7 @@ class CountingStore(WrappedStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._count = CallCounter()
+        self._count = Tally()
 
     @property
     def calls(self) -> Counter[str]:

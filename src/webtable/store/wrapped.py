@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from webtable.store.base import Store
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.wanted import Wanted
 
@@ -53,7 +55,7 @@ class WrappedStore(Store):
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Return what *call* returns, which is done by `do()`; several threads may be here at once.
 
-        Of a `scan` that is the iterator, which reads when it is asked for rows.
+        Of a `scan` that is the iterator over pieces, lists of rows, which reads when it is asked for one.
         """
         del call
         return do()
@@ -62,10 +64,9 @@ class WrappedStore(Store):
         """Do what the store does."""
         return self.around(Call("together", "", {}), self.wrapped.together)
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        """Apply *mutations* and return one outcome each."""
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         call = Call("write", table, {"mutations": mutations})
-        return self.around(call, lambda: self.wrapped.write(table, mutations))
+        return self.around(call, lambda: self.wrapped._write(table, mutations))
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         call = Call("read", table, {"rows": rows, "wanted": wanted})
@@ -89,7 +90,7 @@ class WrappedStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[Sequence[Row]]:
         given = {"ranges": ranges, "wanted": wanted, "limit": limit, "reverse": reverse}
         return self.around(
             Call("scan", table, given), lambda: self.wrapped._scan(table, ranges, wanted, limit, reverse=reverse)
@@ -140,6 +141,14 @@ class WrappedStore(Store):
     def compact(self, tables: Sequence[str]) -> int:
         """Give back space, and return how many bytes that was."""
         return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
+
+    def events(self) -> Counter[str]:
+        """Return those of the store, and what went wrong around it."""
+        return self.wrapped.events() + super().events()
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return those of the store."""
+        return self.wrapped.gateways()
 
     def close(self) -> None:
         """Close the store."""

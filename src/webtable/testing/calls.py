@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.repository import WebTable
-from webtable.store.counting import CallCounter, CountingStore
+from webtable.store.counting import CountingStore
+from webtable.store.tally import Tally
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -18,7 +19,7 @@ def counted_store(store: Store) -> tuple[Store, Counter[str]]:
     from webtable.store.hbase import HBaseStore
 
     if isinstance(store, HBaseStore):
-        store.on_call = counter = CallCounter()
+        store.on_call = counter = Tally()
         return store, counter.counts
     counting = CountingStore(store)
     return counting, counting.calls

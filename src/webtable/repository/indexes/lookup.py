@@ -117,7 +117,7 @@ class EntryReader:
         kept = (one for one in named if lookup.keep is None or lookup.keep(one.key))
         while batch := list(islice(kept, size)):
             found = self._frame.pages.read_each([one.row for one in batch], wanted)
-            self._frame.metrics[f"{lookup.index.name}.read"] += len(batch)
+            self._frame.counts(f"{lookup.index.name}.read", len(batch))
             for one, page in zip(batch, found, strict=True):
                 yield from self._moved(answer, one.place, wanted, damage)
                 if isinstance(page, DamagedRow):
@@ -125,7 +125,7 @@ class EntryReader:
                 elif page is not None and answer.takes(page, one.place, one.key):
                     yield one.place, page
                 else:
-                    self._frame.metrics[f"{lookup.index.name}.dropped"] += 1
+                    self._frame.counts(f"{lookup.index.name}.dropped")
             size = most
         yield from self._moved(answer, None, wanted, damage)
 

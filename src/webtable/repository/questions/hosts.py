@@ -118,9 +118,9 @@ def _with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterato
         named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
         first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
         for row, ranges in named:
-            frame.metrics["host.read"] += 1
+            frame.counts("host.read")
             if not any(list(islice(first, len(ranges)))):
-                frame.metrics["host.dropped"] += 1
+                frame.counts("host.dropped")
                 continue
             counts = _counts(row, damage)
             name = _host_of(row)

@@ -124,13 +124,13 @@ class InlinkReader:
         wanted = [one for one in named if inside is None or frame.key.unsalted(one.row) in inside]
         pages = frame.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
         for one, page in zip(wanted, pages, strict=True):
-            frame.metrics["inlinks.read"] += 1
+            frame.counts("inlinks.read")
             if isinstance(page, DamagedRow):
                 damage.add(page)
                 continue
             link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
-                frame.metrics["inlinks.dropped"] += 1
+                frame.counts("inlinks.dropped")
                 continue
             shown = link or link_of(target, one.value)
             yield Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)

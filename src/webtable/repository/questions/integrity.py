@@ -49,7 +49,7 @@ def verify(frame: Frame, scope: Scope, on_progress: Progress | None) -> Verifica
     """Return what `WebTable.verify` does."""
     _, ranges = scope.ranges(frame)
     found: list[DamagedRow] = []
-    damage, lost = Damage(frame.metrics, found), Damage(frame.metrics, found)
+    damage, lost = Damage(frame.counts, found), Damage(frame.counts, found)
     pages = bodies = size = 0
     names = frame.codec.columns
     rows = frame.store.scan(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from webtable.repository.damage import Damage
 from webtable.repository.records.record import Record, record_of
 from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
+from webtable.store.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class RecordReader:
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
         self.strict = strict
-        self.metrics: Counter[str] = Counter()
+        self.counts = Tally()
         self._store = store
         self._table = table
         self._key = key
@@ -44,7 +44,7 @@ class RecordReader:
 
     def damage(self, rows: list[DamagedRow]) -> Damage:
         """Return what is told of the damaged rows of one answer."""
-        return Damage(self.metrics, rows, strict=self.strict)
+        return Damage(self.counts, rows, strict=self.strict)
 
     def record(self, row: Row, asked: Mapping[str, Any]) -> Record:
         """Return *row* as a record, whose values are those *asked* for where a key leads back to none.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.layout import create_with_layout, stored_layout
 from webtable.repository.creation.tables import bring
+from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.moments import now_in_milliseconds
 from webtable.repository.records.cells import new_cells, stored_columns
 from webtable.repository.records.clock import Clock, timestamp_of
@@ -26,7 +27,6 @@ from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     import os
-    from collections import Counter
     from collections.abc import Iterable, Sequence
     from datetime import datetime
     from types import TracebackType
@@ -45,7 +45,7 @@ class KeyedTable:
 
     May be used by many threads at once. Over a table that other programs made, it is `KeyedTable(store, table, key)`,
     and nothing checks that the rows have such keys. Scans leave out rows that do not, or that cannot be read, and count
-    them in `metrics["damaged"]`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
+    them in `metrics.damaged`; with *strict* they raise `DamagedRow`. Raises `InvalidArgument` for a key with a field
     that is named as an option of `scan`.
     """
 
@@ -106,9 +106,9 @@ class KeyedTable:
         return f"{self.store.name}/{self.table}"
 
     @property
-    def metrics(self) -> Counter[str]:
-        """How many rows scans have left out because they cannot be read, as `damaged`."""
-        return self._reader.metrics
+    def metrics(self) -> Metrics:
+        """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
+        return metrics_of(self.store, self._reader.counts.taken())
 
     def __repr__(self) -> str:
         return f"<KeyedTable {self.name} key={self.key.declaration}>"

@@ -37,6 +37,10 @@ class CoolDown:
         """Whether the gateway may be tried."""
         return not self.failures or self._clock() >= self.until
 
+    def left(self) -> float:
+        """Return for how many seconds more it is on, 0 while the gateway may be tried."""
+        return max(0.0, self.until - self._clock()) if self.failures else 0.0
+
     def tried(self) -> None:
         """Keep the others away from a gateway that failed, for as long as its trial may take."""
         if self.failures and self.is_over():

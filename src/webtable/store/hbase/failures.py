@@ -11,6 +11,7 @@ from thriftpy2.transport import TTransportException
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
 from webtable.store.hbase.stream import NotServed
+from webtable.store.log import subject_of
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
@@ -51,6 +52,10 @@ _FRAME: Final = re.compile(r"^\s+at .*$", re.MULTILINE)
 _EXCEPTION: Final = re.compile(r"^(?:[\w$]+\.)+([\w$]+(?:Exception|Error))(?::\s*|$)")
 
 
+class TableDisabled(StoreRefused):
+    """The table is disabled, which holds for all rows of a batch alike."""
+
+
 def is_answer(exc: Exception) -> bool:
     """Whether *exc* came as an answer, or before anything was sent: it says nothing about other connections."""
     return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
@@ -62,9 +67,14 @@ def is_lost(error: Exception) -> bool:
     return isinstance(cause, DRIVER_ERRORS) and not is_answer(cause)
 
 
-def subject_of(name: str, table: str | None) -> str:
-    """Return what an error of a call to *table* on the store *name* begins with."""
-    return f"{name}: table {table!r}" if table else name
+def is_unanswered(error: Exception) -> bool:
+    """Whether *error*, of the store, came of a call that had no answer in its time."""
+    return isinstance(error.__cause__, TimeoutError)
+
+
+def disabled(name: str, table: str) -> TableDisabled:
+    """Return the error of a call to *table*, which is disabled, on the store *name*."""
+    return TableDisabled(f"{subject_of(name, table)} is disabled; in the HBase shell: enable '{table}'")
 
 
 def translated(
@@ -73,7 +83,7 @@ def translated(
     """Return the error that *exc* means for a call to *table* on the store *name*, *seconds* after it began."""
     subject = subject_of(name, table)
     if isinstance(exc, _DECLARED):
-        return _declared(exc, subject, table, call)
+        return _declared(exc, name, table, call)
     if isinstance(exc, TApplicationException):
         if exc.type == TApplicationException.UNKNOWN_METHOD:
             return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
@@ -90,10 +100,12 @@ def translated(
     return StoreUnavailable(f"{subject}: {call}: {exc}")
 
 
-def _declared(exc: Any, subject: str, table: str | None, call: str) -> StoreError | TableNotFound:
-    text = _text(exc.message)
+def _declared(exc: Any, name: str, table: str | None, call: str) -> StoreError | TableNotFound:
+    subject, text = subject_of(name, table), _text(exc.message)
     if table and _says_missing(text, table):
         return TableNotFound(f"{subject} does not exist; create it first")
+    if table and _says_disabled(text, table):
+        return disabled(name, table)
     family = re.search(r"Column family (\S+) does not exist", text)
     if family:
         return StoreRefused(f"{subject} has no family {family[1]!r}")
@@ -128,6 +140,14 @@ def _says_missing(text: str, table: str) -> bool:
         or text == short
         or "table does not exist" in text
         or re.match(rf"(?:\S+: )?Failed \d+ actions?: {re.escape(short)}: \d+ times?,", text) is not None
+    )
+
+
+def _says_disabled(text: str, table: str) -> bool:
+    """Whether the message says that the table is disabled; Thrift2's has no exception's name."""
+    return (
+        re.match(rf"(?:\S*TableNotEnabledException: )*{re.escape(table.removeprefix('default:'))} is disabled", text)
+        is not None
     )
 
 

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.hbase.failures import DRIVER_ERRORS, is_answer, subject_of, translated
-from webtable.store.hbase.log import tell
-from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase import log
+from webtable.store.hbase.descriptors import table_name
+from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
+from webtable.store.hbase.stream import NotServed, WrongReply
+from webtable.store.log import subject_of
+from webtable.store.metrics import GatewayMetrics
+from webtable.store.tally import Tally
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator
 
     from webtable.store.deadline import Deadline
@@ -31,18 +36,20 @@ _SLOW_SHARE: Final = 1 / 3
 """The share of the time that is left from which on a call is logged as a slow one."""
 _LEAST_SLOW: Final = 0.1
 """No call is slow that is faster: near the end of a deadline every share is small."""
+_LOOK_SECONDS: Final = 1.0
+"""How long a gateway has to say whether a table is disabled."""
 _PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What comes of reading an answer in which something is missing, or is something else than it should be."""
 
 
 class Session:
-    """Calls on one *connection* to *gateway*, within one deadline.
+    """Calls on one *connection* to a gateway, whose name is in `gateway`, within one deadline.
 
     *on_call* is told the method of each before it is sent; one that takes more than *slow* seconds is logged.
     """
 
-    __slots__ = ("_deadline", "_on_call", "_slow", "_table", "connection", "gateway")
+    __slots__ = ("_deadline", "_on_call", "_slow", "_table", "_tell", "connection", "gateway")
 
     def __init__(
         self,
@@ -50,12 +57,13 @@ class Session:
         deadline: Deadline,
         on_call: OnCall | None,
         *,
-        gateway: str,
+        gateway: Gateway,
         table: str | None,
         slow: float,
     ) -> None:
         self.connection = connection
-        self.gateway = gateway
+        self.gateway = gateway.name
+        self._tell = gateway.tell
         self._deadline = deadline
         self._on_call = on_call
         self._table = table
@@ -70,7 +78,7 @@ class Session:
         finally:
             seconds = time.monotonic() - self.connection.busy[1]
             if seconds > self._slow:
-                tell(WARNING, "slow", f"{method} took long", gateway=self.gateway, table=self._table, seconds=seconds)
+                self._tell(WARNING, "slow", f"{method} took long", self._table, seconds)
         if read is None:
             return answer
         try:
@@ -82,10 +90,38 @@ class Session:
 
 
 class Gateway(ABC):
-    """Calls to a Thrift service of HBase; *name* is in every error."""
+    """Calls to the Thrift*number* service of HBase; *name* is in every error.
 
-    def __init__(self, name: str) -> None:
+    `events` counts what is logged of them.
+    """
+
+    def __init__(self, name: str, number: int) -> None:
         self.name = name
+        self._number = number
+        self.events = Tally()
+
+    def tell(
+        self,
+        level: int,
+        event: str,
+        text: str,
+        table: str | None,
+        seconds: float,
+        error: WebTableError | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Count and log *event*, as one of the gateway *name* where that is another one of several."""
+        self.events(event)
+        log.tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
+
+    def all_events(self) -> Counter[str]:
+        """Return how often each event has happened, here and at each of several."""
+        return self.events.taken()
+
+    @abstractmethod
+    def state(self) -> list[GatewayMetrics]:
+        """Return what is known of it, or of each of several."""
 
     def call(
         self,
@@ -98,11 +134,18 @@ class Gateway(ABC):
         """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
 
         It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
-        worth a repetition.
+        worth a repetition, and a call to a table that is disabled is not.
         """
-        return repeated(
-            lambda: self.call_once(method, *args, deadline=deadline, table=table, read=read), deadline, self.name, table
-        )
+
+        def attempt() -> Any:
+            try:
+                return self.call_once(method, *args, deadline=deadline, table=table, read=read)
+            except StoreUnavailable as error:
+                if table and is_unanswered(error) and self._is_disabled(table, deadline):
+                    raise disabled(self.name, table) from error
+                raise
+
+        return repeated(attempt, deadline, self, table)
 
     def call_once(
         self,
@@ -115,6 +158,14 @@ class Gateway(ABC):
         """Return the same of a single attempt, which leaves some of the time for another."""
         with self.session(deadline, table) as session:
             return session.call(method, *args, read=read)
+
+    def _is_disabled(self, table: str, deadline: Deadline) -> bool:
+        """Whether HBase says so: in a gateway its client tries rows of several regions for minutes all the same."""
+        asked = table_name(table) if self._number == 2 else table.encode()
+        try:
+            return not self.call_once("isTableEnabled", asked, deadline=deadline.within(_LOOK_SECONDS), table=table)
+        except WebTableError:
+            return False
 
     @abstractmethod
     def session(
@@ -130,10 +181,16 @@ class Gateway(ABC):
 class OneGateway(Gateway):
     """Calls to one gateway, over the connections of its *pool*."""
 
-    def __init__(self, name: str, pool: Pool) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, number: int, pool: Pool) -> None:
+        super().__init__(name, number)
         self.pool = pool
         self._is_down = False
+
+    def state(self, cool_down: float = 0.0) -> list[GatewayMetrics]:
+        """Return what is known of it, which is left alone for *cool_down* seconds more."""
+        in_use, idle, opened = self.pool.in_use(), self.pool.idle, self.pool.opened
+        dropped = self.events.taken()["dropped"]
+        return [GatewayMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
 
     @contextmanager
     def session(
@@ -156,10 +213,13 @@ class OneGateway(Gateway):
                     connection,
                     attempt,
                     self.pool.on_call,
-                    gateway=self.name,
+                    gateway=self,
                     table=table,
                     slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
                 )
+                if not connection.socket.has_answered:
+                    # A question that takes a gateway no time, so that a slow first call is told from no free thread.
+                    connection.service(attempt)
                 if self._is_down:
                     self.came_up(table, time.monotonic() - began)
                 yield session
@@ -169,38 +229,33 @@ class OneGateway(Gateway):
             error = translated(exc, self.name, table, doing, seconds)
             error.__cause__ = exc
             if not is_answer(exc):
-                self.pool.failed(error)
+                # Where a gateway has no thread for a new connection, those that it serves are all there is.
+                self.pool.failed(error, alone=isinstance(exc, NotServed))
                 if session is None:
                     self.went_down(error, table, seconds)
                 else:
-                    tell(
-                        INFO,
-                        "dropped",
-                        "dropped a connection",
-                        gateway=self.name,
-                        table=table,
-                        seconds=seconds,
-                        error=error,
-                    )
+                    self.tell(INFO, "dropped", "dropped a connection", table, seconds, error)
             raise error from exc
 
     def went_down(self, error: WebTableError, table: str | None, seconds: float) -> None:
         """Log that there is no connection to be had, once until there is one."""
         if not self._is_down:
             self._is_down = True
-            tell(WARNING, "down", "is down", gateway=self.name, table=table, seconds=seconds, error=error)
+            self.tell(WARNING, "down", "is down", table, seconds, error)
 
     def came_up(self, table: str | None, seconds: float) -> None:
         """Log that there is a connection again."""
         self._is_down = False
-        tell(INFO, "up", "is up again", gateway=self.name, table=table, seconds=seconds)
+        self.tell(INFO, "up", "is up again", table, seconds)
 
 
-def repeated(attempt: Callable[[], T], deadline: Deadline, name: str = "", table: str | None = None) -> T:
+def repeated(
+    attempt: Callable[[], T], deadline: Deadline, gateway: Gateway | None = None, table: str | None = None
+) -> T:
     """Return what *attempt* returns, tried again while it raises `StoreUnavailable` and there is time for a pause.
 
     The second attempt comes at once: most often the first one found that its connection was gone. Each is logged as one
-    of a call to *table* on the gateway *name*.
+    of a call to *table* on *gateway*.
     """
     began = time.monotonic()
     try:
@@ -214,8 +269,8 @@ def repeated(attempt: Callable[[], T], deadline: Deadline, name: str = "", table
     def again() -> T:
         nonlocal attempts, last
         attempts += 1
-        seconds = time.monotonic() - began
-        tell(INFO, "retry", f"attempt {attempts}", gateway=name, table=table, seconds=seconds, error=last)
+        if gateway is not None:
+            gateway.tell(INFO, "retry", f"attempt {attempts}", table, time.monotonic() - began, last)
         try:
             return attempt()
         except StoreUnavailable as error:

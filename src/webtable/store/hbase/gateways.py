@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.hbase.cooldown import CoolDown
-from webtable.store.hbase.failures import is_lost, subject_of
+from webtable.store.hbase.failures import is_lost
 from webtable.store.hbase.gateway import Gateway, OneGateway, Session
-from webtable.store.hbase.log import tell
+from webtable.store.log import subject_of
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.connection import Connection
+    from webtable.store.metrics import GatewayMetrics
 
 
 class Member:
@@ -41,8 +43,8 @@ class Gateways(Gateway):
     (`ServedConnector`), which is how one is looked at before it comes back into use.
     """
 
-    def __init__(self, name: str, gateways: Mapping[HostPort, OneGateway]) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, number: int, gateways: Mapping[HostPort, OneGateway]) -> None:
+        super().__init__(name, number)
         self.members = [Member(address, gateway) for address, gateway in gateways.items()]
         self._turn = 0
         self.after_fork()
@@ -70,12 +72,20 @@ class Gateways(Gateway):
             raise
         self._worked(member)
 
+    def all_events(self) -> Counter[str]:
+        """Return how often each event has happened, here and at each one."""
+        return sum((member.gateway.all_events() for member in self.members), super().all_events())
+
+    def state(self) -> list[GatewayMetrics]:
+        """Return what is known of each one, and for how long it is left alone."""
+        return [one for member in self.members for one in member.gateway.state(member.cool_down.left())]
+
     def failed(self, member: Member, table: str | None = None) -> None:
         """Leave *member* alone for a while."""
         with self._lock:
             seconds = member.cool_down.failed()
         if seconds:
-            tell(INFO, "cool-down", "is left alone", gateway=member.gateway.name, table=table, seconds=seconds)
+            member.gateway.tell(INFO, "cool-down", "is left alone", table, seconds)
 
     def unavailable(self, table: str | None, errors: Mapping[Member, StoreError]) -> StoreUnavailable:
         """Return the error of a call for which no gateway was to be had."""
@@ -113,7 +123,7 @@ class Gateways(Gateway):
         self, member: Member, table: str | None, seconds: float, errors: Mapping[Member, StoreError]
     ) -> None:
         text = f"takes the place of {', '.join(str(one.address) for one in errors)}"
-        tell(INFO, "failover", text, gateway=member.gateway.name, table=table, seconds=seconds)
+        member.gateway.tell(INFO, "failover", text, table, seconds)
 
     def _next(self, without: Collection[Member], preferred: Connection | None) -> Member | None:
         """Return the gateway to try next, None after all of them."""

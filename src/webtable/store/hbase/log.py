@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from webtable.store.hbase.failures import subject_of
+from webtable.store import log
 from webtable.store.hbase.stream import WrongReply
+from webtable.store.log import subject_of
 
 if TYPE_CHECKING:
     from webtable.errors import WebTableError
 
 LOGGER: Final = logging.getLogger("webtable.store.hbase")
-logging.getLogger("webtable").addHandler(logging.NullHandler())  # quiet where the program sets up no logging
 
 _LONGEST: Final = 300  # of the reason, which may quote a server
 
@@ -37,21 +37,9 @@ def tell(
     """
     if not LOGGER.isEnabledFor(level):
         return
-    subject = subject_of(gateway, table)
-    reason = "" if error is None else f": {_reason(error, subject)}"
-    fields = {"event": event, "gateway": gateway, "table": table, "seconds": seconds}
-    LOGGER.log(level, "%s: %s (%.3f s)%s", one_line(subject), one_line(text), seconds, one_line(reason), extra=fields)
-
-
-def one_line(text: str) -> str:
-    r"""Return *text* with everything escaped that could end its line, or steer a terminal.
-
-    >>> one_line("a\nb\x1b[2J")
-    'a\\nb\\x1b[2J'
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    reason = "" if error is None else _reason(error, subject_of(gateway, table))
+    fields: dict[str, object] = {"gateway": gateway}
+    log.tell(LOGGER, level, event, text, store=gateway, table=table, seconds=seconds, reason=reason, fields=fields)
 
 
 def _reason(error: WebTableError, subject: str) -> str:

@@ -57,7 +57,7 @@ class Opening:
             return self._several(name, number, addresses)
         connector = self._connector(number, addresses[0])
         check_gateway(connector, self._name, number, self._deadline)
-        return OneGateway(name, self._pool(connector, name))
+        return OneGateway(name, number, self._pool(connector, name))
 
     def _several(self, name: str, number: int, addresses: Sequence[HostPort]) -> Gateways:
         """Return gateways of which one at least is there; the others may come later."""
@@ -71,7 +71,9 @@ class Opening:
                 return error
             return None
 
-        gateways = Gateways(name, {address: self._one_of(number, address, len(addresses)) for address in addresses})
+        gateways = Gateways(
+            name, number, {address: self._one_of(number, address, len(addresses)) for address in addresses}
+        )
         looks = zip(gateways.members, self._workers.map(found, addresses), strict=True)
         errors = {member: error for member, error in looks if error is not None}
         if len(errors) == len(addresses):
@@ -84,7 +86,7 @@ class Opening:
     def _one_of(self, number: int, address: HostPort, count: int) -> OneGateway:
         name = self._name_of(number, address)
         served = ServedConnector(self._connector(number, address), number, 1 / (count + 1))
-        return OneGateway(name, self._pool(served, name))
+        return OneGateway(name, number, self._pool(served, name))
 
     def _name_of(self, number: int, address: HostPort) -> str:
         return f"{self._name} (Thrift{number} at {address})"

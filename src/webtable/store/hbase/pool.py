@@ -59,6 +59,7 @@ class Pool:
         self._idle: list[tuple[float, Connection]] = []
         self._lent: set[Connection] = set()
         self._connecting: list[float] = []
+        self._opened = 0
 
     @contextmanager
     def connection(self, deadline: Deadline, preferred: Connection | None = None) -> Iterator[Connection]:
@@ -78,17 +79,28 @@ class Pool:
         with self._returned(connection):
             yield connection
 
+    @property
+    def opened(self) -> int:
+        """How many connections were opened until now."""
+        return self._opened
+
+    @property
+    def idle(self) -> int:
+        """How many connections nobody uses."""
+        return len(self._idle)
+
     def in_use(self) -> int:
         """Return how many connections are lent, or on the way."""
         return len(self._lent) + len(self._connecting)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, *, alone: bool = False) -> None:
         """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
 
-        After a lost one the others are probably lost as well.
+        After a lost one the others are probably lost as well, unless it is said to have failed *alone*.
         """
         self._trouble = self._clock(), error
-        self.forget_idle()
+        if not alone:
+            self.forget_idle()
 
     def forget_idle(self) -> None:
         """Close the connections that nobody uses."""
@@ -142,6 +154,7 @@ class Pool:
         with self._changed:
             self._connecting.remove(began)
             self._lent.add(connection)
+            self._opened += 1
         return connection
 
     def _free(self) -> Connection | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.store.hbase.gateway import repeated
-from webtable.store.hbase.log import tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,7 +153,7 @@ class ScannerPieces(Pieces):
         elif self._pieces == 1:
             self.close(deadline)  # the first scanner asks the region server for no more than the first piece
         keys = self._left[0]
-        results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.name, self._table)
+        results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway, self._table)
         if self._is_lost:
             self._tell_reopened(keys, time.monotonic() - began)
         scanner, self._scanner = self._scanner, None
@@ -192,9 +191,9 @@ class ScannerPieces(Pieces):
     def _tell_reopened(self, keys: KeyRange, seconds: float) -> None:
         self._is_lost = False
         row = keys.stop if self._wanted.reverse else keys.start
-        gateway = self._client.name if self._scanner is None else self._scanner.gateway
+        name = None if self._scanner is None else self._scanner.gateway
         text = f"reopened scan at row {row[:_ROW_SHOWN]!r}"
-        tell(INFO, "reopened", text, gateway=gateway, table=self._table, seconds=seconds)
+        self._client.gateway.tell(INFO, "reopened", text, self._table, seconds, name=name)
 
 
 def half_of(deadline: Deadline) -> Deadline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import OtherProcess, StoreError, StoreUnavailable
@@ -20,7 +21,12 @@ _AHEAD_FROM: Final = 2
 
 
 def rows_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[Row]:
-    """Yield the rows of *pieces*; from the third piece on, the next one is fetched while this one is used.
+    """Yield the rows of `pieces_of`."""
+    return chain.from_iterable(pieces_of(pieces, workers, deadline))
+
+
+def pieces_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) -> Iterator[list[Row]]:
+    """Yield the rows of *pieces* as they come, none as well; from the third on, the next is fetched while one is used.
 
     *deadline* gives that of a call. One holds from the moment when a row is asked for until it is there, however many
     pieces without a row come before it. Raises `OtherProcess` where the next piece is asked for in a forked child.
@@ -38,8 +44,8 @@ def rows_of(pieces: Pieces, workers: Workers, deadline: Callable[[], Deadline]) 
             if count > _AHEAD_FROM and not pieces.done and not workers.is_worker():
                 ahead = Ahead(pieces, workers, deadline())
             empty += 1
+            yield piece
             if piece:
-                yield from piece
                 until, empty = deadline(), 0
     except StoreUnavailable as error:
         if not empty:

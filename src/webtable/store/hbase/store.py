@@ -16,7 +16,7 @@ from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_e
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.opening import Opening
 from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
-from webtable.store.hbase.scan_rows import rows_of
+from webtable.store.hbase.scan_rows import pieces_of
 from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
@@ -25,12 +25,15 @@ from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.hbase.connection import Protocol, Transport
+    from webtable.store.hbase.gateway import Gateway
     from webtable.store.hbase.pool import OnCall, Pool
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
@@ -88,11 +91,13 @@ class HBaseStore(Store):
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
         self._tables: Tables = Tables1(first)
+        self._gateways: list[Gateway] = [first]
         self.changes_families = thrift2 is not None
         if thrift2 is not None:
             second = opening.gateway(2, list(dict.fromkeys(HostPort(one.host, thrift2) for one in addresses)))
             self._thrift2 = Thrift2(second)
             self._tables = Tables2(second, framed=transport == "framed")
+            self._gateways.append(second)
         self._pools: list[Pool] = opening.pools
         self._known = Known(self._tables, self.name)
         self._closed = False
@@ -110,11 +115,9 @@ class HBaseStore(Store):
         first, *others = address.gateways
         return cls(*first, others=others, **address.settings())
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
         deadline = self._deadline()
-        if not mutations:
-            return []
         try:
             write = Write(
                 self._thrift2 or self._thrift1,
@@ -168,12 +171,12 @@ class HBaseStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges* in byte order, fetched in pieces of about 2 MB."""
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
         self._known.check_searched(table, selected, deadline)
-        return rows_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
+        return pieces_of(self._pieces(table, ranges, selected, limit), self._workers, self._deadline)
 
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
@@ -239,6 +242,14 @@ class HBaseStore(Store):
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
         lines = "; ".join(f"major_compact '{table}'" for table in tables)
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has happened, of the gateways as well."""
+        return sum((one.all_events() for one in self._gateways), super().events())
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return what is known of each gateway, those of Thrift1 first."""
+        return [state for one in self._gateways for state in one.state()]
 
     def close(self) -> None:
         """Close all connections, those in use when their call is over."""

@@ -48,7 +48,8 @@ class GatewaySocket:
         self.deadline = Deadline(CONNECT_SECONDS)
         self.sock: socket.socket | None = None
         self._over = False
-        self._answered = False
+        self.has_answered = False
+        """Whether anything has come on it."""
         renew_after_fork(self)
 
     def open(self) -> None:
@@ -92,12 +93,12 @@ class GatewaySocket:
         try:
             data = sock.recv(min(size, _PIECE))
         except TimeoutError as exc:
-            if self._answered:
+            if self.has_answered:
                 raise
             raise NotServed from exc
         if not data:
             raise ConnectionResetError("the gateway closed the connection")
-        self._answered = True
+        self.has_answered = True
         return data
 
     def is_read_whole(self, read: Callable[[int], object]) -> bool:

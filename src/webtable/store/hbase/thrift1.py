@@ -56,7 +56,11 @@ class Thrift1:
     def __init__(self, gateway: Gateway, each: Each) -> None:
         self._gateway = gateway
         self._each = each
-        self.name = gateway.name
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway that is called."""
+        return self._gateway
 
     def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
         """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
@@ -196,7 +200,7 @@ class Thrift1:
                 session.call("scannerClose", scanner.number)
             return results
 
-        return repeated(attempt, deadline, self.name, table)
+        return repeated(attempt, deadline, self._gateway, table)
 
     def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
         """Return the rows of *results*, without those that have no cell in the wanted times."""

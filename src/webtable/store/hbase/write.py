@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused
+from webtable.store.hbase.failures import TableDisabled
 from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class Write:
                 self._client.put(self._table, chosen, self._deadline)  # type: ignore[arg-type]
             else:
                 self._client.delete(self._table, chosen, self._deadline)  # type: ignore[arg-type]
+        except TableDisabled as error:
+            for place in batch:
+                outcomes[place] = error
         except StoreRefused as refusal:
             if len(batch) == 1:
                 outcomes[batch[0]] = StoreRefused(f"{refusal} (row {_short(chosen[0].row)})")

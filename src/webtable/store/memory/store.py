@@ -7,7 +7,7 @@ import threading
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote
 
@@ -74,7 +74,7 @@ class MemoryStore(Store):
         """Drop what the stores of that *name* hold."""
         _named.pop(name, None)
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations*, all of one moment to those who read."""
         with self._open_table(table) as found:
             return [self._outcome(found, mutation) for mutation in mutations]
@@ -116,20 +116,21 @@ class MemoryStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         with self._open_table(table, wanted):
             pass  # what is missing is said by the call itself
-        return self._rows(table, ranges[::-1] if reverse else ranges, wanted, limit, reverse=reverse)
+        return self._pieces(table, ranges[::-1] if reverse else ranges, wanted, limit, reverse=reverse)
 
     def _first_rows(
         self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
     ) -> list[list[Row]]:
         with self._open_table(table, wanted):
-            return [list(self._rows(table, [keys], wanted, limit, reverse=reverse)) for keys in ranges]
+            each = (self._pieces(table, [keys], wanted, limit, reverse=reverse) for keys in ranges)
+            return [list(chain.from_iterable(pieces)) for pieces in each]
 
-    def _rows(
+    def _pieces(
         self, table: str, ranges: Sequence[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         left = sys.maxsize if limit is None else limit
         for keys in ranges:
             rest = keys
@@ -137,7 +138,7 @@ class MemoryStore(Store):
                 with self._open_table(table) as found:
                     piece = found.keys_in(rest, reverse=reverse)
                     rows = list(islice(filter(None, (found.row(key, wanted) for key in piece)), min(left, PIECE)))
-                yield from rows
+                yield rows
                 left -= len(rows)
                 if len(piece) < PIECE:
                     break

@@ -47,8 +47,12 @@ class Wait:
         """Return the same as SQLite wants to be told it, but no more than *limit* seconds."""
         return int(min(self.left(), limit) * 1000)
 
+    def seconds(self) -> float:
+        """Return how long it has taken until now."""
+        return time.monotonic() - self._began
+
     def __str__(self) -> str:
-        return f"{time.monotonic() - self._began:.1f} s"
+        return f"{self.seconds():.1f} s"
 
 
 class Connections:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sqlite3
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable
@@ -53,6 +55,11 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
     match _code(exc):
         case sqlite3.SQLITE_FULL:
             return StoreRefused(f"{name}: disk full")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN if _is_of_the_directory(name, exc):
+            return StoreRefused(
+                f"{name}: the directory is read-only, and SQLite makes a -wal and a -shm file beside a store also to "
+                "read it: copy the store to a directory that may be written"
+            )
         case sqlite3.SQLITE_READONLY:
             return StoreRefused(f"{name}: the file is read-only")
         case sqlite3.SQLITE_NOTADB:
@@ -63,6 +70,14 @@ def meaning(name: str, exc: sqlite3.Error, *, closed: bool) -> StoreError:
             return StoreError(f"{name}: the store is closed")
         case _:
             return StoreRefused(f"{name}: {exc}")
+
+
+def _is_of_the_directory(name: str, exc: sqlite3.Error) -> bool:
+    """Whether what may not be written is the directory, or the disk that it is on."""
+    if getattr(exc, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DIRECTORY:
+        return True
+    path = Path(name)
+    return _code(exc) == sqlite3.SQLITE_CANTOPEN and path.exists() and not os.access(path.parent, os.W_OK)
 
 
 def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
 from contextlib import contextmanager, suppress
+from logging import INFO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable, WebTableError
+from webtable.store.log import tell
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import bring_up_to_date
@@ -18,12 +21,17 @@ from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, meaning
 from webtable.store.sqlite.first_connection import opened
 from webtable.store.sqlite.holders import other_holder
+from webtable.store.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TRY: Final = 0.25
 """How many seconds SQLite waits for another process in one go; in between a fork may have its way."""
+
+LONG_WAIT: Final = 0.1
+"""From so many seconds on it is logged that a call had to wait for another thread or process."""
+LOGGER: Final = logging.getLogger("webtable.store.sqlite")
 
 
 class _Block:
@@ -49,6 +57,8 @@ class StoreFile:
         self._connections = Connections(self.name, self.path)
         self._block: _Block | None = None
         self._damage: str | None = None
+        self.events = Tally()
+        """How often the file has logged something."""
         forks.closed_before_fork(self)
         renew_after_fork(self)
         self.check_open()
@@ -91,7 +101,7 @@ class StoreFile:
             forks.leave()
 
     @contextmanager
-    def writer(self, purpose: str = "writing") -> Iterator[sqlite3.Connection]:
+    def writer(self, purpose: str = "writing", table: str | None = None) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection in a transaction that is committed at the end, or rolled back by an exception.
 
         In a block of this thread (`together`) it is the block's own transaction. *purpose* is what others are told who
@@ -102,7 +112,7 @@ class StoreFile:
             with self._joining(block, writes=True):
                 yield block.connection
             return
-        with self._writing(purpose, "BEGIN IMMEDIATE") as connection:
+        with self._writing(purpose, "BEGIN IMMEDIATE", table) as connection:
             bring_up_to_date(self.name, connection)
             yield connection
             self.check_open()
@@ -169,7 +179,7 @@ class StoreFile:
         self._connections = Connections(self.name, self.path)
 
     @contextmanager
-    def _writing(self, purpose: str, begin: str = "") -> Iterator[sqlite3.Connection]:
+    def _writing(self, purpose: str, begin: str = "", table: str | None = None) -> Iterator[sqlite3.Connection]:
         """Lend the writing connection when it is this thread's turn, and with *begin* this process's as well."""
         wait, connections = Wait(self.timeout), self._connections
         if not connections.turns.take(purpose, wait.left()):
@@ -179,6 +189,7 @@ class StoreFile:
         try:
             self.check_open()
             connection = self._entered(connections, wait, begin)
+            self._tell_waited(purpose, table, wait.seconds())
             yield connection
         except sqlite3.Error as exc:
             raise self._error(exc, wait) from exc
@@ -189,6 +200,11 @@ class StoreFile:
                 connections.turns.give_back()
             if connection is not None:
                 forks.leave()
+
+    def _tell_waited(self, purpose: str, table: str | None, seconds: float) -> None:
+        if seconds >= LONG_WAIT:
+            self.events("waited")
+            tell(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)
 
     def _entered(self, connections: Connections, wait: Wait, begin: str) -> sqlite3.Connection:
         """Return the writing connection, inside SQLite (see `forks.enter`), with what *begin* begins."""

@@ -24,6 +24,7 @@ from webtable.store.sqlite.wide import cells_of
 if TYPE_CHECKING:
     import os
     import sqlite3
+    from collections import Counter
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
@@ -87,14 +88,12 @@ class SQLiteStore(Store):
         """
         return self._file.together()
 
-    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
         self._file.check_open()
-        if not mutations:
-            return []
         batch = None
         try:
-            with self._file.writer(f"writing to table {table!r}") as connection:
+            with self._file.writer(f"writing to table {table!r}", table) as connection:
                 batch = Mutations(self.name, self._table(connection, table), mutations)
                 batch.apply(connection, _now())
                 self._sweep(connection, batch)
@@ -133,7 +132,7 @@ class SQLiteStore(Store):
 
     def _scan(
         self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         """Yield the rows of all *ranges*; missing tables and families are raised by the call itself.
 
         The rows are read in pieces of bounded size. Each piece is of one moment, and between pieces nothing is open.
@@ -144,13 +143,13 @@ class SQLiteStore(Store):
 
     def _pieces(
         self, table: str, wanted: Wanted, left: list[KeyRange], limit: int | None, reverse: bool
-    ) -> Iterator[Row]:
+    ) -> Iterator[list[Row]]:
         size = FIRST_PIECE
         while left and limit != 0:
             count = size if limit is None else min(size, limit)
             with self._file.reader() as connection:
                 rows, left = next_piece(self._reader(connection, table, wanted), left, count, reverse)
-            yield from rows
+            yield rows
             limit = None if limit is None else limit - len(rows)
             size = min(size * 4, LARGEST_PIECE)
 
@@ -215,6 +214,10 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - _size(connection))
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has happened, of the file as well."""
+        return super().events() + self._file.events.taken()
 
     def close(self) -> None:
         """Give the file back, also from a scan that is not at its end."""

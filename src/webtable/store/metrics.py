@@ -1,0 +1,46 @@
+"""What a store tells of its work, as values of one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000)
+"""The bounds of latencies in milliseconds: each counts what took so long at most, and longer than the one before it."""
+OPERATIONS: Final = ("write", "read", "read_cells", "first_rows", "scan")
+"""The calls of the port that are measured: all that read and write rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationMetrics:
+    """The calls of one operation, the rows and bytes of values that they gave or stored, and how long they took.
+
+    Where more than 128 rows came at once, `bytes` is reckoned by 65 to 128 of them that are evenly among them. `failed`
+    are the calls that ended in an error, a write also where single rows did. `seconds` is the time within the store,
+    and `latencies` has how many calls took how long: a number for each bound, and one for those beyond the last. A scan
+    is one call, and each of its pieces (the rows that came at once) is a latency.
+    """
+
+    calls: int
+    failed: int
+    rows: int
+    bytes: int
+    seconds: float
+    latencies: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayMetrics:
+    """The connections to one gateway of HBase: those in use and those that lie idle now, and since the store was opened
+    how many were `opened`, and how many `dropped` because a call on them was lost.
+
+    `cool_down` is for how many seconds it will be left alone, 0 while it is not.
+    """
+
+    name: str
+    in_use: int
+    idle: int
+    opened: int
+    dropped: int
+    is_down: bool
+    cool_down: float

@@ -1,0 +1,105 @@
+"""A small web table in memory, with links, errors, redirects and deletes, and what is asked of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import webtable
+from webtable import Link, Page, WebTable, handle_of
+from webtable.store.memory import MemoryStore
+
+DOMAIN = "site.example"
+HOME = f"https://{DOMAIN}/"
+_HTML = b"<title>word</title><p>a word and another</p>" * 5
+
+
+def url(path: str) -> str:
+    """Return the URL of a path of the site."""
+    return f"https://{DOMAIN}{path}"
+
+
+@functools.cache
+def table() -> WebTable:
+    """Return the table, which all inputs share; whoever changes something of it puts it back."""
+    MemoryStore.forget("fuzz")
+    made = webtable.open("memory:fuzz", create=True)
+    now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    with made.writer() as writer:
+        for page in _pages(now):
+            writer.put(page)
+        writer.flush()
+        writer.put(Page(url=HOME, html=_HTML + b"!", fetched_at=now + timedelta(hours=2), outlinks=_links()))
+    made.delete(url("/deleted"))
+    made.refresh_links()
+    with made.writer() as writer:  # what waits to be counted
+        writer.put(Page(url=url("/late"), html=_HTML, fetched_at=now, outlinks=_links()))
+    return made
+
+
+def _links() -> tuple[Link, ...]:
+    return tuple(Link(url(path), f"to {path}", "nofollow") for path in ("/a", "/b", "/gone", "/new", "/moved"))
+
+
+def _pages(now: datetime) -> list[Page]:
+    headers = {"ETag": '"x"', "Content-Type": "text/html; charset=utf-8"}
+    return [
+        Page(url=HOME, html=_HTML, fetched_at=now, outlinks=_links(), title="home", headers=headers),
+        Page(url=url("/a"), html=_HTML + b"a", fetched_at=now, outlinks=_links()[:2], last_modified=now),
+        Page(url=url("/b"), html=_HTML, fetched_at=now, outlinks=()),
+        Page(url=url("/gone"), html=b"gone", fetched_at=now, status_code=404),
+        Page(url=url("/moved"), fetched_at=now, status_code=301, redirect_to=url("/a")),
+        Page(url=url("/deleted"), html=_HTML, fetched_at=now, outlinks=_links()[:1]),
+        Page(url=f"http://www.{DOMAIN}:8080/x?y=z", html=_HTML + b"www", fetched_at=now, outlinks=_links()[1:3]),
+    ]
+
+
+Question = Callable[[WebTable, str | None], Any]
+_BODIES = ["html", "outlinks", "link_counts"]
+
+# Answers that are cut into batches.
+QUESTIONS: list[Question] = [
+    lambda t, after: t.pages(DOMAIN, after=after),
+    lambda t, after: t.pages(DOMAIN, columns=_BODIES, after=after),
+    lambda t, after: t.pages(DOMAIN, order="storage", after=after),
+    lambda t, after: t.fetched(domain=DOMAIN, after=after),
+    lambda t, after: t.modified(domain=DOMAIN, order="oldest", after=after),
+    lambda t, after: t.outdated(not_fetched_since=datetime(2026, 1, 2, 4, tzinfo=UTC), domain=DOMAIN, after=after),
+    lambda t, after: t.largest(domain=DOMAIN, after=after),
+    lambda t, after: t.with_status(200, domain=DOMAIN, after=after),
+    lambda t, after: t.errors(domain=DOMAIN, after=after),
+    lambda t, after: t.redirects(domain=DOMAIN, after=after),
+    lambda t, after: t.redirects(to=url("/a"), after=after),
+    lambda t, after: t.duplicates(url("/b"), after=after),
+    lambda t, after: t.linking_to(url("/b"), after=after),
+    lambda t, after: t.linking_to(url("/b"), past=True, after=after),
+    lambda t, after: t.links_of(HOME, after=after),
+    lambda t, after: t.most_linked(domain=DOMAIN, after=after),
+    lambda t, after: t.dead_ends(domain=DOMAIN, after=after),
+    lambda t, after: t.broken_links(domain=DOMAIN, after=after),
+    lambda t, after: t.orphans(DOMAIN, after=after),
+    lambda t, after: t.discovered(DOMAIN, after=after),
+    lambda t, after: t.search("word", domain=DOMAIN, after=after),
+    lambda t, after: t.hosts(DOMAIN, after=after),
+]
+
+# Answers that are one value.
+OTHERS: list[Callable[[WebTable], Any]] = [
+    lambda t: t.get(HOME, columns=_BODIES),
+    lambda t: t.get(HOME, columns=_BODIES, as_of=datetime(2026, 1, 2, 4, tzinfo=UTC)),
+    lambda t: list(t.history(HOME)),
+    lambda t: t.get(url("/a"), columns=["html"], verify=True),
+    lambda t: t.validators(HOME),
+    lambda t: t.by_handle(handle_of(url("/a"))),
+    lambda t: t.resolve(url("/moved")),
+    lambda t: t.stats(DOMAIN),
+    lambda t: t.verify(DOMAIN),
+    lambda t: t.links_freshness(),
+    lambda t: t.index_states(),
+    lambda t: t.verify_index("status", settle=0),
+    lambda t: t.verify_index("link", settle=0),
+    lambda t: t.verify_index("host", settle=0),
+    lambda t: webtable.open("memory:fuzz").layout,
+]
