@@ -18,7 +18,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.arrow.batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.arrow.kinds import URL
 from webtable.repository.read_ahead import ahead
-from webtable.store import Row
+from webtable.store import Cell, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 FIRST_ROWS = 256
 """How many rows the first batch has: most answers have fewer."""
+ROWS_AT_ONCE = 64
+"""How many rows are taken before their bytes are counted."""
 BATCH_CELLS = 4 * 2**20
 """How many bytes of cells a batch is made of, but for the last of its rows."""
 
@@ -50,27 +52,31 @@ def in_batches(
 
 @dataclass(slots=True)
 class _Piece:
-    """Rows that are pages, and their metadata as it is stored."""
+    """Rows that are pages: the key of each, and its metadata with its timestamp, as it is stored.
 
-    rows: list[Row] = field(default_factory=list)
-    values: list[bytes] = field(default_factory=list)
+    Rows that are held for long are what the garbage collector looks at again and again; these tuples are not.
+    """
+
+    found: list[tuple[bytes, int, bytes]] = field(default_factory=list)
     is_proven: bool = True
     """Whether the checksums of all rows are right."""
     has_more: bool = False
 
     def batch(self, codec: PageCodec, columns: Sequence[Column], damage: Damage) -> pa.RecordBatch:
         """Return the rows as a batch."""
-        parsed = self._parsed(columns) if self.is_proven and self.rows else None
+        parsed = self._parsed(columns) if self.is_proven and self.found else None
         if parsed is not None:
             return parsed
-        pages = (_page(codec, row) for row in self.rows)
-        return batch_of([page for page in damage.sift(pages) if page is not None], columns)
+        page = codec.columns.page
+        rows = (Row(key, {page: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
+        pages = damage.sift(_page(codec, row) for row in rows)
+        return batch_of([page for page in pages if page is not None], columns)
 
     def _parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
         """Return what pyarrow reads in the values, None where they are not a line of JSON each."""
         pa = arrow()
-        lines = b"\n".join(self.values)
-        if lines.count(b"\n") != len(self.values) - 1:
+        lines = b"\n".join([value for _, _, value in self.found])
+        if lines.count(b"\n") != len(self.found) - 1:
             return None
         stored = [column for column in columns if column.source == "stored"]
         needed = stored if URL in stored else [URL, *stored]
@@ -84,7 +90,7 @@ class _Piece:
         except pa.ArrowException:
             return None
         urls = table["url"]
-        if table.num_rows != len(self.values) or urls.null_count:
+        if table.num_rows != len(self.found) or urls.null_count:
             return None
         arrays = [
             parts_of(column, urls) if column.source == "url" else _filled(table[column.name], column)
@@ -108,7 +114,7 @@ def _page(codec: PageCodec, row: Row) -> Page | DamagedRow | None:
 def _pieces(rows: Iterator[Row], column: bytes) -> Iterator[_Piece]:
     most = FIRST_ROWS
     while True:
-        piece = _piece(islice(rows, most), column, most)
+        piece = _piece(rows, column, most)
         yield piece
         if not piece.has_more:
             return
@@ -118,21 +124,17 @@ def _pieces(rows: Iterator[Row], column: bytes) -> Iterator[_Piece]:
 def _piece(rows: Iterator[Row], column: bytes, most: int) -> _Piece:
     """Return the next *most* of *rows*, or as many as take BATCH_CELLS, those that are pages."""
     piece = _Piece()
-    add_row, add_value = piece.rows.append, piece.values.append
     count = size = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were is told at the end
-        cells = row.cells.get(column)
-        if not cells:
-            continue
-        timestamp, value = cells[0]
-        add_row(row)
-        add_value(value)
-        # As `PageCodec.page` does it.
-        if crc32(value, crc32(row.key, timestamp ^ timestamp >> 32)) != RIGHT:
-            piece.is_proven = False
-        size += len(value)
-        if size >= BATCH_CELLS:
-            piece.has_more = True
+    while count < most and size < BATCH_CELLS:
+        some = list(islice(rows, min(ROWS_AT_ONCE, most - count)))
+        if not some:
             return piece
-    piece.has_more = count == most
+        count += len(some)
+        found = [(row.key, *row.cells[column][0]) for row in some if column in row.cells]
+        # As `PageCodec.page` does it.
+        sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in found]
+        piece.is_proven = piece.is_proven and sums.count(RIGHT) == len(sums)
+        piece.found += found
+        size += sum(len(value) for _, _, value in found)
+    piece.has_more = True
     return piece
