@@ -25,6 +25,7 @@ NAMES = (
     "hbase_ingest",
     "hbase_site_scan",
     "hbase_listing",
+    "hbase_frames",
     "hbase_fanout",
     "hbase_first_pages",
     "host_index",
@@ -35,6 +36,7 @@ NAMES = (
     "verify_links",
     "embedded_ingest",
     "embedded_scan",
+    "embedded_frames",
     "memory",
     "hostile_inputs",
 )

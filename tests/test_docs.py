@@ -62,6 +62,10 @@ def test_what_is_no_door_begins_with_an_underscore():
     assert doors == {"cli", "errors", "formats", "repository", "rowkey", "schema", "store", "testing"}
 
 
+ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader"}
+"""Names of the standard library, of pandas, polars and pyarrow."""
+
+
 def annotations_of_the_public_door():
     """Yield the names in the signatures of what callers hold."""
     for holder in (webtable.WebTable, webtable.KeyedTable, webtable.Writer, webtable.Results, webtable.Batch, webtable):
@@ -76,7 +80,7 @@ def annotations_of_the_public_door():
 
 
 def test_what_a_public_method_takes_and_returns_is_public_too():
-    known = {*webtable.__all__, *vars(typing), *vars(collections.abc), *vars(collections), "PathLike", "None"}
+    known = {*webtable.__all__, *vars(typing), *vars(collections.abc), *vars(collections), *ELSEWHERE}
 
     assert sorted(set(annotations_of_the_public_door()) - known) == []
 

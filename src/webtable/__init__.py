@@ -9,9 +9,11 @@ from webtable._page import Link, LinkCounts, Page, PageOutcome
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.repository import (
     AlterOptions,
+    ArrowStream,
     Asking,
     Batch,
     BrokenLink,
+    ColumnNames,
     Difference,
     Drift,
     Explanation,
@@ -37,6 +39,7 @@ from webtable.repository import (
     Resolution,
     Results,
     SearchIn,
+    Several,
     SizeClass,
     Stats,
     Verification,
@@ -64,9 +67,11 @@ from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
     "AlterOptions",
+    "ArrowStream",
     "Asking",
     "Batch",
     "BrokenLink",
+    "ColumnNames",
     "CompositeKey",
     "Condition",
     "DamagedRow",
@@ -111,6 +116,7 @@ __all__ = [
     "RowKey",
     "Salt",
     "SearchIn",
+    "Several",
     "SizeClass",
     "Stats",
     "Verification",

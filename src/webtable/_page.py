@@ -43,7 +43,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True):
+# No page leads back to itself, and the garbage collector would look through all that a listing has given.
+class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
     """A capture: one URL, fetched once.
 
     Give `url`, `html` and `fetched_at`, and what else you know, if possible the headers of the response: `put` finds in

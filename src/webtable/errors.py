@@ -21,6 +21,7 @@ WebTableError
 │   └── IndexNeeded          the table has no index for this question; the message says how to add it
 ├── IndexFailed              the function of an index of your own failed for a page
 ├── WriteFailed              pages that could not be stored, each with its reason
+├── MissingExtra             a package that is not installed; the message says which (also an ImportError)
 ├── OtherProcess             a writer or a scan of the parent process, used after a fork; make a new one
 ├── FormatError              an input file that cannot be read as the format it should have
 ├── SchemaError              the table is not what the caller expects
@@ -152,6 +153,10 @@ class WriteFailed(WebTableError):
         super().__init__(message)
         self.failures = tuple(failures)
         self.pages = list(pages)
+
+
+class MissingExtra(WebTableError, ImportError):
+    """A package that webtable works without, and that this needs, is not installed; the message says how to."""
 
 
 class OtherProcess(WebTableError):

@@ -56,7 +56,9 @@ def ingest(
     ctx: typer.Context,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILES", help="WARC or JSON Lines; - reads standard input.", show_default=False),
+        typer.Argument(
+            metavar="FILES", help="WARC, JSON Lines or Parquet; - reads standard input.", show_default=False
+        ),
     ],
     types: Annotated[
         str | None,
@@ -85,7 +87,7 @@ def ingest(
     indexes: IndexesOption = None,
     regions: RegionsOption = 1,
 ) -> None:
-    """Store the pages of WARC and JSON Lines files.
+    """Store the pages of WARC, JSON Lines and Parquet files.
 
     A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
 

@@ -158,7 +158,7 @@ def diff(
     times = parse_times(old=old, new=new)
     with session(ctx).open() as table:
         found = table.diff(url, **times)
-        versions = [] if found is not None else table.history(url)
+        versions = () if found is not None else table.history(url)
     if found is None:
         known = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
         complain(

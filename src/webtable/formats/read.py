@@ -14,6 +14,7 @@ from webtable._page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.base import DEFAULT_TYPES, DamagedFile, Place, ReadReport
 from webtable.formats.jsonl import read_jsonl
+from webtable.formats.parquet import MAGIC, read_parquet
 from webtable.formats.stream import BLOCK, ByteStream
 from webtable.formats.warc import read_warc
 
@@ -33,17 +34,18 @@ def read_pages(
     limits: ReadLimits = DEFAULT_LIMITS,
     start: Place | None = None,
 ) -> Iterator[Page]:
-    """Return the pages of a WARC or JSON Lines file, one by one, as they are read.
+    """Return the pages of a WARC, JSON Lines or Parquet file, one by one, as they are read.
 
     `source` is a path, an open binary file, or "-" for standard input; gzip, zstd and LZ4 are recognised by their first
-    bytes. `types` are the media types that pass (None or {"*"}: all), `extract` fills in title and links where HTML
-    pages come without, `verify_digests` holds WARC blocks to their digests. `report` is kept up to date while reading.
+    bytes. Parquet needs a file that can be read from anywhere, and `hbase-webtable[arrow]`. `types` are the media types
+    that pass (None or {"*"}: all), `extract` fills in title and links where HTML pages come without, `verify_digests`
+    holds WARC blocks to their digests. `report` is kept up to date while reading.
     `limits` bounds memory and time; what is over one is skipped or comes without title and links, and is counted.
     With `start`, a `place` of the report of an earlier read, the pages behind that record come; the file must be one
     that can be read from anywhere, and be the same.
 
     A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
-    `FormatError` with the place and the number of good records; so does a file in neither format.
+    `FormatError` with the place and the number of good records; so does a file in no such format.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")
@@ -71,7 +73,9 @@ def _pages(
             if begin:
                 file.seek(begin)
             stream = ByteStream(_blocks(file, name, report), limits, begin=begin)
-            if _is_json_lines(name, stream.peek(64)):
+            if stream.peek(4) == MAGIC:
+                pages = read_parquet(_from_its_end(file), name, report, types, limits, skip=skip)
+            elif _is_json_lines(name, stream.peek(64)):
                 pages = read_jsonl(stream, name, report, types, limits, skip=skip)
             else:
                 pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
@@ -108,6 +112,14 @@ def _blocks(file: BinaryIO, name: str, report: ReadReport) -> Iterator[bytes]:
             raise InvalidArgument(f"source={name!r} gives {type(block).__name__}: open it in binary mode")
         report.bytes_read += len(block)
         yield block
+
+
+def _from_its_end(file: BinaryIO) -> BinaryIO:
+    """Return *file*, which can be read from anywhere; raises `DamagedFile` for a pipe."""
+    if not file.seekable():
+        raise DamagedFile("a Parquet file is read from its end, and this cannot be: give it as a file", 0)
+    file.seek(0)
+    return file
 
 
 def _is_json_lines(name: str, start: bytes) -> bool:

@@ -1,6 +1,8 @@
 """The repository: pages in, pages out, over the store port."""
 
 from webtable.repository.arguments import Progress
+from webtable.repository.arrow.kinds import ColumnNames
+from webtable.repository.arrow.pages import ArrowStream
 from webtable.repository.creation.alteration import AlterOptions
 from webtable.repository.creation.options import LayoutOptions
 from webtable.repository.difference import Difference
@@ -25,16 +27,18 @@ from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
 from webtable.repository.records.table import KeyedTable
 from webtable.repository.regions import RegionComparison, compared_regions, regions_of
-from webtable.repository.results import Batch, Explanation, Pages, Results
+from webtable.repository.results import Batch, Explanation, Pages, Results, Several
 from webtable.repository.samples import sample_urls
 from webtable.repository.table import WebTable
 from webtable.repository.writer import Writer
 
 __all__ = [
     "AlterOptions",
+    "ArrowStream",
     "Asking",
     "Batch",
     "BrokenLink",
+    "ColumnNames",
     "Difference",
     "Drift",
     "Explanation",
@@ -60,6 +64,7 @@ __all__ = [
     "Resolution",
     "Results",
     "SearchIn",
+    "Several",
     "SizeClass",
     "Stats",
     "Verification",

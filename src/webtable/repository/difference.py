@@ -9,12 +9,14 @@ from datetime import UTC
 from difflib import Match, SequenceMatcher
 from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._extract import extract, is_html
 from webtable._headers import Headers
 from webtable._page import Link, Page, charset_of
+from webtable.repository.arrow.kinds import CHANGES, Kind
 from webtable.repository.matcher import text_of
+from webtable.repository.tabular import Tabular
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -27,9 +29,25 @@ _DEPTH = 8
 """How often what is between lines in common is cut at such lines again."""
 
 
+class Change(NamedTuple):
+    """One of the differences as a row of a table: the part of the page, what in it, and both values as text.
+
+    `part` is title, status_code, header, link or text; `name` is that of the header, or where the link leads. A line of
+    text that is the same in both is left out.
+    """
+
+    part: str
+    name: str | None
+    old: str | None
+    new: str | None
+
+
 @dataclass(frozen=True)
-class Difference:
-    """What `difference` found; each part is None or empty where the versions are the same in it."""
+class Difference(Tabular[Change]):
+    """What `difference` found; each part is None or empty where the versions are the same in it.
+
+    As a table it has a row for each `Change`.
+    """
 
     old: Page
     new: Page
@@ -50,6 +68,23 @@ class Difference:
     def is_empty(self) -> bool:
         """Whether there is no difference, but of markup, order of links and clocks."""
         return not (self.title or self.status_code or self.headers or self.text or self._links)
+
+    @property
+    def _kind(self) -> Kind:
+        return CHANGES
+
+    def __iter__(self) -> Iterator[Change]:
+        if self.title:
+            yield Change("title", None, *self.title)
+        if self.status_code:
+            yield Change("status_code", None, *map(str, self.status_code))
+        yield from (Change("header", name, *values) for name, values in self.headers.items())
+        yield from (Change("link", link.url, None, link.anchor) for link in self.links_added)
+        yield from (Change("link", link.url, link.anchor, None) for link in self.links_removed)
+        yield from (Change("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
+        for line in self.text[2:]:  # behind the names of both sides
+            if line[0] in "-+":
+                yield Change("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
 
     @property
     def _links(self) -> bool:

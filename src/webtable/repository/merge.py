@@ -7,8 +7,8 @@ together with those that soon will. So memory holds a piece a range, whatever th
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from webtable.repository.pieces import BODY_ROWS
@@ -29,13 +29,17 @@ MERGE_PIECE = 1_024
 
 @dataclass(slots=True)
 class _Cursor:
-    """One range of a merge: the rows at hand, and what is left behind them (None: nothing)."""
+    """One range of a merge: the rows at hand, from *at* on, and what is left behind them (None: nothing)."""
 
-    rows: deque[Row]
     rest: KeyRange | None
+    rows: list[Row] = field(default_factory=list)
+    at: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows) - self.at
 
     def take(self, rows: list[Row], wanted: int, *, reverse: bool) -> None:
-        self.rows.extend(rows)
+        self.rows, self.at = self.rows[self.at :] + rows, 0
         # Fewer rows than asked for are all that there are.
         rest = rest_behind(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
         self.rest = None if rest is None or rest.is_empty() else rest
@@ -69,36 +73,53 @@ class Merge:
     def __iter__(self) -> Iterator[Row]:
         ranges = self._spec.ranges
         first = min(self._spec.limit or self._spec.expected or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
-        cursors = [_Cursor(deque(), keys) for keys in ranges]
+        cursors = [_Cursor(keys) for keys in ranges]
         self._read_on(cursors, first)
         # No two rows have one place, so that cursors are never compared.
-        heads = [(self._place(cursor), cursor) for cursor in cursors if cursor.rows]
+        heads = [(self._place(cursor.rows[0]), cursor) for cursor in cursors if cursor]
         heapq.heapify(heads)
         piece = min(max(first, MERGE_ROWS // max(1, len(heads))), MERGE_PIECE)
         while len(heads) > 1:
             _, cursor = heads[0]
-            yield cursor.rows.popleft()
-            if not cursor.rows and cursor.rest:
-                low = [other for _, other in heads if other.rest and len(other.rows) <= piece // 4]
+            yield cursor.rows[cursor.at]
+            cursor.at += 1
+            if not cursor and cursor.rest:
+                low = [other for _, other in heads if other.rest and len(other) <= piece // 4]
                 self._read_on(low, piece)
-            if cursor.rows:
-                heapq.heapreplace(heads, (self._place(cursor), cursor))
-            else:
+            if not cursor:
                 heapq.heappop(heads)
+                continue
+            place = self._place(cursor.rows[cursor.at])
+            # The second of a heap is one of these.
+            if place < heads[1][0] and (len(heads) == 2 or place < heads[2][0]):
+                yield from self._run(cursor, min(heads[1:3])[0])
+                place = self._place(cursor.rows[cursor.at])
+            heapq.heapreplace(heads, (place, cursor))
         if heads:
             yield from self._last(heads[0][1])
 
-    def _place(self, cursor: _Cursor) -> Any:
-        key = cursor.rows[0].key
-        place = (self._unsalted(key), key)
+    def _run(self, cursor: _Cursor, other: Any) -> Sequence[Row]:
+        """Take the rows, all but the last at hand, that come before the place of an *other* range's first row.
+
+        The pages of a host are below one salt, so there may be many.
+        """
+        rows, at, last = cursor.rows, cursor.at, len(cursor.rows) - 1
+        low, step = at, 1
+        while low + step < last and self._place(rows[low + step]) < other:
+            low, step = low + step, 2 * step
+        cursor.at = bisect_left(rows, other, low, min(low + step, last), key=self._place)
+        return rows[at : cursor.at]
+
+    def _place(self, row: Row) -> Any:
+        place = (self._unsalted(row.key), row.key)
         return _Backwards(place) if self._spec.reverse else place
 
     def _last(self, cursor: _Cursor) -> Iterator[Row]:
         if self._keep:
-            yield from cursor.rows
+            yield from cursor.rows[cursor.at :]
             self.left = cursor.rest
             return
-        near, far = cursor.rows[0].key, cursor.rows[-1].key
+        near, far = cursor.rows[cursor.at].key, cursor.rows[-1].key
         if self._spec.reverse:
             self.left = KeyRange(cursor.rest.start if cursor.rest else far, near + b"\x00")
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from webtable._page import LINK_BYTES, Page
 from webtable._threads import Threads
@@ -30,18 +30,38 @@ def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: 
 
     Where it raises `DamagedRow`, that is told to *damage* when the caller comes there.
     """
-    piece = _Piece.of(rows, make, FIRST_ROWS)
-    if not piece.has_more:
-        yield from piece.pages(damage)
-        return
-    with closing(Threads(1, "webtable-read-ahead")) as threads:
-        while True:
-            coming = threads.submit(lambda: _Piece.of(rows, make, PIECE_ROWS))
+    with closing(ahead(_pieces(rows, make))) as pieces:
+        for piece in pieces:
             yield from piece.pages(damage)
-            piece = coming.result()
-            if not piece.has_more:
-                break
-        yield from piece.pages(damage)
+
+
+class Piece(Protocol):
+    """Some of an answer, which knows whether there may be more."""
+
+    has_more: bool
+
+
+P = TypeVar("P", bound=Piece)
+
+
+def ahead(pieces: Iterator[P]) -> Generator[P]:
+    """Yield *pieces*, of which there is one at least, taking the next one in a thread while the caller has this one."""
+    piece = next(pieces)
+    if piece.has_more:
+        with closing(Threads(1, "webtable-read-ahead")) as threads:
+            while True:
+                coming = threads.submit(lambda: next(pieces))
+                yield piece
+                piece = coming.result()
+                if not piece.has_more:
+                    break
+    yield piece
+
+
+def _pieces(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Iterator[_Piece]:
+    yield _Piece.of(rows, make, FIRST_ROWS)
+    while True:
+        yield _Piece.of(rows, make, PIECE_ROWS)
 
 
 @dataclass(slots=True)

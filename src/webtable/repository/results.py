@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from webtable._page import Page
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
+from webtable.repository.arrow.batches import batches_of
+from webtable.repository.arrow.kinds import Kind
 from webtable.repository.damage import Damage
+from webtable.repository.tabular import Tabular
 from webtable.rowkey import KeyRange
 from webtable.rowkey.conditions import shown
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from webtable.repository.arrow.kinds import Column
+
 T = TypeVar("T")
+Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
 
 _CHECKSUM = 6
 """How many bytes of a token are its checksum."""
@@ -56,12 +65,26 @@ class Explanation:
         )
 
 
-class Batch(Sequence[T]):
-    """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
+class Several(Tabular[T]):
+    """Some results in order, as a list has them; equal to a list or a tuple of the same results."""
 
-    def __init__(self, results: Sequence[T], next_token: str | None) -> None:
+    def __init__(self, results: Iterable[T], kind: Kind) -> None:
         self._results = tuple(results)
-        self.next_token = next_token
+        self._of_kind = kind
+
+    @property
+    def _kind(self) -> Kind:
+        return self._of_kind
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._results)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Several):
+            return self._results == other._results
+        return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -74,6 +97,17 @@ class Batch(Sequence[T]):
         return len(self._results)
 
     def __repr__(self) -> str:
+        return repr(list(self._results))
+
+
+class Batch(Several[T]):
+    """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
+
+    def __init__(self, results: Sequence[T], next_token: str | None, kind: Kind) -> None:
+        super().__init__(results, kind)
+        self.next_token = next_token
+
+    def __repr__(self) -> str:
         return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
 
 
@@ -83,7 +117,7 @@ class _Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Results(Generic[T]):
+class Results(Tabular[T]):
     """What answers a question, pages mostly. Iterating asks it anew every time; nothing is asked before.
 
     `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
@@ -101,6 +135,9 @@ class Results(Generic[T]):
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
     _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
+    _kind: Kind = field(repr=False, compare=False)
+    _cells: Cells | None = field(default=None, repr=False, compare=False)
+    """Gives the results as record batches without making pages: columns that are stored, or made of the URL."""
     damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __iter__(self) -> Iterator[T]:
@@ -109,6 +146,16 @@ class Results(Generic[T]):
     def _asked(self, limit: int | None) -> Iterator[T]:
         self.damaged.clear()
         return self._run(self.after, limit, self._damage(self.damaged))
+
+    def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        if self._cells is None or any(column.source == "record" for column in columns):
+            return batches_of(self, columns)
+        self.damaged.clear()
+        return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
+
+    def first(self) -> T | None:
+        """Return the first result, None where there is none; no more are read."""
+        return next(self._asked(1 if self.limit is None else min(1, self.limit)), None)
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results; raises `InvalidArgument` for a size below 1."""
@@ -119,7 +166,7 @@ class Results(Generic[T]):
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
-        return Batch(found[:wanted], token)
+        return Batch(found[:wanted], token, self._kind)
 
     def token_behind(self, result: T) -> str:
         """Return the token that goes on behind *result*, one of those that the question gave."""
@@ -155,13 +202,15 @@ class Slice(NamedTuple):
         place: Callable[[T], bytes],
         explain: Callable[[], Explanation],
         damage: Callable[[list[DamagedRow]], Damage],
+        kind: Kind,
+        cells: Cells | None = None,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         behind = _position_of(self.after, question, self.order)
-        return Results(question, self.order, self.limit, behind, run, place, explain, damage)
+        return Results(question, self.order, self.limit, behind, run, place, explain, damage, kind, cells)
 
 
 def _position_of(token: str | None, question: str, order: str) -> bytes | None:

@@ -23,7 +23,7 @@ from webtable.repository.questions.pages import Condition, pages
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
-from webtable.repository.results import Pages, Results, Slice
+from webtable.repository.results import Pages, Results, Several, Slice
 from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
 from webtable.store.deadline import Deadline, until
@@ -190,7 +190,7 @@ class WebTable:
         """
         return versions.get_many(self._frame, urls, columns)
 
-    def history(self, url: str, *, columns: Sequence[str] | None = None) -> list[Page]:
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> Several[Page]:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
         Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its

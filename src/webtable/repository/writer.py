@@ -17,6 +17,7 @@ from webtable.errors import (
     failed_together,
 )
 from webtable.repository import unclosed
+from webtable.repository.arrow.pages import ArrowStream, pages_of
 from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import IN_FLIGHT, Dispatch
 from webtable.repository.metrics import WriterMetrics
@@ -26,7 +27,7 @@ from webtable.repository.spool import Left, Spool, Unsent
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from os import PathLike
     from types import TracebackType
 
@@ -139,6 +140,20 @@ class Writer:
         if errors := self._outcomes.deliver():
             raise failed_together("the function on_outcome", errors)
         return receipt
+
+    def put_many(self, pages: Iterable[Page] | ArrowStream) -> int:
+        """Put *pages*, and return how many they were: any number of them, or a table with a row for each.
+
+        A table is what speaks the Arrow PyCapsule protocol: a data frame of pandas or polars, a table or a reader of
+        pyarrow, an answer of webtable. Its columns are named as the fields of a page, `url` at least; `html` may be
+        text. Columns that webtable makes itself (`host`, `changed_at`) are passed over. Needs `hbase-webtable[arrow]`.
+        Raises what `put` does, `UnknownColumn`, `MissingExtra`, and `InvalidArgument` for a row that is no page; what
+        comes in front of it is put.
+        """
+        count = 0
+        for count, page in enumerate(pages_of(pages), 1):  # noqa: B007 - it is what is left of the loop
+            self.put(page)
+        return count
 
     def flush(self) -> None:
         """Store all that was put, and return when it is; raises `WriteFailed` for the pages that were not stored.

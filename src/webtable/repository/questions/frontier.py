@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
+from webtable.repository.arrow.kinds import URLS
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
@@ -43,7 +44,7 @@ def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
             question, part.order, spec, "rows that are pages are read as well, keys only, and left out"
         )
 
-    return part.of(question, run, place, explain, frame.damage)
+    return part.of(question, run, place, explain, frame.damage, URLS)
 
 
 def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
+from webtable.repository.arrow.kinds import HOSTS
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.scope import PLAIN_KEY, Scope
@@ -65,7 +66,7 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
     def place(found: Host) -> bytes:
         return PLAIN_KEY.host_ranges(found.name)[0].start
 
-    return part.of(question, run, place, explain, frame.damage)
+    return part.of(question, run, place, explain, frame.damage, HOSTS)
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:

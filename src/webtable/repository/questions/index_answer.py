@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from webtable._page import Page
 from webtable.errors import InvalidArgument
+from webtable.repository.arrow.kinds import pages_with
 from webtable.repository.codec import column_names
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
@@ -83,7 +84,8 @@ class IndexAnswer:
 
     def pages(self) -> Pages:
         """Return the answer."""
-        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage)
+        kind = pages_with(column_names(self._columns))
+        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage, kind)
 
     @property
     def _is_storage(self) -> bool:

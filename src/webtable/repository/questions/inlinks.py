@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page import Page
 from webtable.errors import DamagedRow
+from webtable.repository.arrow.kinds import INLINKS
 from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.targets import Targets
 from webtable.repository.indexes.web import LINK
@@ -64,7 +65,7 @@ def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: 
         )
         return Explanation(question, part.order, (f"{family}:",), (KeyRange(row, row + b"\x00"),), calls)
 
-    return part.of(question, run, lambda inlink: inlink.source.encode(), explain, frame.damage)
+    return part.of(question, run, lambda inlink: inlink.source.encode(), explain, frame.damage, INLINKS)
 
 
 class InlinkReader:

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable.repository.arrow.kinds import BROKEN_LINKS, LINKS
 from webtable.repository.hints.counts import LinkCounter, Recount
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.lookup import EntryReader, Lookup
@@ -105,7 +106,7 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
         names = tuple(column.decode() for column in frame.codec.select(("outlinks",)))
         return Explanation(question, part.order, names, (KeyRange(row, row + b"\x00"),), ("read: 1 row",))
 
-    return part.of(question, run, place, explain, frame.damage)
+    return part.of(question, run, place, explain, frame.damage, LINKS)
 
 
 def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[BrokenLink]:
@@ -143,7 +144,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
         note = "for each error page its inlinks are read, and checked against the pages that link to it"
         return Explanation(question, part.order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
 
-    return part.of(question, run, place_of, explain, frame.damage)
+    return part.of(question, run, place_of, explain, frame.damage, BROKEN_LINKS)
 
 
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:

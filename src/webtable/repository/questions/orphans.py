@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable.repository.arrow.kinds import pages_with
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
@@ -52,7 +53,7 @@ def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Sli
         note = "the first inlinks of 256 pages are read at once, and one page is looked for that still links"
         return rows.explained(question, part.order, spec(None), note)
 
-    return part.of(question, run, place, explain, frame.damage)
+    return part.of(question, run, place, explain, frame.damage, pages_with(names))
 
 
 def _unlinked(

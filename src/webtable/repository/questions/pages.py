@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.repository.arguments import check_numbers
+from webtable.repository.arrow.batches import arrow, first_rows
+from webtable.repository.arrow.cells import in_batches
+from webtable.repository.arrow.kinds import PAGES, pages_with
+from webtable.repository.codec import column_names
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.scan import ScanSpec
@@ -16,7 +21,10 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import pyarrow as pa
+
     from webtable._page import Page
+    from webtable.repository.arrow.kinds import Column
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
@@ -60,6 +68,30 @@ class Condition(NamedTuple):
 
         return keep, said
 
+    def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
+        """Return the columns *wanted*, and those that the condition asks for."""
+        asked = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
+        return tuple(dict.fromkeys([*wanted, *asked]))
+
+    def met(self, batch: pa.RecordBatch, wanted: Sequence[Column]) -> pa.RecordBatch:
+        """Return the pages of *batch* that are wanted, with the columns *wanted*."""
+        pa, tests = arrow(), []
+        pc = pa.compute
+        if self.status is not None:
+            statuses = [self.status] if isinstance(self.status, int) else sorted(self.status)
+            tests.append(pc.is_in(batch["status_code"], value_set=pa.array(statuses, pa.int64())))
+        if self.content_type is not None:
+            tests.append(pc.equal(batch["content_type"], self.content_type.strip().lower()))
+        if self.min_size is not None:
+            tests.append(pc.greater_equal(batch["size"], self.min_size))
+        if self.max_size is not None:
+            tests.append(pc.less_equal(batch["size"], self.max_size))
+        kept = batch.filter(reduce(pc.and_, tests)) if tests else batch
+        return kept.select([column.name for column in wanted])
+
+
+_FIELD = {"status": "status_code", "min_size": "size", "max_size": "size"}
+
 
 def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[str] | None, part: Slice) -> Pages:
     """Return what `WebTable.pages` does."""
@@ -82,10 +114,18 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
         found = rows.pages(spec(at_most), part.order, after, damage)
         return found if is_limited else islice(filter(keep, found), at_most)
 
+    def cells(
+        wanted: Sequence[Column], after: bytes | None, at_most: int | None, damage: Damage
+    ) -> Iterator[pa.RecordBatch]:
+        some = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(None)), expected=at_most)
+        found = in_batches(rows.rows(some, part.order, after), frame.codec, condition.columns(wanted), damage)
+        return first_rows((condition.met(batch, wanted) for batch in found), at_most)
+
     def place(page: Page) -> bytes:
         return rows.place_of(page.url, part.order)
 
     def explain() -> Explanation:
         return rows.explained(question, part.order, spec(None))
 
-    return part.of(question, run, place, explain, frame.damage)
+    kind = pages_with(column_names(columns))
+    return part.of(question, run, place, explain, frame.damage, kind, cells)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable.errors import DamagedRow
+from webtable.repository.arrow.kinds import HITS
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
@@ -80,7 +81,7 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
         read = spec()
         return rows.explained(question, part.order, read, *_notes(read.wanted.containing, names, in_titles=in_titles))
 
-    return part.of(question, run, place, explain, frame.damage)
+    return part.of(question, run, place, explain, frame.damage, HITS)
 
 
 @dataclass(frozen=True, slots=True)

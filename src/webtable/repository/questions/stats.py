@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arguments import check_times
+from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.repository.tabular import Tabular
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.domain import host_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
@@ -50,13 +52,22 @@ class Group(NamedTuple):
         return f"{self.pages:,} page{'' if self.pages == 1 else 's'}{size}"
 
 
+class GroupRow(NamedTuple):
+    """A group as a row of the statistics as a table: the grouping, the group's name, and what it has."""
+
+    by: str
+    group: str
+    pages: int
+    bytes: int | None
+
+
 @dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Tabular[GroupRow]):
     """All pages, the bytes of their bodies (None where those were not counted), and the groups that have pages.
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
     ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
-    order.
+    order. As a table it has a row for each group.
     """
 
     pages: int
@@ -66,6 +77,13 @@ class Stats:
     """How many rows were left out because they cannot be read."""
     examples: tuple[DamagedRow, ...] = ()
     """The first 100 of them."""
+
+    @property
+    def _kind(self) -> Kind:
+        return GROUPS
+
+    def __iter__(self) -> Iterator[GroupRow]:
+        return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
 
     def __str__(self) -> str:
         """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from webtable._page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import check_times
+from webtable.repository.arrow.kinds import pages_with
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
+from webtable.repository.results import Several
 from webtable.store import TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.wanted import Wanted
@@ -50,9 +52,10 @@ def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -
     return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
 
 
-def history(frame: Frame, url: str, columns: Sequence[str] | None) -> list[Page]:
+def history(frame: Frame, url: str, columns: Sequence[str] | None) -> Several[Page]:
     """Return what `WebTable.history` does."""
-    return list(frame.damage().sift(version for _, version in _contents(frame, url, columns or ())))
+    found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
+    return Several(found, pages_with(column_names(columns)))
 
 
 def diff(frame: Frame, url: str, old: datetime | None, new: datetime | None) -> Difference | None:

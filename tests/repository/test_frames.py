@@ -1,0 +1,318 @@
+"""Answers as tables: Arrow, pandas, polars, duckdb and Parquet, on every store, equal to the pages one by one."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from damaging import PAGE, Web, cell_of, damage, write
+
+from webtable import Link, Page, WebTable
+from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn
+from webtable.repository.arrow import batches, cells
+from webtable.repository.arrow.kinds import PAGES
+from webtable.rowkey.urls import split_url
+from webtable.testing import ListeningStore
+
+
+@pytest.fixture
+def web(site) -> Web:
+    return Web(site)
+
+
+@pytest.fixture
+def crawl(site):
+    """Pages of three hosts with everything that a page can have or lack."""
+    site.store(
+        site.page("/", html=b"<h1>hi</h1>", title='a "title"\nof \N{SNOWMAN}', headers={"X-A": "1", "x-b": "é"}),
+        site.page("/a?q=1", html=b"x" * 40, content_type="text/plain", status_code=404, title=None, charset="utf-8"),
+        site.page("/moved", host="www", status_code=301, redirect_to=site.url("/a"), etag='"\\u0041\\"'),
+        site.page("/old", host="b.www", last_modified=datetime(1970, 1, 1, 0, 0, 0, 123_456, UTC), outlinks=None),
+        site.page("/links", host="www", outlinks=(Link(site.url("/"), "home", "nofollow"),), html=b"\xff\x00"),
+    )
+    return site
+
+
+def by_hand(pages, names):
+    return [{name: getattr(page, name) for name in names} for page in pages]
+
+
+@pytest.mark.parametrize("order", ["url", "storage"])
+def test_a_table_of_pages_has_what_the_pages_have(crawl, order):
+    answer = crawl.table.pages(crawl.domain, order=order)
+
+    table = answer.to_arrow().read_all()
+
+    assert table.to_pylist() == by_hand(answer, PAGES.usual)
+    assert table.schema.field("fetched_at").type == pa.timestamp("us", "UTC")
+    assert {field.name for field in table.schema if str(field.type) == "int64"} == {
+        "status_code",
+        "size",
+        "change_count",
+        "outlink_count",
+    }
+
+
+def test_what_cells_leave_out_is_filled_in(crawl):
+    rows = {row["url"]: row for row in crawl.table.pages(crawl.domain).to_arrow().read_all().to_pylist()}
+
+    row = rows[crawl.url("/")]
+    assert (row["status_code"], row["truncated"], row["change_count"], row["only_self_links"]) == (200, False, 0, False)
+
+
+def test_bodies_links_and_counts_are_columns_where_they_were_asked_for(crawl):
+    crawl.table.refresh_links()
+    answer = crawl.table.pages(crawl.domain, columns=["html", "outlinks", "link_counts"])
+
+    rows = answer.to_arrow([*PAGES.usual, "html", "text", "headers", "outlinks", "link_counts"]).read_all().to_pylist()
+
+    for row, page in zip(rows, answer, strict=True):
+        assert row["html"] == page.html
+        assert row["text"] == page.text
+        assert dict(row["headers"]) == dict(page.headers)
+        assert [tuple(link.values()) for link in row["outlinks"] or ()] == list(page.outlinks or ())
+        assert row["link_counts"]["inlinks"] == page.link_counts.inlinks
+    with pytest.raises(UnknownColumn, match="html"):
+        crawl.table.pages(crawl.domain).to_arrow(["html"])
+
+
+def test_parts_of_the_url_are_columns(crawl):
+    names = ["host", "host_reversed", "registered_domain", "scheme", "path", "query"]
+
+    rows = crawl.table.pages(crawl.domain).to_arrow(names).read_all().to_pylist()
+
+    urls = [split_url(page.url) for page in crawl.table.pages(crawl.domain)]
+    assert [(row["host"], row["path"]) for row in rows] == [(url.host, url.path) for url in urls]
+    assert {row["registered_domain"] for row in rows} == {crawl.domain}
+    assert {row["query"] for row in rows} == {None, "q=1"}
+    assert {row["host_reversed"] for row in rows} == {".".join(reversed(url.host.split("."))) for url in urls}
+
+
+def test_columns_may_have_the_names_of_common_crawl(crawl):
+    names = ["url", "host_reversed", "fetched_at", "status_code", "digest"]
+
+    table = crawl.table.pages(crawl.domain).to_arrow(names, names="commoncrawl").read_all()
+
+    assert table.column_names == ["url", "url_host_name_reversed", "fetch_time", "fetch_status", "content_digest"]
+    with pytest.raises(InvalidArgument, match="names="):
+        crawl.table.pages(crawl.domain).to_arrow(names="cdx")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"status": 404}, {"status": [301, 404]}, {"content_type": " Text/Plain"}, {"min_size": 2, "max_size": 11}],
+    ids=str,
+)
+def test_a_condition_and_a_limit_hold_for_tables_too(crawl, condition):
+    answer = crawl.table.pages(crawl.domain, **condition)
+
+    assert answer.to_arrow(["url"]).read_all()["url"].to_pylist() == [page.url for page in answer]
+    assert crawl.table.pages(crawl.domain, limit=2, **condition).to_arrow().read_all().num_rows == min(
+        2, len(list(answer))
+    )
+
+
+def test_a_table_goes_on_behind_a_token(crawl):
+    first = crawl.table.pages(crawl.domain).page(2)
+
+    rest = crawl.table.pages(crawl.domain, after=first.next_token).to_arrow(["url"]).read_all()["url"].to_pylist()
+
+    assert [page.url for page in first] + rest == [page.url for page in crawl.table.pages(crawl.domain)]
+
+
+def test_every_answer_is_a_table(web):
+    table, url = web.table, web.url
+    table.refresh_links()
+    table.put(web.site.page("/a", age=60, html=b"<title>new</title><p>another word"))
+    domain = web.site.domain
+    answers = {
+        "errors": table.errors(domain=domain),
+        "fetched": table.fetched(domain=domain),
+        "hosts": table.hosts(domain),
+        "links": table.links_of(url("/")),
+        "inlinks": table.linking_to(url("/b")),
+        "broken": table.broken_links(domain=domain),
+        "hits": table.search("salt", domain=domain),
+        "discovered": table.discovered(domain),
+        "history": table.history(url("/a")),
+        "batch": table.pages(domain).page(3),
+        "stats": table.stats(domain),
+        "diff": table.diff(url("/a")),
+    }
+
+    for name, answer in answers.items():
+        rows = answer.to_arrow().read_all().to_pylist()
+        assert len(rows) == answer.count() > 0, name
+        assert rows == [{**row} for row in answer.to_dicts()], name
+        assert pa.table(answer).num_rows == pl.DataFrame(answer).height == len(rows), name
+        assert answer.to_pandas().shape == (len(rows), len(rows[0])), name
+        assert answer.first() == next(iter(answer)), name
+    assert {row["name"]: row["pages"] for row in answers["hosts"].to_dicts()} == {domain: 4}
+    assert {"source", "target", "status_code", "anchor", "rel"} == set(answers["broken"].to_dicts()[0])
+
+
+def test_polars_duckdb_and_pandas_take_an_answer_as_it_is(crawl):
+    pages = crawl.table.pages(crawl.domain)
+
+    assert pl.DataFrame(pages)["status_code"].sum() == 200 * 3 + 404 + 301
+    assert duckdb.sql("select count(*) from pages where status_code >= 300").fetchall() == [(2,)]
+    assert list(pages.to_pandas()["url"]) == list(pages.to_polars()["url"]) == [page.url for page in pages]
+    assert pages.to_pandas()["size"].dtype == pd.Int64Dtype()
+    for answer in (pages, crawl.table.history(crawl.url()), crawl.table.stats(crawl.domain)):
+        with pytest.raises(TypeError, match="to_pandas"):
+            pd.DataFrame(answer)
+
+
+def test_a_damaged_row_is_left_out_of_a_table_and_told(web):
+    damage(web.table, web.url("/a"), value=None)
+    answer = web.table.pages(web.site.domain)
+
+    found = answer.to_arrow(["url"]).read_all()["url"].to_pylist()
+
+    assert found == web.urls("/", "/b", "/gone")
+    assert [one.row for one in answer.damaged] == [web.table.key.encode(web.url("/a"))]
+    strict = WebTable(web.table.store, web.table.table, web.table.layout, strict=True)
+    with pytest.raises(DamagedRow):
+        strict.pages(web.site.domain).to_arrow().read_all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value.replace(b',"crc32"', b',\n"crc32"', 1).rpartition(b',\n"crc32"')[0] + b"}",
+        lambda value: value.rpartition(b',"crc32"')[0] + b',\n"more":{"x":[1]}}',
+        lambda value: b" " + value.rpartition(b',"crc32"')[0] + b"}\n",
+    ],
+)
+def test_a_cell_of_another_program_with_an_end_of_line_is_one_row(web, change):
+    url = web.url("/a")
+    cell = cell_of(web.table, url, PAGE)
+    write(web.table, web.table.table, web.table.key.encode(url), PAGE, cell.timestamp, change(cell.value))
+
+    rows = web.table.pages(web.site.domain).to_arrow().read_all().to_pylist()
+
+    assert rows == by_hand(web.table.pages(web.site.domain), PAGES.usual)
+    assert len(rows) == 4
+
+
+def test_a_table_of_metadata_reads_no_bodies(web):
+    asked = []
+    store = ListeningStore(web.table.store, lambda call: asked.append(call.arguments.get("wanted")))
+    table = WebTable(store, web.table.table, web.table.layout)
+
+    table.pages(web.site.domain, columns=["html"]).to_arrow(["url", "status_code"]).read_all()
+
+    columns = {column for wanted in asked if wanted is not None for column in wanted.columns or ()}
+    assert b"content:html" not in columns
+    assert PAGE in columns
+
+
+def test_batches_are_bounded_and_lazy(web, monkeypatch):
+    monkeypatch.setattr(cells, "FIRST_ROWS", 1)
+    monkeypatch.setattr(cells, "BATCH_ROWS", 2)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
+
+    reader = web.table.pages(web.site.domain).to_arrow()
+    assert [batch.num_rows for batch in reader] == [1, 2, 1]
+    whole = web.table.pages(web.site.domain, columns=["html"]).to_arrow()
+    assert [batch.num_rows for batch in whole] == [3, 1]
+
+
+def test_a_parquet_file_has_whole_hosts_in_its_row_groups(crawl, tmp_path, monkeypatch):
+    monkeypatch.setattr("webtable.repository.arrow.parquet.GROUP_ROWS", 2)
+    monkeypatch.setattr(cells, "FIRST_ROWS", 2)
+    monkeypatch.setattr(cells, "BATCH_ROWS", 1)
+    path = tmp_path / "pages.parquet"
+
+    count = crawl.table.pages(crawl.domain).to_parquet(path)
+
+    assert count == 5
+    assert pq.read_table(path)["url"].to_pylist() == [page.url for page in crawl.table.pages(crawl.domain)]
+    file = pq.ParquetFile(path)
+    groups = [file.read_row_group(at, ["url"])["url"].to_pylist() for at in range(file.num_row_groups)]
+    hosts = [{split_url(url).host for url in group} for group in groups]
+    assert len(groups) > 1
+    assert all(one.isdisjoint(other) for at, one in enumerate(hosts) for other in hosts[at + 1 :])
+    assert [file.name for file in tmp_path.iterdir()] == ["pages.parquet"]
+
+
+def test_a_parquet_file_that_could_not_be_finished_is_not_there(web, tmp_path):
+    damage(web.table, web.url("/gone"), value=None)
+    strict = WebTable(web.table.store, web.table.table, web.table.layout, strict=True)
+
+    with pytest.raises(DamagedRow):
+        strict.pages(web.site.domain).to_parquet(tmp_path / "pages.parquet")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_frame_is_stored_as_pages(site):
+    frame = pd.DataFrame(
+        {
+            "url": [site.url("/one"), site.url("/two")],
+            "html": ["<title>One</title>", None],
+            "fetched_at": pd.to_datetime([site.now - timedelta(hours=1)] * 2),
+            "fetch_status": [None, 404],
+        },
+        index=["x", "y"],
+    )
+
+    with site.table.writer() as writer:
+        count = writer.put_many(frame)
+
+    assert count == 2
+    one, two = site.table.get(site.url("/one")), site.table.get(site.url("/two"))
+    assert (one.title, one.status_code, one.html) == ("One", 200, b"<title>One</title>")
+    assert (two.status_code, two.html) == (404, None)
+
+
+def test_pages_and_an_answer_can_be_put_as_they_are(crawl):
+    pages = [crawl.page("/p", age=5), crawl.page("/q", age=5)]
+
+    with crawl.table.writer() as writer:
+        assert writer.put_many(pages) == 2
+        writer.flush()
+        assert writer.put_many(crawl.table.pages(crawl.domain, columns=["html", "outlinks"])) == 7
+
+    assert crawl.table.get(crawl.url("/p")) is not None
+
+
+@pytest.mark.parametrize(
+    ("frame", "error", "said"),
+    [
+        ({"url": ["https://a.example/"], "fetch_at": [1]}, UnknownColumn, "fetch_at"),
+        ({"html": ["x"]}, UnknownColumn, "'url'"),
+        ({"url": [7]}, InvalidArgument, "row 1"),
+        ({"url": ["https://a.example/"], "fetched_at": [datetime(2026, 1, 1)]}, InvalidArgument, "time zone"),
+        ({"url": ["https://a.example/"], "status_code": ["ok"]}, InvalidArgument, "row 1"),
+        ({"url": ["https://a.example/"], "outlinks": [[["x", "y", "z", "!"]]]}, InvalidArgument, "row 1"),
+    ],
+)
+def test_a_row_that_is_no_page_is_an_error_with_its_number(site, frame, error, said):
+    with site.table.writer() as writer, pytest.raises(error, match=said):
+        writer.put_many(pa.table(frame))
+
+
+def test_without_pyarrow_a_typed_error_says_what_to_install(web, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    batches.arrow.cache_clear()
+    try:
+        with pytest.raises(MissingExtra, match=r"hbase-webtable\[arrow\]"):
+            web.table.pages(web.site.domain).to_arrow()
+        assert len(web.table.pages(web.site.domain).to_dicts(["url"])) == 4
+    finally:
+        monkeypatch.undo()
+        batches.arrow.cache_clear()
+
+
+def test_numbers_that_arrow_cannot_hold_are_a_typed_error():
+    page = Page(url="https://a.example/", size=2**63)
+
+    with pytest.raises(FormatError, match="size"):
+        batches.batch_of([page], PAGES.chosen(["size"]))
