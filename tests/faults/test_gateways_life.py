@@ -33,11 +33,6 @@ READY_SECONDS = 300
 MUTE = "it accepted the connection and answered nothing"
 DISK = 200
 """Megabytes of the disk that is to be full."""
-# A gateway as the image starts it, with options of its own.
-GATEWAY = """
-    eval "$(sed -n '/^java_options=(/,/^)/p' /opt/hbase/start.sh)"
-    exec java "${java_options[@]}" -Xmx128m -XX:+UseSerialGC "$@"
-"""
 
 
 class Box:
@@ -79,9 +74,10 @@ class Box:
 
     def start_gateway(self, name, port):
         """Start one more gateway, with few workers."""
-        arguments = [f"org.apache.hadoop.hbase.{name}.ThriftServer", "start", "-p", str(port)]
+        java = ["bash", "/opt/hbase/java.sh", "-Xmx128m", "-XX:+UseSerialGC"]
+        gateway = [f"org.apache.hadoop.hbase.{name}.ThriftServer", "start", "-p", str(port)]
         workers = ["-m", str(WORKERS), "-w", str(WORKERS)]
-        self._container.exec_run(["bash", "-c", GATEWAY, "gateway", *arguments, *workers], detach=True, user="hbase")
+        self._container.exec_run([*java, *gateway, *workers], detach=True, user="hbase")
 
     @contextmanager
     def taken(self, port, count=WORKERS):
