@@ -6,8 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._headers import media_type
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
+
+    from webtable._page import Page
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 """The media types that `read_pages` lets pass when it is told nothing else."""
@@ -87,6 +91,19 @@ class ReadReport:
             url = record.url and record.url[:_MAX_TEXT]
             self.damaged.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
 
+    def taken(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
+        """Return the page that *read* returns, None where it says why there is none: that is counted.
+
+        *damaged* makes of such a reason what is listed.
+        """
+        try:
+            return read()
+        except LeftOut as what:
+            self.add_left_out(str(what))
+        except Damaged as reason:
+            self.add_damaged(damaged(str(reason)), reason.limit if isinstance(reason, OverLimit) else None)
+        return None
+
     def add_left_out(self, what: str) -> None:
         """Count a record that was left out for being *what*."""
         _count(self.left_out, what)
@@ -126,7 +143,15 @@ class DamagedFile(Exception):
         self.offset = offset
 
 
-def check_type(types: Collection[str] | None, media_type: str) -> None:
-    """Raise `LeftOut` unless *media_type* is one of *types*; None is all types."""
-    if types is not None and media_type not in types:
-        raise LeftOut(media_type)
+def check_announced(types: Collection[str] | None, page: Page) -> Page:
+    """Return *page*; raises `LeftOut` where it says of which type it is, and that is none of *types*."""
+    announced = page.content_type or page.headers.get("content-type")
+    if announced is not None:
+        check_type(types, media_type(announced)[0] or announced)
+    return page
+
+
+def check_type(types: Collection[str] | None, name: str) -> None:
+    """Raise `LeftOut` unless the media type *name* is one of *types*; None is all types."""
+    if types is not None and name not in types:
+        raise LeftOut(name)

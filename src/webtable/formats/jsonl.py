@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._headers import media_type
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page import Page
 from webtable.errors import InvalidURL
-from webtable.formats.base import Damaged, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
+from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.formats.stream import TooLong
 from webtable.rowkey import canonical_url
 
@@ -77,19 +76,11 @@ def read_jsonl(
             skip, number = skip - 1, number + 1
             stream.skip_to(b"\n")
             continue
-        page = None
-        try:
-            page = _page(_line(stream, limits), report, limits)
-            announced = page.content_type or page.headers.get("content-type")
-            if announced is not None:
-                check_type(types, media_type(announced)[0] or announced)
-        except LeftOut as what:
-            page = None
-            report.add_left_out(str(what))
-        except Damaged as reason:
-            limit = reason.limit if isinstance(reason, OverLimit) else None
-            place = (number, "line") if not stream.begin else (stream.mark, "byte")
-            report.add_damaged(DamagedRecord(source, place[0], None, str(reason), place[1]), limit)
+        place, unit = (number, "line") if not stream.begin else (stream.mark, "byte")
+        page = report.taken(
+            lambda: check_announced(types, _page(_line(stream, limits), report, limits)),
+            lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - it is called at once
+        )
         report.add_record(stream.restart())
         number += 1
         if page is not None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from webtable._headers import media_type
 from webtable.errors import InvalidURL, UnknownColumn
-from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
+from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, OverLimit, ReadReport, check_announced
 from webtable.repository.arrow.batches import arrow
 from webtable.repository.arrow.pages import ROWS_AT_ONCE, checked_columns, page_of
 from webtable.rowkey import canonical_url
@@ -42,18 +41,11 @@ def read_parquet(
         for number, row in enumerate(_rows(parquet, list(fields)), 1):
             if number <= skip:
                 continue
-            page = None
-            try:
-                page = _page({fields[name]: value for name, value in row.items()}, limits)
-                announced = page.content_type or page.headers.get("content-type")
-                if announced is not None:
-                    check_type(types, media_type(announced)[0] or announced)
-            except LeftOut as what:
-                page = None
-                report.add_left_out(str(what))
-            except Damaged as reason:
-                limit = reason.limit if isinstance(reason, OverLimit) else None
-                report.add_damaged(DamagedRecord(source, number, None, str(reason), "row"), limit)
+            values = {fields[name]: value for name, value in row.items()}
+            page = report.taken(
+                lambda: check_announced(types, _page(values, limits)),  # noqa: B023 - it is called at once
+                lambda reason: DamagedRecord(source, number, None, reason, "row"),  # noqa: B023
+            )
             report.add_record(0)
             if page is not None:
                 report.pages += 1
