@@ -22,9 +22,10 @@ from webtable.cli.output import (
 from webtable.cli.records import parse_columns
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.cli.times import FORMS, TIME, parse_time, parse_times
+from webtable.cli.times import TIME, parse_times
 from webtable.formats.columns import METADATA
 from webtable.formats.text import harmless
+from webtable.repository.times import FORMS, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.times import Moment
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
@@ -170,7 +171,7 @@ class WebTable:
     # What is asked of one page.
 
     def get(
-        self, url: str, *, as_of: datetime | None = None, columns: Sequence[str] | None = None, verify: bool = False
+        self, url: str, *, as_of: Moment | None = None, columns: Sequence[str] | None = None, verify: bool = False
     ) -> Page | None:
         """Return the newest capture of *url*, with its body and links, or None where it is not stored.
 
@@ -200,7 +201,7 @@ class WebTable:
         """
         return versions.history(self._frame, url, columns)
 
-    def diff(self, url: str, old: datetime | None = None, new: datetime | None = None) -> Difference | None:
+    def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
         """Return what changed between two versions of *url*: in its title, status, headers, text and links.
 
         They are those at the moments *old* and *new*; by default the newest one and the one before it. None where one
@@ -301,7 +302,7 @@ class WebTable:
         bytes: bool = True,  # noqa: A002, what `Stats` calls them
         full_scan: bool = False,
         on_progress: Progress | None = None,
-        now: datetime | None = None,
+        now: Moment | None = None,
     ) -> Stats:
         """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
 
@@ -322,8 +323,8 @@ class WebTable:
 
     def fetched(
         self,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
@@ -331,11 +332,14 @@ class WebTable:
 
     def modified(
         self,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were modified from *since* on and before *until*, the newest or the `oldest` first.
+
+        Moments may be told as on the command line: `since="7d"` is a week ago. Where a token is to go on with the
+        question, give them as datetimes: a week ago is another moment each time.
 
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
@@ -345,8 +349,8 @@ class WebTable:
     def outdated(
         self,
         *,
-        not_fetched_since: datetime | None = None,
-        not_modified_since: datetime | None = None,
+        not_fetched_since: Moment | None = None,
+        not_modified_since: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were not fetched, or not modified, since a moment: what to fetch again, by when.
@@ -602,7 +606,7 @@ class WebTable:
         self,
         index: str,
         *,
-        as_of: datetime | None = None,
+        as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
@@ -619,7 +623,7 @@ class WebTable:
         index: str,
         *,
         apply: bool = False,
-        as_of: datetime | None = None,
+        as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
