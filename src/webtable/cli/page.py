@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, complain
 from webtable.cli.output import (
     ColumnsOption,
@@ -24,7 +25,6 @@ from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.cli.times import TIME, parse_times
 from webtable.formats.columns import METADATA
-from webtable.formats.text import harmless
 from webtable.repository.times import FORMS, parse_time
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from webtable._shown import Shown
 from webtable.repository.batch import BatchWriter
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
@@ -69,6 +70,25 @@ class WebTable:
 
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
+
+    def _shown(self) -> Shown:
+        """Return where it is, how its keys are made, its indexes, and whether links wait to be counted."""
+        layout, freshness = self.layout, self.links_freshness()
+        ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
+        counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
+        rows = [
+            ("salt", str(layout.salt)),
+            ("kept", f"{ttl}, {layout.versions} versions"),
+            ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
+            ("links counted", counted),
+        ]
+        return Shown(self.name, ("what", "as it is now"), rows)
 
     @property
     def name(self) -> str:

@@ -82,6 +82,9 @@ class Stats(Tabular[GroupRow]):
     def _kind(self) -> Kind:
         return GROUPS
 
+    def _title(self) -> str:
+        return str(self).partition("\n")[0]
+
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
 
