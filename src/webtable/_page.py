@@ -13,6 +13,7 @@ import msgspec
 from webtable._encodings import codec_name, decoded, encoding_of
 from webtable._headers import REDIRECTS, Headers, http_date, media_type, redirect_target
 from webtable._responses import body_of, headers_of, status_of, url_of
+from webtable._shown import Shown, shown_text
 from webtable.errors import WebTableError
 
 
@@ -140,9 +141,35 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
         """
         return None if self.html is None else decoded(self.html, encoding_of(self.html, charset_of(self)))
 
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
+
+    def _shown(self) -> Shown:
+        """Return the fields that differ from their defaults; of body and links how much there is."""
+        known = [(name, getattr(self, name), _DEFAULTS[name]) for name in self.__struct_fields__ if name != "url"]
+        rows = [(name, _extent(value)) for name, value, default in known if value != default]
+        return Shown(self.url, ("field", "value"), rows)
+
     def __repr__(self) -> str:
         title = f" {self.title!r}" if self.title else ""
         return f"<Page {self.url} {self.status_code}{title} fetched {self.fetched_at:%Y-%m-%d %H:%M:%S}>"
+
+
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Page)} | {"headers": {}}
+
+
+def _extent(value: object) -> object:
+    match value:
+        case bytes():
+            return f"{len(value):,} bytes: {shown_text(value)}"
+        case tuple():
+            return f"{len(value):,} links"
+        case Mapping():
+            return ", ".join(f"{name}: {text}" for name, text in value.items())
+    return value
 
 
 def charset_of(page: Page) -> str | None:

@@ -12,8 +12,8 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli.times import parse_time
 from webtable.errors import InvalidArgument
+from webtable.repository.times import parse_time
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https://example.com/copy"

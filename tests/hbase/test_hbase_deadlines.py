@@ -230,6 +230,7 @@ def test_leaving_a_scan_does_not_wait_for_the_piece_that_is_read_ahead(gateways)
 
 def test_who_waits_for_a_connection_is_told_what_the_others_wait_for(gateways):
     with gateways.store(pool_size=1) as store:
+        store.tables()  # so that the connection is there, and has been greeted
         gateways.asked.shut()
         busy = threading.Thread(target=lambda: suppressed(store.tables))
         busy.start()

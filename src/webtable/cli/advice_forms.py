@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from webtable._shown import harmless
 from webtable.cli.cells import new_table
 from webtable.cli.exits import note
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
-from webtable.formats.text import harmless, harmless_json
+from webtable.formats.text import harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.confirmation import check_can_ask, confirm
 from webtable.cli.exits import NOT_DONE, complain
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.formats.text import harmless
 
 commands = typer.Typer()
 

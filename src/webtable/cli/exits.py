@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from webtable._shown import harmless
 from webtable.cli.messages import in_commands, in_options, options_of
 from webtable.cli.session import Session
 from webtable.errors import (
@@ -25,7 +26,6 @@ from webtable.errors import (
     TableNotFound,
     WebTableError,
 )
-from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,10 +11,11 @@ from webtable.cli.listings import question
 from webtable.cli.question_options import MaxSizeOption, MinSizeOption, parse_wanted_size
 from webtable.cli.records import MODIFIED, PAGES, REDIRECTS
 from webtable.cli.text import examples
-from webtable.cli.times import FORMS, TIME
+from webtable.cli.times import TIME
 from webtable.repository import Pages, WebTable
 from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import SIZE_CLASSES
+from webtable.repository.times import FORMS
 
 commands = typer.Typer()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
@@ -14,7 +15,6 @@ from webtable.cli.progress import counting
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
-from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

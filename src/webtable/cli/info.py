@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.cells import new_table
 from webtable.cli.indexes import index_lines
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.formats.text import harmless
 from webtable.rowkey.key_text import key_text
 from webtable.schema import FAMILY_OPTIONS, Layout
 

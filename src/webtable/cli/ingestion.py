@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
+from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
@@ -26,7 +27,6 @@ from webtable.cli.limits import over_limits, parse_limits
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, parse_names, parse_size, plural
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
-from webtable.formats.text import harmless
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.cells import UNLIMITED, field, new_table, print_table
 from webtable.formats import FORMATS, write
 from webtable.formats.columns import texts
 from webtable.formats.export import Counted
-from webtable.formats.text import decoded, harmless, harmless_json, value_text
+from webtable.formats.text import decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, complain
 from webtable.cli.output import (
     ColumnsOption,
@@ -22,9 +23,9 @@ from webtable.cli.output import (
 from webtable.cli.records import parse_columns
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
-from webtable.cli.times import FORMS, TIME, parse_time, parse_times
+from webtable.cli.times import TIME, parse_times
 from webtable.formats.columns import METADATA
-from webtable.formats.text import harmless
+from webtable.repository.times import FORMS, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ import typer
 
 from webtable.cli.output import ColumnsOption, FormatOption
 from webtable.cli.text import parse_size
-from webtable.cli.times import is_ago, parse_time
 from webtable.errors import InvalidArgument
+from webtable.repository.times import is_ago, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

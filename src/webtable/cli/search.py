@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.cells import highlighted
 from webtable.cli.listings import question
 from webtable.cli.output import Format, console
@@ -18,7 +19,6 @@ from webtable.cli.question_options import (
 )
 from webtable.cli.records import HITS
 from webtable.cli.text import examples, plural
-from webtable.formats.text import harmless
 from webtable.repository import Results, WebTable
 from webtable.repository.matcher import Hit
 

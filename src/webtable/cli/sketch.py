@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.cells import new_table
 from webtable.cli.output import console, on_terminal, write_lines
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, plural
-from webtable.formats.text import harmless
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.key_text import key_text
 from webtable.rowkey.urls import split_url

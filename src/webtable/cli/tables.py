@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from webtable._shown import harmless
 from webtable.cli.confirmation import check_can_ask, confirm
 from webtable.cli.exits import STORE, complain
 from webtable.cli.layouts import (
@@ -22,7 +23,6 @@ from webtable.cli.layouts import (
 from webtable.cli.session import session
 from webtable.cli.text import examples
 from webtable.errors import SchemaDrift
-from webtable.formats.text import harmless
 from webtable.repository import create as create_table
 from webtable.schema import LayoutPlan, Plan
 

@@ -8,9 +8,6 @@ import msgspec
 
 from webtable.repository.matcher import Excerpt
 
-# Zero-width joiners belong to words (Persian) and emoji.
-_INVISIBLE_AND_HARMLESS = "\u200c\u200d"
-
 
 def value_text(value: object, charset: str | None = None) -> str:
     """Return a value of a page as text: times in UTC, links and headers as JSON, nothing for None."""
@@ -39,23 +36,6 @@ def decoded(body: bytes, charset: str | None) -> str:
         return body.decode(charset or "utf-8", "replace")
     except LookupError:
         return body.decode("utf-8", "replace")
-
-
-def harmless(text: str) -> str:
-    r"""Return *text* on one line, with nothing in it that a terminal would obey.
-
-    >>> harmless("a\tb\x1b[31m")
-    'a b\\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(map(_shown, text))
-
-
-def _shown(character: str) -> str:
-    if character.isprintable() or character in _INVISIBLE_AND_HARMLESS:
-        return character
-    return " " if character.isspace() else character.encode("unicode_escape").decode()
 
 
 def harmless_json(line: str) -> str:

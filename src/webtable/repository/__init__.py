@@ -30,6 +30,7 @@ from webtable.repository.regions import RegionComparison, compared_regions, regi
 from webtable.repository.results import Batch, Explanation, Pages, Results, Several
 from webtable.repository.samples import sample_urls
 from webtable.repository.table import WebTable
+from webtable.repository.times import Moment
 from webtable.repository.writer import Writer
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "KeyedTable",
     "LayoutOptions",
     "Metrics",
+    "Moment",
     "OutcomeCallback",
     "Pages",
     "Progress",

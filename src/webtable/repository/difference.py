@@ -73,6 +73,9 @@ class Difference(Tabular[Change]):
     def _kind(self) -> Kind:
         return CHANGES
 
+    def _title(self) -> str:
+        return next(self._lines())
+
     def __iter__(self) -> Iterator[Change]:
         if self.title:
             yield Change("title", None, *self.title)

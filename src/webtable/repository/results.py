@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -45,6 +46,9 @@ class Explanation:
     calls: tuple[str, ...]
     index: str | None = None
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
@@ -95,6 +99,9 @@ class Several(Tabular[T]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def _title(self) -> str:
+        return f"{len(self):,} results"
 
     def __repr__(self) -> str:
         return repr(list(self._results))
@@ -153,9 +160,15 @@ class Results(Tabular[T]):
         self.damaged.clear()
         return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
 
+    def _head(self, count: int) -> list[T]:
+        return list(self._asked(count if self.limit is None else min(count, self.limit)))
+
+    def _title(self) -> str:
+        return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
+
     def first(self) -> T | None:
         """Return the first result, None where there is none; no more are read."""
-        return next(self._asked(1 if self.limit is None else min(1, self.limit)), None)
+        return next(iter(self._head(1)), None)
 
     def page(self, size: int = 50) -> Batch[T]:
         """Return the first *size* results; raises `InvalidArgument` for a size below 1."""

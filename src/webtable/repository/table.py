@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from webtable._shown import Shown
 from webtable.repository.batch import BatchWriter
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.times import Moment
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
@@ -68,6 +70,25 @@ class WebTable:
 
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
+
+    def _shown(self) -> Shown:
+        """Return where it is, how its keys are made, its indexes, and whether links wait to be counted."""
+        layout, freshness = self.layout, self.links_freshness()
+        ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
+        counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
+        rows = [
+            ("salt", str(layout.salt)),
+            ("kept", f"{ttl}, {layout.versions} versions"),
+            ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
+            ("links counted", counted),
+        ]
+        return Shown(self.name, ("what", "as it is now"), rows)
 
     @property
     def name(self) -> str:
@@ -170,7 +191,7 @@ class WebTable:
     # What is asked of one page.
 
     def get(
-        self, url: str, *, as_of: datetime | None = None, columns: Sequence[str] | None = None, verify: bool = False
+        self, url: str, *, as_of: Moment | None = None, columns: Sequence[str] | None = None, verify: bool = False
     ) -> Page | None:
         """Return the newest capture of *url*, with its body and links, or None where it is not stored.
 
@@ -200,7 +221,7 @@ class WebTable:
         """
         return versions.history(self._frame, url, columns)
 
-    def diff(self, url: str, old: datetime | None = None, new: datetime | None = None) -> Difference | None:
+    def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
         """Return what changed between two versions of *url*: in its title, status, headers, text and links.
 
         They are those at the moments *old* and *new*; by default the newest one and the one before it. None where one
@@ -301,7 +322,7 @@ class WebTable:
         bytes: bool = True,  # noqa: A002, what `Stats` calls them
         full_scan: bool = False,
         on_progress: Progress | None = None,
-        now: datetime | None = None,
+        now: Moment | None = None,
     ) -> Stats:
         """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
 
@@ -322,8 +343,8 @@ class WebTable:
 
     def fetched(
         self,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
@@ -331,11 +352,14 @@ class WebTable:
 
     def modified(
         self,
-        since: datetime | None = None,
-        until: datetime | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were modified from *since* on and before *until*, the newest or the `oldest` first.
+
+        Moments may be told as on the command line: `since="7d"` is a week ago. Where a token is to go on with the
+        question, give them as datetimes: a week ago is another moment each time.
 
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
@@ -345,8 +369,8 @@ class WebTable:
     def outdated(
         self,
         *,
-        not_fetched_since: datetime | None = None,
-        not_modified_since: datetime | None = None,
+        not_fetched_since: Moment | None = None,
+        not_modified_since: Moment | None = None,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were not fetched, or not modified, since a moment: what to fetch again, by when.
@@ -602,7 +626,7 @@ class WebTable:
         self,
         index: str,
         *,
-        as_of: datetime | None = None,
+        as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
@@ -619,7 +643,7 @@ class WebTable:
         index: str,
         *,
         apply: bool = False,
-        as_of: datetime | None = None,
+        as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
     ) -> Drift:

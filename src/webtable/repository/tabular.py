@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from webtable._shown import Shown
 from webtable.errors import MissingExtra
 from webtable.repository.arrow.batches import arrow, batches_of, schema_of
 from webtable.repository.arrow.parquet import write
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from webtable.repository.arrow.kinds import Column, ColumnNames, Kind
 
 T = TypeVar("T")
+
+SHOWN_ROWS = 10
+"""How many rows notebooks and terminals are shown."""
 
 
 class Tabular(ABC, Generic[T]):
@@ -108,6 +112,28 @@ class Tabular(ABC, Generic[T]):
         """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""
         chosen = self._kind.chosen(columns)
         return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
+
+    def _shown(self) -> Shown:
+        """Return the first rows, which are read for it."""
+        columns = self._kind.chosen(self._kind.listed or None)
+        head = self._head(SHOWN_ROWS + 1)
+        rows = [[column.of(row) for column in columns] for row in head[:SHOWN_ROWS]]
+        more = f"the first {SHOWN_ROWS}; iterate, or take .page(), .to_pandas(), .to_arrow() for all"
+        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
+
+    def _head(self, count: int) -> list[Any]:
+        """Return the first *count* rows."""
+        return list(islice(self._rows(), count))
+
+    def _title(self) -> str:
+        """Return what the answer is called where it is shown."""
+        return type(self).__name__
 
     def first(self) -> T | None:
         """Return the first result, None where there is none."""

@@ -10,8 +10,8 @@ from targets.target import Strategy, Target, mutated
 from webtable._headers import Headers, media_type
 from webtable.cli.limits import parse_limits
 from webtable.cli.text import parse_days, parse_size
-from webtable.cli.times import is_ago, parse_time
 from webtable.errors import InvalidArgument
+from webtable.repository.times import is_ago, parse_time
 from webtable.store.hbase.address import address_of as hbase_address
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite.address import address_of as sqlite_address

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webtable._shown import harmless
 from webtable.formats.columns import rows_of
-from webtable.formats.text import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

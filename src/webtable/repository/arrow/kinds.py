@@ -42,6 +42,8 @@ class Kind:
     usual: tuple[str, ...]
     renamed: tuple[tuple[str, str], ...] = ()
     """What columns are called in Common Crawl's index, where it has them."""
+    listed: tuple[str, ...] = ()
+    """The columns that are enough to recognise a record by; all of the usual ones where there are few."""
 
     def chosen(self, names: Sequence[str] | None) -> tuple[Column, ...]:
         """Return the columns *names*, in that order; raises `UnknownColumn`."""
@@ -129,7 +131,9 @@ _COMMON_CRAWL = (
 )
 _USUAL = tuple(column.name for column in _PAGE)
 
-PAGES = Kind((*_PAGE, *_PARTS, *_EXTRA), _USUAL, _COMMON_CRAWL)
+_LISTED = ("url", "status_code", "title", "size", "fetched_at")
+
+PAGES = Kind((*_PAGE, *_PARTS, *_EXTRA), _USUAL, _COMMON_CRAWL, _LISTED)
 """Pages and versions: what every listing reads; parts of the URL and what is asked for where they are named."""
 INLINKS = Kind(
     (
@@ -172,7 +176,7 @@ def pages_with(names: Iterable[str]) -> Kind:
         missing.add("text")
     columns = tuple(column for column in PAGES.columns if column.name not in missing)
     usual = dict.fromkeys([*PAGES.usual, *(column.name for column in _EXTRA if column.name in asked)])
-    return Kind(columns, tuple(usual), PAGES.renamed)
+    return Kind(columns, tuple(usual), PAGES.renamed, PAGES.listed)
 
 
 URLS = Kind((_column("url", "string", str),), ("url",))

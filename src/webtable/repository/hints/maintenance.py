@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
-from webtable.repository.arguments import Progress, check_times
 from webtable.repository.creation.tables import create_tables
 from webtable.repository.hints.drift import Drift
 from webtable.repository.hints.entry_drift import EntryComparison
@@ -31,6 +30,7 @@ from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
 from webtable.repository.layouts import FRESH_SECONDS
 from webtable.repository.moments import now_in_milliseconds
+from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable._page import Page
+    from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
     from webtable.store import Row
@@ -110,13 +111,12 @@ class Maintenance:
         index: str,
         *,
         apply: bool,
-        as_of: datetime | None,
+        as_of: Moment | None,
         on_progress: Progress | None,
         settle: float,
     ) -> Drift:
         """Do what `WebTable.repair_index` promises."""
-        check_times(as_of=as_of)
-        drift = Drift(index, as_of or datetime.now(UTC))
+        drift = Drift(index, moment_of("as_of", as_of) or datetime.now(UTC))
         found, damage = self._frame.indexes.named(index), self._frame.damage()
         comparisons: list[EntryComparison | InlinkComparison] = [
             EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, UnknownIndex
-from webtable.repository.arguments import check_numbers, check_times
+from webtable.repository.arguments import check_numbers
 from webtable.repository.indexes.index import by_term
 from webtable.repository.indexes.web import (
     DIGEST,
@@ -21,6 +21,7 @@ from webtable.repository.indexes.web import (
 )
 from webtable.repository.questions.handles import stored_page
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
+from webtable.repository.times import Moment, moment_of, moments
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -45,16 +46,16 @@ OLDEST_FIRST = {"oldest": False, "newest": True}
 def by_time(
     frame: Frame,
     kind: Literal["fetched", "modified"],
-    since: datetime | None,
-    until: datetime | None,
+    since: Moment | None,
+    until: Moment | None,
     asking: Asking,
     orders: dict[str, bool] = NEWEST_FIRST,
 ) -> Pages:
     """Return the pages that were fetched or modified from *since* on and before *until*."""
-    check_times(since=since, until=until)
+    bounds = moments(since=since, until=until).values()
     prefix = f"{kind}_".encode()
     # Places are whole milliseconds: both bounds are the first of them that is not before the moment.
-    first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in (since, until))
+    first, last = (None if moment is None else time_text(_next_millisecond(moment)) for moment in bounds)
     places = KeyRange(
         prefix + first.encode() if first else prefix, prefix + last.encode() if last else prefix_stop(prefix)
     )
@@ -65,15 +66,16 @@ def by_time(
 
 
 def outdated(
-    frame: Frame, not_fetched_since: datetime | None, not_modified_since: datetime | None, asking: Asking
+    frame: Frame, not_fetched_since: Moment | None, not_modified_since: Moment | None, asking: Asking
 ) -> Pages:
     """Return what `WebTable.outdated` does."""
     if (not_fetched_since is None) == (not_modified_since is None):
         raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
-    check_times(not_fetched_since=not_fetched_since, not_modified_since=not_modified_since)
     if not_modified_since is None:
-        return by_time(frame, "fetched", None, not_fetched_since, asking, OLDEST_FIRST)
-    return by_time(frame, "modified", None, not_modified_since, asking, OLDEST_FIRST)
+        fetched = moment_of("not_fetched_since", not_fetched_since)
+        return by_time(frame, "fetched", None, fetched, asking, OLDEST_FIRST)
+    modified = moment_of("not_modified_since", not_modified_since)
+    return by_time(frame, "modified", None, modified, asking, OLDEST_FIRST)
 
 
 def largest(

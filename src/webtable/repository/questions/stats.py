@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.arguments import check_times
 from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.repository.tabular import Tabular
+from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.domain import host_of
 from webtable.store.wanted import Wanted
@@ -82,6 +82,9 @@ class Stats(Tabular[GroupRow]):
     def _kind(self) -> Kind:
         return GROUPS
 
+    def _title(self) -> str:
+        return str(self).partition("\n")[0]
+
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
 
@@ -104,16 +107,16 @@ def stats(
     *,
     with_bytes: bool,
     on_progress: Progress | None,
-    now: datetime | None,
+    now: Moment | None,
 ) -> Stats:
     """Return what `WebTable.stats` does."""
     names = _known(by)
-    check_times(now=now)
+    now = moment_of("now", now) or datetime.now(UTC)
     _, ranges = scope.ranges(frame)
     ranges = [KeyRange()] if scope.domain is None else narrowed(frame, scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
-    tallies = {name: _tally(frame, name, now or datetime.now(UTC)) for name in names}
+    tallies = {name: _tally(frame, name, now) for name in names}
     unreadable: list[DamagedRow] = []
     damage = frame.damage(unreadable)
     pages, size = _count(frame, spec, tuple(tallies.values()), damage, on_progress)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.arguments import check_times
 from webtable.repository.arrow.kinds import pages_with
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
 from webtable.repository.results import Several
+from webtable.repository.times import Moment, moment_of, moments
 from webtable.store import TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.wanted import Wanted
@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 READ_AT_ONCE = 64
 
 
-def get(frame: Frame, url: str, as_of: datetime | None, columns: Sequence[str] | None, *, verify: bool) -> Page | None:
+def get(frame: Frame, url: str, as_of: Moment | None, columns: Sequence[str] | None, *, verify: bool) -> Page | None:
     """Return what `WebTable.get` does."""
     with until(Deadline(frame.store.timeout)):
-        if as_of is not None:
-            check_times(as_of=as_of)
+        moment = moment_of("as_of", as_of)
         page = next(get_many(frame, [url], columns))
-        if page is not None and as_of is not None and page.fetched_at > as_of:
-            page = _as_of(frame, url, as_of, columns)
+        if page is not None and moment is not None and page.fetched_at > moment:
+            page = _as_of(frame, url, moment, columns)
     if verify and page is not None:
         frame.counted.check(frame.key.encode(url), page)
     return page
@@ -58,12 +57,12 @@ def history(frame: Frame, url: str, columns: Sequence[str] | None) -> Several[Pa
     return Several(found, pages_with(column_names(columns)))
 
 
-def diff(frame: Frame, url: str, old: datetime | None, new: datetime | None) -> Difference | None:
+def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
-    check_times(old=old, new=new)
+    first, last = moments(old=old, new=new).values()
     versions = _contents(frame, url, EXTRA_COLUMNS)
-    after = versions if new is None else [one for one in versions if one[0] <= milliseconds(new)]
-    before = after[1:] if old is None else [one for one in versions if one[0] <= milliseconds(old)]
+    after = versions if last is None else [one for one in versions if one[0] <= milliseconds(last)]
+    before = after[1:] if first is None else [one for one in versions if one[0] <= milliseconds(first)]
     if not before or not after:
         return None
     one, other = before[0][1], after[0][1]

@@ -1,0 +1,79 @@
+"""Moments as people give them: a datetime, a date, how long ago, or a text that says one of these."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+from webtable.errors import InvalidArgument
+
+Moment = datetime | date | timedelta | str
+"""A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a text.
+
+A text is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
+"""
+FORMS = "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), or ago: 7d, 12h, 30m"
+
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhm])")
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
+
+
+def parse_time(name: str, text: str) -> datetime:
+    """Return the moment that *text* tells, in UTC where it has no offset; raises `InvalidArgument`.
+
+    >>> parse_time("since", "2026-11-20"), parse_time("since", "2026-11-20T10:00+01:00").isoformat()
+    (datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc), '2026-11-20T10:00:00+01:00')
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    try:
+        if ago:
+            return _now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+        moment = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError) as exc:
+        raise InvalidArgument(f"{name}={text!r} is no time: write {FORMS}") from exc
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_ago(text: str) -> bool:
+    """Whether *text* tells another moment whenever it is read."""
+    return _AGO.fullmatch(text.strip().lower()) is not None
+
+
+def moment_of(name: str, given: Moment | None) -> datetime | None:
+    """Return the moment that was *given* as the argument *name*; raises `InvalidArgument`.
+
+    >>> moment_of("since", date(2026, 11, 20))
+    datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        match given:
+            case None:
+                return None
+            case str():
+                return parse_time(name, given)
+            case timedelta():
+                return _now() - given
+            case datetime() if given.tzinfo is not None:
+                return given
+            case date() if not isinstance(given, datetime):
+                return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    except OverflowError as exc:
+        raise InvalidArgument(f"{name}={given!r} is before all time") from exc
+    raise InvalidArgument(f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {FORMS}")
+
+
+def moments(**given: Moment | None) -> dict[str, datetime | None]:
+    """Return the moments that were *given*, by the names of the arguments.
+
+    Raises `InvalidArgument` for what is none, for an `until` before `since` and a `new` before `old`.
+    """
+    times = {name: moment_of(name, moment) for name, moment in given.items()}
+    for first, last in (("since", "until"), ("old", "new")):
+        begin, end = times.get(first), times.get(last)
+        if begin is not None and end is not None and end < begin:
+            raise InvalidArgument(f"{last}={end} is before {first}={begin}")
+    return times
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
