@@ -142,7 +142,7 @@ def test_a_scanner_that_moved_on_is_not_used_where_its_rows_could_not_be_read():
     class Client:
         """One that brings rows, and fails to read their versions the first time."""
 
-        name = "hbase://x"
+        gateway = SimpleNamespace(name="hbase://x", tell=lambda *_, **__: None)
         asked: list[tuple[KeyRange, object]] = []
         failures = 1
 

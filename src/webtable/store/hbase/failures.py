@@ -68,8 +68,8 @@ def is_lost(error: Exception) -> bool:
 
 
 def is_unanswered(error: Exception) -> bool:
-    """Whether *error*, of the store, came of a call that had no answer in its time."""
-    return isinstance(error.__cause__, TimeoutError)
+    """Whether *error*, of the store, came of a call that a gateway had taken, and that had no answer in its time."""
+    return isinstance(error.__cause__, TimeoutError) and not isinstance(error.__cause__, NotServed)
 
 
 def disabled(name: str, table: str) -> TableDisabled:
