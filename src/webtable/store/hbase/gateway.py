@@ -32,6 +32,8 @@ T = TypeVar("T")
 _FIRST_SHARE: Final = 2 / 3
 """The share of the time that is left which one attempt may use, so that there is some for another."""
 _LEAST_ATTEMPT: Final = 2.0
+_LEAST_LEFT: Final = 0.05
+"""The seconds below which there is no other attempt: its error would say nothing but that there was no time."""
 _SLOW_SHARE: Final = 1 / 3
 """The share of the time that is left from which on a call is logged as a slow one."""
 _LEAST_SLOW: Final = 0.1
@@ -278,7 +280,7 @@ def repeated(
             raise
 
     def out_of_time(state: RetryCallState) -> bool:
-        return deadline.left() <= state.upcoming_sleep
+        return deadline.left() <= state.upcoming_sleep + _LEAST_LEFT
 
     try:
         return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time, reraise=True)(
