@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from webtable._checksums import RIGHT
-from webtable.errors import DamagedRow
 from webtable.repository.arrow.batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.arrow.kinds import URL
 from webtable.repository.read_ahead import ahead
 from webtable.store import Cell, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
     from webtable._page import Page
+    from webtable.errors import DamagedRow
     from webtable.repository.arrow.kinds import Column
-    from webtable.repository.codec import PageCodec
     from webtable.repository.damage import Damage
 
 FIRST_ROWS = 256
@@ -39,15 +38,21 @@ BATCH_CELLS = 4 * 2**20
 
 
 def in_batches(
-    rows: Iterator[Row], codec: PageCodec, columns: Sequence[Column], damage: Damage
+    rows: Iterator[Row],
+    metadata: bytes,
+    each: Callable[[Row], Page | DamagedRow | None],
+    columns: Sequence[Column],
+    damage: Damage,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the pages of *rows*, without those that are none, reading the next ones while the caller works.
 
-    Each of *columns* must be stored, or made of the URL. Damaged rows are told to *damage*.
+    Their stored column *metadata* has them. Each of *columns* must be stored, or made of the URL. Where pages are made,
+    *each* makes them (`PageReader.each`). Damaged rows are told to *damage*.
     """
-    with closing(ahead(_pieces(rows, codec.columns.page))) as pieces:
+    with closing(ahead(_pieces(rows, metadata))) as pieces:
         for piece in pieces:
-            yield piece.batch(codec, columns, damage)
+            parsed = piece.parsed(columns)
+            yield piece.made(metadata, each, columns, damage) if parsed is None else parsed
 
 
 @dataclass(slots=True)
@@ -62,18 +67,22 @@ class _Piece:
     """Whether the checksums of all rows are right."""
     has_more: bool = False
 
-    def batch(self, codec: PageCodec, columns: Sequence[Column], damage: Damage) -> pa.RecordBatch:
-        """Return the rows as a batch."""
-        parsed = self._parsed(columns) if self.is_proven and self.found else None
-        if parsed is not None:
-            return parsed
-        page = codec.columns.page
-        rows = (Row(key, {page: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
-        pages = damage.sift(_page(codec, row) for row in rows)
+    def made(
+        self,
+        metadata: bytes,
+        each: Callable[[Row], Page | DamagedRow | None],
+        columns: Sequence[Column],
+        damage: Damage,
+    ) -> pa.RecordBatch:
+        """Return the rows as a batch, by the page that is made of each."""
+        rows = (Row(key, {metadata: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
+        pages = damage.sift(map(each, rows))
         return batch_of([page for page in pages if page is not None], columns)
 
-    def _parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
-        """Return what pyarrow reads in the values, None where they are not a line of JSON each."""
+    def parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
+        """Return what pyarrow reads in the values, None where not each is proven and a line of JSON."""
+        if not (self.is_proven and self.found):
+            return None
         pa = arrow()
         lines = b"\n".join([value for _, _, value in self.found])
         if lines.count(b"\n") != len(self.found) - 1:
@@ -102,13 +111,6 @@ class _Piece:
 def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
     filled = values if column.default is None else values.fill_null(column.default)
     return filled.combine_chunks()
-
-
-def _page(codec: PageCodec, row: Row) -> Page | DamagedRow | None:
-    try:
-        return codec.page(row)
-    except DamagedRow as exc:
-        return exc
 
 
 def _pieces(rows: Iterator[Row], column: bytes) -> Iterator[_Piece]:

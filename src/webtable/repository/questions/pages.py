@@ -118,7 +118,13 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
         wanted: Sequence[Column], after: bytes | None, at_most: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         some = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(None)), expected=at_most)
-        found = in_batches(rows.rows(some, part.order, after), frame.codec, condition.columns(wanted), damage)
+        found = in_batches(
+            rows.rows(some, part.order, after),
+            frame.codec.columns.page,
+            frame.counted.each,
+            condition.columns(wanted),
+            damage,
+        )
         return first_rows((condition.met(batch, wanted) for batch in found), at_most)
 
     def place(page: Page) -> bytes:
