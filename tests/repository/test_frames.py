@@ -143,6 +143,7 @@ def test_every_answer_is_a_table(web):
         "history": table.history(url("/a")),
         "batch": table.pages(domain).page(3),
         "stats": table.stats(domain),
+        "changes": table.changes(domain, since="30d"),
         "diff": table.diff(url("/a")),
     }
 

@@ -14,6 +14,7 @@ from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
 from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
+from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
 from webtable.repository.questions.index_answer import Asking
@@ -39,6 +40,8 @@ __all__ = [
     "Asking",
     "Batch",
     "BrokenLink",
+    "Change",
+    "ChangeKind",
     "ColumnNames",
     "Difference",
     "Drift",

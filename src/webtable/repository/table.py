@@ -15,6 +15,7 @@ from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
+from webtable.repository.questions.changes import Change, ChangeKind, changes
 from webtable.repository.questions.frontier import discovered
 from webtable.repository.questions.hosts import Host, hosts
 from webtable.repository.questions.inlinks import Inlink, linking_to
@@ -336,6 +337,38 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+
+    def changes(
+        self,
+        domain: str | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        kind: ChangeKind | Collection[ChangeKind] | None = None,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[Change]:
+        """Return what became of the pages of *domain* between the moments *since* and *until*, now by default, lazily.
+
+        - `new`: the first capture that was stored of it is later than *since*. One that was stored before pages had
+          a `first_seen` is judged by the oldest version that is kept.
+        - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
+        - `changed`: it has another digest, status or redirect than it had, and is not gone. Also a page whose version
+          at *since* is not kept any more, which has `before=None`.
+        - `unchanged`: it has what it had, whatever it was in between. These come only where *kind* names them.
+
+        *kind* is one of these or several; by default the first three. Pages without a capture up to *until*, and those
+        that were deleted, are left out. The captures of both moments count in. All rows are read, and of those with
+        other content since then the list of versions. The other arguments are those of `pages`.
+
+        Raises `FullScanNeeded`, `InvalidURL`, `InvalidToken`, `InvalidArgument`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return changes(self._frame, scope, since, until, kind, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

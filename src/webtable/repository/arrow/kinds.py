@@ -185,3 +185,32 @@ GROUPS = Kind(
 )
 CHANGES = Kind(tuple(_columns("string", "part", "name", "old", "new")), ("part", "name", "old", "new"))
 """What differs between two versions: `part` is title, status_code, header, link or text."""
+
+
+def _sides(name: str, kind: Type, of: str) -> list[Column]:
+    """Return the columns of what the page of a change was before, and what it is after."""
+
+    def value(side: str) -> Callable[[Any], Any]:
+        page = attrgetter(side)
+        return lambda change: getattr(page(change), of, None)
+
+    return [_column(f"{name}_{side}", kind, value(side)) for side in ("before", "after")]
+
+
+PAGE_CHANGES = Kind(
+    (
+        *_columns("string", "url", "kind"),
+        *_sides("status", "int", "status_code"),
+        *_sides("title", "string", "title"),
+        *_sides("size", "int", "size"),
+        *_sides("redirect", "string", "redirect_to"),
+        *_sides("digest", "string", "digest"),
+        *_sides("fetched", "time", "fetched_at"),
+    ),
+    (
+        *("url", "kind", "status_before", "status_after", "title_before", "title_after", "size_before", "size_after"),
+        *("redirect_before", "redirect_after", "digest_before", "digest_after", "fetched_before", "fetched_after"),
+    ),
+    listed=("url", "kind", "status_before", "status_after", "title_after"),
+)
+"""What became of pages between two moments: the page as it was before, and as it is after."""
