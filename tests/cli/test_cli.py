@@ -39,6 +39,7 @@ COMMANDS = [
     "pages",
     "hosts",
     "discovered",
+    "changes",
     "fetched",
     "modified",
     "outdated",

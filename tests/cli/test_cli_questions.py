@@ -62,6 +62,8 @@ LISTINGS = {
     "hosts of a domain": (["hosts", "docs.example.com"], ["docs.example.com"]),
     "URLs to crawl": (["discovered", "example.com"], [NEW]),
     "all URLs to crawl": (["discovered", "--full-scan"], [NEW]),
+    "what became of pages": (["changes", "example.com", "--since", "60h"], [HOME, GONE]),
+    "what became of pages, a kind": (["changes", "--full-scan", "--since", "60h", "--kind", "new"], [GONE]),
     "fetched": (["fetched"], [HOME, GONE, OLD, COPY, ABOUT, OTHER, BIG]),
     "fetched since": (["fetched", "--since", "60h"], [HOME, GONE]),
     "fetched, the oldest first": (["fetched", "--until", "5d", "--order", "oldest"], [BIG, OTHER, ABOUT]),
@@ -162,6 +164,14 @@ def test_every_listing_explains_itself_and_asks_nothing(run: Run, site: None, ca
 def test_on_a_terminal_an_empty_answer_is_said(run: Run, site: None, on_terminal: None) -> None:
     assert run("broken-links", "--domain", "other.example").err == "no broken links of other.example\n"
     assert run("with-status", "503").err == "no pages with status 503\n"
+
+
+def test_changes_need_a_moment_and_tell_what_was_and_what_is(run: Run, site: None) -> None:
+    listed = run("changes", "example.com", "--since", "60h", "--kind", "changed")
+
+    assert listed.cells == [[HOME, "changed", "200", "200", "Home"]]
+    assert run("changes", "example.com").err.startswith("webtable: --since must be given")
+    assert run("changes", "--since", "60h").code == 2
 
 
 @pytest.mark.parametrize("command", ["hosts", "discovered --full-scan", "errors", "broken-links"])

@@ -44,6 +44,9 @@ _HEADINGS = {
     "self_links": "self",
     "is_current": "current",
     "bytes": "size",
+    "status_before": "was",
+    "status_after": "status",
+    "title_after": "title",
 }
 _NUMBERS = {
     "status_code",
@@ -69,6 +72,8 @@ _WIDE = {
     "source": 3,
     "target": 3,
     "title": 2,
+    "title_before": 2,
+    "title_after": 2,
     "anchor": 2,
     "headers": 2,
     "outlinks": 2,
@@ -79,6 +84,8 @@ _WIDE = {
 }
 _WIDTHS = {
     "status_code": 6,
+    "status_before": 6,
+    "status_after": 6,
     "size": 8,
     "bytes": 8,
     "fetched_at": 16,
