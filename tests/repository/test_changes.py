@@ -262,3 +262,18 @@ def test_what_became_of_a_page_is_what_all_of_its_captures_say(deep_table, store
     found = site.table.changes(site.domain, since=ago(site, since), until=ago(site, until), kind=ALL)
 
     assert {"/" + path: kind for kind, path in kinds(found)} == model(stored, since, until)
+
+
+def test_a_page_whose_version_is_not_kept_any_more_is_changed(site):
+    site.store(*(capture(site, "/a", hours, str(hours)) for hours in range(9, 1, -1)))
+
+    (change,) = site.table.changes(site.domain, since=ago(site, 9))
+
+    assert (change.kind, change.before, change.after.title) == ("changed", None, "2")
+
+
+def test_a_page_without_content_is_judged_by_its_first_capture(site):
+    site.store(*(Page(url=site.url("/a"), status_code=304, fetched_at=ago(site, hours)) for hours in (9, 7, 1)))
+
+    assert kinds(site.table.changes(site.domain, since=ago(site, 5), kind=ALL)) == [("unchanged", "a")]
+    assert kinds(site.table.changes(site.domain, since=ago(site, 10), until=ago(site, 5))) == [("new", "a")]

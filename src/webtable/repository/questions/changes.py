@@ -178,8 +178,7 @@ def _newest_at(page: Page, moment: int | None) -> _At | None:
 
 
 def _first_seen(page: Page) -> int | None:
-    first = getattr(page, "first_seen", None)
-    return None if first is None else milliseconds(first)
+    return None if page.first_seen is None else milliseconds(page.first_seen)
 
 
 def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:
