@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import harmless
-from webtable.cli.text import size_text
+from webtable._shown import harmless, size_text
 from webtable.formats.text import decoded, value_text
 from webtable.repository.matcher import Excerpt
 
