@@ -59,6 +59,8 @@ COMMANDS = [
     "links status",
     "search",
     "stats",
+    "audit",
+    "compare",
     "verify",
     "index list",
     "index add",

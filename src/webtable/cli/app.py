@@ -19,6 +19,7 @@ from webtable.cli import (
     keys,
     links,
     page,
+    reports,
     search,
     site_questions,
     sketch,
@@ -57,6 +58,7 @@ app.add_typer(index_questions.commands)
 app.add_typer(links.commands)
 app.add_typer(search.commands)
 app.add_typer(stats.commands)
+app.add_typer(reports.commands)
 keys.commands.add_typer(splits.commands)
 keys.commands.add_typer(sketch.commands)
 keys.commands.add_typer(advice.commands)
