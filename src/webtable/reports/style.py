@@ -28,7 +28,7 @@ _RULES = {
     "td a": "text-decoration:none",
     "td a:hover": "text-decoration:underline",
     "td a+a": "display:block",
-    "del": "color:var(--wt-c-muted)",
+    "del": "color:var(--wt-c-muted);font-weight:400",
     "ins": "text-decoration:none",
     ".left-out": "border-left:3px solid var(--wt-c-bar);padding:.2em 0 .2em .8em",
     ".sizes": "display:block;width:100%;max-width:420px;height:auto",
