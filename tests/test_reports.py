@@ -131,6 +131,16 @@ def test_an_audit_finds_what_pages_do_not_say_and_what_they_say_to_search_engine
     assert found["largest"].rows[0][0] == "https://example.com/a"
 
 
+def test_what_is_no_html_needs_no_description_and_html_without_a_type_does(table):
+    untyped = Page(url="https://example.com/untyped", html=b"<title>T</title>", fetched_at=NOW)
+    text = Page(url="https://example.com/text", html=b"text", content_type="text/plain", fetched_at=NOW)
+    put(table, untyped, text, Page(url="https://example.com/data", html=b"\x00\x01", fetched_at=NOW))
+
+    found = sections(audit(table, "example.com"))
+
+    assert [row[0] for row in found["no-description"].rows] == [untyped.url]
+
+
 def test_a_page_that_names_itself_is_not_canonical_elsewhere(table):
     put(
         table,

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._extract import is_html
 from webtable.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 """Where one class of sizes ends and the next begins, in bytes."""
-_HTML = ("text/html", "application/xhtml+xml")
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
 _PROGRESS_PAGES = 1_000
 _MOST_GROUPS = 1_000
@@ -126,7 +126,7 @@ class Totals:
 
     def _look_at(self, page: Page) -> None:
         """Note what *page*, which is no error and no redirect, says or does not say of itself."""
-        if page.has_body and page.content_type in _HTML:
+        if page.has_body and _is_html(page):
             if not page.description:
                 self.undescribed.add(page.url, page.title)
             if not page.h1:
@@ -135,3 +135,8 @@ class Totals:
             self.elsewhere.add(page.url, page.canonical)
         if page.robots and _NOT_INDEXED.search(page.robots):
             self.not_indexed.add(page.url, page.robots)
+
+
+def _is_html(page: Page) -> bool:
+    # Without a type it is what has a title: others have none.
+    return is_html(page.content_type) or (page.content_type is None and page.title is not None)
