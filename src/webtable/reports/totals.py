@@ -138,5 +138,5 @@ class Totals:
 
 
 def _is_html(page: Page) -> bool:
-    # Without a type it is what has a title: others have none.
-    return is_html(page.content_type) or (page.content_type is None and page.title is not None)
+    # Without a type it is what was read as such.
+    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
