@@ -51,6 +51,7 @@ COMMANDS = [
     "most-linked",
     "orphans",
     "dead-ends",
+    "duplicate-groups",
     "linking-to",
     "links-of",
     "broken-links",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import shlex
@@ -99,6 +100,8 @@ LISTINGS = {
     "links of what is stored nowhere": (["links-of", NEW], []),
     "broken links": (["broken-links"], [GONE]),
     "broken links elsewhere": (["broken-links", "--domain", "other.example"], []),
+    "groups of one content": (["duplicate-groups", "example.com"], [hashlib.sha256(ABOUT_HTML).hexdigest()]),
+    "groups of one title": (["duplicate-groups", "--full-scan", "--by", "title"], ["About salt"]),
     "words": (["search", "SALT", "row", "--domain", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
     "words that begin so": (["search", "sal*", "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
@@ -493,6 +496,7 @@ BAD_INPUT = {
     "words anywhere": (["search", "salt"], "--full-scan"),
     "URLs to crawl anywhere": (["discovered"], "--full-scan"),
     "orphans anywhere": (["orphans"], "--full-scan"),
+    "duplicates anywhere": (["duplicate-groups"], "--full-scan"),
     "counts of everything": (["stats"], "--full-scan"),
     "counts by nothing": (["stats", "example.com", "--by", "colour"], "colour"),
     "a damaged token": (["errors", "--after", "x"], "x"),

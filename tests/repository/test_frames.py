@@ -130,6 +130,7 @@ def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
     table.refresh_links()
     table.put(web.site.page("/a", age=60, html=b"<title>new</title><p>another word"))
+    table.put(web.site.page("/old", title="title of /b", outlinks=None))
     domain = web.site.domain
     answers = {
         "errors": table.errors(domain=domain),
@@ -144,6 +145,7 @@ def test_every_answer_is_a_table(web):
         "batch": table.pages(domain).page(3),
         "stats": table.stats(domain),
         "diff": table.diff(url("/a")),
+        "groups": table.duplicate_groups(domain, by="title"),
     }
 
     for name, answer in answers.items():

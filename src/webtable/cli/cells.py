@@ -26,7 +26,7 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"url", "source", "target", "redirect_to"}
+FOLDED = {"url", "urls", "source", "target", "redirect_to"}
 """A URL can be copied only as a whole; of the rest the beginning tells enough."""
 
 _PADDING = 3
@@ -65,6 +65,7 @@ _NUMBERS = {
 }
 _WIDE = {
     "url": 3,
+    "urls": 3,
     "redirect_to": 3,
     "source": 3,
     "target": 3,
@@ -76,6 +77,7 @@ _WIDE = {
     "excerpts": 3,
     "name": 3,
     "group": 3,
+    "value": 2,
 }
 _WIDTHS = {
     "status_code": 6,

@@ -102,4 +102,6 @@ BROKEN = Kind(
 _HIT = ("url", "matches", "title", "excerpts")
 HITS = Kind("hit", (*_HIT, *(name for name in ALL_COLUMNS if name not in _HIT)), _HIT, _HIT, _hit)
 HOSTS = Kind("host", ("name", "pages", "bytes", "counted_at"), ("name", "pages", "bytes", "counted_at"))
+_GROUP = ("value", "pages", "bytes", "urls")
+GROUPS = Kind("group", ("by", *_GROUP), _GROUP)
 URLS = Kind("URL", ("url",), ("url",), record=FoundURL)

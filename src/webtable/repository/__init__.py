@@ -14,6 +14,7 @@ from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
 from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
+from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
 from webtable.repository.questions.index_answer import Asking
@@ -42,6 +43,7 @@ __all__ = [
     "ColumnNames",
     "Difference",
     "Drift",
+    "DuplicateGroup",
     "Explanation",
     "Freshness",
     "Grouping",
@@ -65,6 +67,7 @@ __all__ = [
     "RegionComparison",
     "Resolution",
     "Results",
+    "Sameness",
     "SearchIn",
     "Several",
     "SizeClass",

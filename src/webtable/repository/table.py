@@ -15,6 +15,7 @@ from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
+from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness, duplicate_groups
 from webtable.repository.questions.frontier import discovered
 from webtable.repository.questions.hosts import Host, hosts
 from webtable.repository.questions.inlinks import Inlink, linking_to
@@ -336,6 +337,31 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+
+    # What is asked of all pages of a scope together. They are read once, without their bodies, for any part of the
+    # answer, and what is found is sorted on disk: in some 50 MB of memory, however many pages there are, and for 10
+    # million of them in 1 to 4 GB of the directory for temporary files. They raise what `pages` does, and `OSError`
+    # where that is full.
+
+    def duplicate_groups(
+        self,
+        domain: str | None = None,
+        *,
+        by: Sameness = "content",
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+        full_scan: bool = False,
+    ) -> Results[DuplicateGroup]:
+        """Return the groups of pages with the same content (the digest), or *by* the same "title", whatever the status.
+
+        Groups of one page are none, and pages without a body, or a title, are in none. Those of the most `pages` come
+        first, or of the most `bytes`; each with its first ten URLs. The pages are chosen as in `pages`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

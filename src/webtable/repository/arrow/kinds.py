@@ -16,8 +16,8 @@ from webtable.rowkey import registered_domain
 from webtable.rowkey.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url
 
-Type = Literal["string", "int", "bool", "time", "bytes", "headers", "links", "counts"]
-"""Text, 64 bits with a sign, true or false, a moment in UTC, bytes, and what is of several parts."""
+Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
+"""Text, 64 bits with a sign, true or false, a moment in UTC, bytes, texts, and what is of several parts."""
 ColumnNames = Literal["webtable", "commoncrawl"]
 
 
@@ -79,6 +79,7 @@ def _columns(kind: Type, *names: str) -> list[Column]:
 
 
 URL = _stored("url", "string")
+_URLS = _column("urls", "strings", lambda one: list(one.urls))
 _PAGE = (
     URL,
     _stored("status_code", "int", 200),
@@ -185,3 +186,7 @@ GROUPS = Kind(
 )
 CHANGES = Kind(tuple(_columns("string", "part", "name", "old", "new")), ("part", "name", "old", "new"))
 """What differs between two versions: `part` is title, status_code, header, link or text."""
+DUPLICATE_GROUPS = Kind(
+    (*_columns("string", "by", "value"), *_columns("int", "pages", "bytes"), _URLS),
+    ("by", "value", "pages", "bytes", "urls"),
+)

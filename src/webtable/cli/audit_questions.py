@@ -1,0 +1,52 @@
+"""The commands that look at a site as a whole: `duplicate-groups`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Unpack, get_args
+
+import typer
+
+from webtable.cli.listings import question
+from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, Paging, PathOption
+from webtable.cli.records import GROUPS
+from webtable.cli.text import examples
+from webtable.repository import DuplicateGroup, Results, Sameness, WebTable
+
+commands = typer.Typer()
+
+_PANEL = "A site as a whole"
+
+
+if TYPE_CHECKING:
+    SameBy = Sameness
+else:
+    # typer takes choices as an enum only.
+    SameBy = StrEnum("SameBy", get_args(Sameness))
+
+
+@question(
+    commands,
+    GROUPS,
+    orders=("pages", "bytes"),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable duplicate-groups example.com --limit 20",
+        "webtable duplicate-groups example.com --by title --format csv > titles.csv",
+        "webtable duplicate-groups --full-scan --order bytes",
+    ),
+)
+def duplicate_groups(
+    table: WebTable,
+    domain: DomainArgument = None,
+    by: Annotated[SameBy, typer.Option("--by", help="What they have in common.")] = "content",
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[Paging],
+) -> Results[DuplicateGroup]:
+    """List the groups of pages that have the same content, or the same title: those of the most pages first.
+
+    Each has the digest or the title, how many pages, how many bytes in all, and the first ten URLs.
+    """
+    return table.duplicate_groups(domain, by=by, host_only=host_only, path=path, full_scan=full_scan, **asking)
