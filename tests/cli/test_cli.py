@@ -52,6 +52,7 @@ COMMANDS = [
     "orphans",
     "dead-ends",
     "duplicate-groups",
+    "titles",
     "linking-to",
     "links-of",
     "broken-links",

@@ -146,6 +146,7 @@ def test_every_answer_is_a_table(web):
         "stats": table.stats(domain),
         "diff": table.diff(url("/a")),
         "groups": table.duplicate_groups(domain, by="title"),
+        "titles": table.titles(domain, max_length=1),
     }
 
     for name, answer in answers.items():

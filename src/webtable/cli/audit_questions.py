@@ -1,4 +1,4 @@
-"""The commands that look at a site as a whole: `duplicate-groups`."""
+"""The commands that look at a site as a whole: `duplicate-groups` and `titles`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import typer
 
 from webtable.cli.listings import question
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, Paging, PathOption
-from webtable.cli.records import GROUPS
+from webtable.cli.records import GROUPS, TITLES
 from webtable.cli.text import examples
-from webtable.repository import DuplicateGroup, Results, Sameness, WebTable
+from webtable.repository import DuplicateGroup, Results, Sameness, TitleProblem, WebTable
+from webtable.repository.questions.titles import MAX_TITLE
 
 commands = typer.Typer()
 
@@ -50,3 +51,29 @@ def duplicate_groups(
     Each has the digest or the title, how many pages, how many bytes in all, and the first ten URLs.
     """
     return table.duplicate_groups(domain, by=by, host_only=host_only, path=path, full_scan=full_scan, **asking)
+
+
+@question(
+    commands,
+    TITLES,
+    orders=("problem",),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable titles example.com",
+        "webtable titles example.com --host-only --max-length 70 --format csv > titles.csv",
+    ),
+)
+def titles(
+    table: WebTable,
+    domain: DomainArgument = None,
+    max_length: Annotated[int, typer.Option("--max-length", help="How many characters are not too long.")] = MAX_TITLE,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[Paging],
+) -> Results[TitleProblem]:
+    """List the HTML pages with status 200 whose title is missing, is that of other pages too, or is too long.
+
+    A page may be listed twice: as a duplicate, and as one whose title is too long.
+    """
+    return table.titles(domain, max_length=max_length, host_only=host_only, path=path, full_scan=full_scan, **asking)

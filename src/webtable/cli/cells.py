@@ -57,6 +57,7 @@ _NUMBERS = {
     "pages",
     "bytes",
     "matches",
+    "others",
     "entries",
     "missing",
     "stale",
@@ -98,6 +99,7 @@ _WIDTHS = {
     "self_links": 4,
     "pages": 9,
     "matches": 7,
+    "others": 7,
     "rel": 9,
 }
 

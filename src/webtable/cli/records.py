@@ -104,4 +104,6 @@ HITS = Kind("hit", (*_HIT, *(name for name in ALL_COLUMNS if name not in _HIT)),
 HOSTS = Kind("host", ("name", "pages", "bytes", "counted_at"), ("name", "pages", "bytes", "counted_at"))
 _GROUP = ("value", "pages", "bytes", "urls")
 GROUPS = Kind("group", ("by", *_GROUP), _GROUP)
+_TITLE = ("url", "problem", "title", "others")
+TITLES = Kind("title", _TITLE, _TITLE)
 URLS = Kind("URL", ("url",), ("url",), record=FoundURL)

@@ -23,6 +23,7 @@ from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
 from webtable.repository.questions.stats import Grouping, Stats
+from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.receipts import Receipt
 from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
@@ -72,6 +73,7 @@ __all__ = [
     "Several",
     "SizeClass",
     "Stats",
+    "TitleProblem",
     "Verification",
     "WebTable",
     "Writer",

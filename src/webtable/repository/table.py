@@ -25,6 +25,7 @@ from webtable.repository.questions.pages import Condition, pages
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
+from webtable.repository.questions.titles import MAX_TITLE, TitleProblem, titles
 from webtable.repository.results import Pages, Results, Several, Slice
 from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
@@ -362,6 +363,26 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
+
+    def titles(
+        self,
+        domain: str | None = None,
+        *,
+        max_length: int = MAX_TITLE,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "problem",
+        full_scan: bool = False,
+    ) -> Results[TitleProblem]:
+        """Return what is wrong with titles: those that are missing, then duplicates, then those over *max_length*.
+
+        Only pages count that are HTML and have status 200. Duplicates come by their title, the others by URL; a page
+        may come as a duplicate and as too long. *max_length* is in characters. The pages are chosen as in `pages`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return titles(self._frame, scope, max_length, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

@@ -190,3 +190,6 @@ DUPLICATE_GROUPS = Kind(
     (*_columns("string", "by", "value"), *_columns("int", "pages", "bytes"), _URLS),
     ("by", "value", "pages", "bytes", "urls"),
 )
+TITLE_PROBLEMS = Kind(
+    (*_columns("string", "problem", "url", "title"), _column("others", "int")), ("problem", "url", "title", "others")
+)
