@@ -53,6 +53,7 @@ COMMANDS = [
     "dead-ends",
     "duplicate-groups",
     "titles",
+    "redirect-chains",
     "linking-to",
     "links-of",
     "broken-links",

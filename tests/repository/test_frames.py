@@ -130,7 +130,8 @@ def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
     table.refresh_links()
     table.put(web.site.page("/a", age=60, html=b"<title>new</title><p>another word"))
-    table.put(web.site.page("/old", title="title of /b", outlinks=None))
+    for path, to in (("/old", "/older"), ("/older", "/old")):
+        table.put(web.site.page(path, title="old", status_code=301, redirect_to=url(to), outlinks=None))
     domain = web.site.domain
     answers = {
         "errors": table.errors(domain=domain),
@@ -147,6 +148,7 @@ def test_every_answer_is_a_table(web):
         "diff": table.diff(url("/a")),
         "groups": table.duplicate_groups(domain, by="title"),
         "titles": table.titles(domain, max_length=1),
+        "chains": table.redirect_chains(domain),
     }
 
     for name, answer in answers.items():

@@ -1,4 +1,4 @@
-"""The commands that look at a site as a whole: `duplicate-groups` and `titles`."""
+"""The commands that look at a site as a whole: `duplicate-groups`, `titles` and `redirect-chains`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import typer
 
 from webtable.cli.listings import question
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, Paging, PathOption
-from webtable.cli.records import GROUPS, TITLES
+from webtable.cli.records import CHAINS, GROUPS, TITLES
 from webtable.cli.text import examples
-from webtable.repository import DuplicateGroup, Results, Sameness, TitleProblem, WebTable
+from webtable.repository import DuplicateGroup, RedirectChain, Results, Sameness, TitleProblem, WebTable
 from webtable.repository.questions.titles import MAX_TITLE
 
 commands = typer.Typer()
@@ -77,3 +77,28 @@ def titles(
     A page may be listed twice: as a duplicate, and as one whose title is too long.
     """
     return table.titles(domain, max_length=max_length, host_only=host_only, path=path, full_scan=full_scan, **asking)
+
+
+@question(
+    commands,
+    CHAINS,
+    orders=("url",),
+    panel=_PANEL,
+    epilog=examples(
+        "webtable redirect-chains example.com",
+        "webtable redirect-chains example.com --columns length,is_loop,end,urls --format csv > chains.csv",
+    ),
+)
+def redirect_chains(
+    table: WebTable,
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[Paging],
+) -> Results[RedirectChain]:
+    """List the chains of redirects: all URLs of each, how many redirects, whether it is a loop, the last page's status.
+
+    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects.
+    """
+    return table.redirect_chains(domain, host_only=host_only, path=path, full_scan=full_scan, **asking)

@@ -44,6 +44,7 @@ _HEADINGS = {
     "self_links": "self",
     "is_current": "current",
     "bytes": "size",
+    "is_loop": "loop",
 }
 _NUMBERS = {
     "status_code",
@@ -58,6 +59,7 @@ _NUMBERS = {
     "bytes",
     "matches",
     "others",
+    "length",
     "entries",
     "missing",
     "stale",
@@ -100,6 +102,8 @@ _WIDTHS = {
     "pages": 9,
     "matches": 7,
     "others": 7,
+    "length": 6,
+    "is_loop": 5,
     "rel": 9,
 }
 

@@ -22,6 +22,7 @@ from webtable.repository.questions.indexed import SizeClass
 from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
+from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Grouping, Stats
 from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.receipts import Receipt
@@ -65,6 +66,7 @@ __all__ = [
     "RecordOutcome",
     "Records",
     "Recount",
+    "RedirectChain",
     "RegionComparison",
     "Resolution",
     "Results",

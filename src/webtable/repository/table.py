@@ -22,6 +22,7 @@ from webtable.repository.questions.inlinks import Inlink, linking_to
 from webtable.repository.questions.integrity import Verification, verify
 from webtable.repository.questions.orphans import orphans
 from webtable.repository.questions.pages import Condition, pages
+from webtable.repository.questions.redirect_chains import RedirectChain, redirect_chains
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
@@ -383,6 +384,25 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return titles(self._frame, scope, max_length, Slice(order, limit, after))
+
+    def redirect_chains(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[RedirectChain]:
+        """Return all chains of redirects, by the URL where each begins: at one to which no other of these redirects.
+
+        A loop that nothing leads into begins at its first URL. The pages are chosen as in `pages`, and a chain goes on
+        by what is stored of others too, for 20 redirects at most, as in `resolve`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return redirect_chains(self._frame, scope, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

@@ -193,3 +193,7 @@ DUPLICATE_GROUPS = Kind(
 TITLE_PROBLEMS = Kind(
     (*_columns("string", "problem", "url", "title"), _column("others", "int")), ("problem", "url", "title", "others")
 )
+REDIRECT_CHAINS = Kind(
+    (_URLS, _column("length", "int"), _column("is_loop", "bool"), _column("end", "int")),
+    ("urls", "length", "is_loop", "end"),
+)
