@@ -54,6 +54,7 @@ COMMANDS = [
     "duplicate-groups",
     "titles",
     "redirect-chains",
+    "crawls",
     "linking-to",
     "links-of",
     "broken-links",

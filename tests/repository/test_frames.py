@@ -149,6 +149,7 @@ def test_every_answer_is_a_table(web):
         "groups": table.duplicate_groups(domain, by="title"),
         "titles": table.titles(domain, max_length=1),
         "chains": table.redirect_chains(domain),
+        "crawls": table.crawls(domain),
     }
 
     for name, answer in answers.items():

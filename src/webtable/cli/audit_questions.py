@@ -1,4 +1,4 @@
-"""The commands that look at a site as a whole: `duplicate-groups`, `titles` and `redirect-chains`."""
+"""The commands that look at a site as a whole: `duplicate-groups`, `titles`, `redirect-chains`, `crawls`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import typer
 
 from webtable.cli.listings import question
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, Paging, PathOption
-from webtable.cli.records import CHAINS, GROUPS, TITLES
+from webtable.cli.records import CHAINS, CRAWLS, GROUPS, TITLES
 from webtable.cli.text import examples
-from webtable.repository import DuplicateGroup, RedirectChain, Results, Sameness, TitleProblem, WebTable
+from webtable.repository import Crawl, DuplicateGroup, RedirectChain, Results, Sameness, TitleProblem, WebTable
 from webtable.repository.questions.titles import MAX_TITLE
+from webtable.repository.times import DURATIONS
 
 commands = typer.Typer()
 
@@ -102,3 +103,32 @@ def redirect_chains(
     A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects.
     """
     return table.redirect_chains(domain, host_only=host_only, path=path, full_scan=full_scan, **asking)
+
+
+@question(
+    commands,
+    CRAWLS,
+    orders=("newest", "oldest"),
+    panel=_PANEL,
+    is_indexed=True,
+    epilog=examples(
+        "webtable crawls",
+        "webtable crawls example.com --gap 2d --order oldest",
+    ),
+)
+def crawls(
+    table: WebTable,
+    domain: DomainArgument = None,
+    gap: Annotated[
+        str, typer.Option("--gap", metavar="TIME", help=f"A longer pause ends a crawl: {DURATIONS}.")
+    ] = "6h",
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[Paging],
+) -> Results[Crawl]:
+    """List when was crawled, the newest crawl first: its begin and end, and how many pages, bytes and hosts.
+
+    A page counts in the crawl that has fetched it last. Without a domain the time index answers.
+    """
+    return table.crawls(domain, gap=gap, host_only=host_only, path=path, full_scan=full_scan, **asking)

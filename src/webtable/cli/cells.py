@@ -60,6 +60,7 @@ _NUMBERS = {
     "matches",
     "others",
     "length",
+    "hosts",
     "entries",
     "missing",
     "stale",
@@ -95,6 +96,8 @@ _WIDTHS = {
     "counted_at": 16,
     "as_of": 16,
     "at": 16,
+    "begin": 16,
+    "end": 16,
     "inlinks": 9,
     "internal": 8,
     "external": 8,
@@ -104,6 +107,7 @@ _WIDTHS = {
     "others": 7,
     "length": 6,
     "is_loop": 5,
+    "hosts": 9,
     "rel": 9,
 }
 

@@ -14,6 +14,7 @@ from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
 from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
+from webtable.repository.questions.crawls import Crawl
 from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
@@ -43,6 +44,7 @@ __all__ = [
     "Batch",
     "BrokenLink",
     "ColumnNames",
+    "Crawl",
     "Difference",
     "Drift",
     "DuplicateGroup",

@@ -15,6 +15,7 @@ from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
+from webtable.repository.questions.crawls import GAP, Crawl, crawls
 from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness, duplicate_groups
 from webtable.repository.questions.frontier import discovered
 from webtable.repository.questions.hosts import Host, hosts
@@ -34,7 +35,7 @@ from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from os import PathLike
     from types import TracebackType
 
@@ -403,6 +404,28 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return redirect_chains(self._frame, scope, Slice(order, limit, after))
+
+    def crawls(
+        self,
+        domain: str | None = None,
+        *,
+        gap: timedelta | str = GAP,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "newest",
+        full_scan: bool = False,
+    ) -> Results[Crawl]:
+        """Return when was crawled, the newest crawl first or the `oldest`: bursts of captures, parted by pauses.
+
+        A pause over *gap*, a `timedelta` or a text as in "6h", ends a crawl; by default six hours. What counts is the
+        last capture of each page: one that was fetched again since is in the later crawl alone. All pages are answered
+        by the time index, as they come; those of a *domain*, and where there is no such index with *full_scan* all, are
+        chosen as in `pages` and sorted.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return crawls(self._frame, scope, gap, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

@@ -197,3 +197,7 @@ REDIRECT_CHAINS = Kind(
     (_URLS, _column("length", "int"), _column("is_loop", "bool"), _column("end", "int")),
     ("urls", "length", "is_loop", "end"),
 )
+CRAWLS = Kind(
+    (*_columns("time", "begin", "end"), *_columns("int", "pages", "bytes", "hosts")),
+    ("begin", "end", "pages", "bytes", "hosts"),
+)
