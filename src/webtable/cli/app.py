@@ -10,6 +10,7 @@ import typer
 
 from webtable.cli import (
     advice,
+    audit_questions,
     compaction,
     deletion,
     demo,
@@ -58,6 +59,7 @@ app.add_typer(page.commands)
 app.add_typer(site_questions.commands)
 app.add_typer(index_questions.commands)
 app.add_typer(links.commands)
+app.add_typer(audit_questions.commands)
 app.add_typer(search.commands)
 app.add_typer(stats.commands)
 app.add_typer(reports.commands)

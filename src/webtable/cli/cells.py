@@ -25,7 +25,7 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"url", "source", "target", "redirect_to"}
+FOLDED = {"url", "urls", "source", "target", "redirect_to"}
 """A URL can be copied only as a whole; of the rest the beginning tells enough."""
 
 _PADDING = 3
@@ -46,6 +46,7 @@ _HEADINGS = {
     "status_before": "was",
     "status_after": "status",
     "title_after": "title",
+    "is_loop": "loop",
 }
 _NUMBERS = {
     "status_code",
@@ -59,6 +60,9 @@ _NUMBERS = {
     "pages",
     "bytes",
     "matches",
+    "others",
+    "length",
+    "hosts",
     "entries",
     "missing",
     "stale",
@@ -67,6 +71,7 @@ _NUMBERS = {
 }
 _WIDE = {
     "url": 3,
+    "urls": 3,
     "redirect_to": 3,
     "source": 3,
     "target": 3,
@@ -80,6 +85,7 @@ _WIDE = {
     "excerpts": 3,
     "name": 3,
     "group": 3,
+    "value": 2,
 }
 _WIDTHS = {
     "status_code": 6,
@@ -96,12 +102,18 @@ _WIDTHS = {
     "counted_at": 16,
     "as_of": 16,
     "at": 16,
+    "begin": 16,
+    "end": 16,
     "inlinks": 9,
     "internal": 8,
     "external": 8,
     "self_links": 4,
     "pages": 9,
     "matches": 7,
+    "others": 7,
+    "length": 6,
+    "is_loop": 5,
+    "hosts": 9,
     "rel": 9,
 }
 
