@@ -131,6 +131,51 @@ def test_an_audit_finds_what_pages_do_not_say_and_what_they_say_to_search_engine
     assert found["largest"].rows[0][0] == "https://example.com/a"
 
 
+def test_an_audit_finds_redirects_that_lead_astray_and_no_others(table):
+    put(
+        table,
+        page("/"),
+        page("/1", status_code=301, redirect_to=HOME),
+        page("/2", status_code=301, redirect_to="https://example.com/1"),
+        page("/err", status_code=500),
+        page("/loop", status_code=302, redirect_to="https://example.com/loop"),
+        page("/to-err", status_code=302, redirect_to="https://example.com/err"),
+        page("/to-nothing", status_code=302, redirect_to="https://example.com/nothing"),
+        page("/well", status_code=302, redirect_to=HOME),
+    )
+
+    found = sections(audit(table, "example.com"))["redirect-chains"]
+
+    assert [(row[0], row[1], row[2][0][-4:]) for row in found.rows] == [
+        (2, "200", "om/2"),
+        (1, "a loop", "loop"),
+        (1, "500", "-err"),
+        (1, "not stored", "hing"),
+    ]
+
+
+def test_an_audit_finds_pages_with_one_body_or_one_title_and_titles_that_are_missing_or_too_long(table):
+    long = "x" * 61
+    put(
+        table,
+        page("/a", "<title>Same</title>"),
+        page("/b", "<title>Same</title>"),
+        page("/c", "<title>Same</title>, and more"),
+        page("/long", f"<title>{long}</title>"),
+        page("/none", "<p>none"),
+    )
+
+    found = sections(audit(table, "example.com"))
+
+    a, b, c = (f"https://example.com/{name}" for name in "abc")
+    assert found["same-content"].rows == ((2, 38, (a, b)),)
+    assert found["same-title"].rows == ((3, "Same", (a, b, c)),)
+    assert found["titles"].rows == (
+        ("missing", "https://example.com/none", None),
+        ("too long", "https://example.com/long", long),
+    )
+
+
 def test_what_is_no_html_needs_no_description_and_html_without_a_type_does(table):
     untyped = Page(url="https://example.com/untyped", html=b"<title>T</title>", fetched_at=NOW)
     text = Page(url="https://example.com/text", html=b"text", content_type="text/plain", fetched_at=NOW)
@@ -282,6 +327,16 @@ def test_nothing_is_loaded_from_anywhere(hostile_pages):
         assert "url(" not in markup
         assert "@import" not in markup
         assert "default-src 'none'" in markup
+
+
+def test_a_report_shows_its_counts_in_notebooks_and_terminals(table):
+    put(table, *CRAWLS)
+
+    found = compare(table, "example.com", since="7d")
+
+    assert repr(found) == "<Comparison of example.com: new 1, gone 1, changed 1>"
+    assert "Comparison of example.com" in Tags(found._repr_html_()).text
+    assert found.__rich__().row_count == 3
 
 
 def test_sections_are_linked_from_the_top(table):

@@ -62,7 +62,7 @@ def audit(
     most: Annotated[int, typer.Option("--most", metavar="N", help="Name so many pages of each finding.")] = 50,
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
-    """Tell what is wrong on a site: links to errors, orphans, what pages do not say, and how large they are.
+    """Tell what is wrong on a site: links to errors, redirects, orphans, duplicates, and what pages do not say.
 
     A finding whose index the table does not have is left out, and the command is told that adds it.
     """

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from webtable.reports.comparison_page import page
+from webtable.reports.report import Report
 from webtable.reports.section import Found, Heading, Pair, Section, check_most
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.times import moments
@@ -38,8 +39,8 @@ _OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Report):
     """What has changed on a site between two moments; `webtable.reports.compare` makes it.
 
     `counts` has how many pages are new, gone, changed and unchanged; `sections` list the first of those that are not
