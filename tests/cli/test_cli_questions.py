@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import shlex
@@ -62,6 +63,8 @@ LISTINGS = {
     "hosts of a domain": (["hosts", "docs.example.com"], ["docs.example.com"]),
     "URLs to crawl": (["discovered", "example.com"], [NEW]),
     "all URLs to crawl": (["discovered", "--full-scan"], [NEW]),
+    "what became of pages": (["changes", "example.com", "--since", "60h"], [HOME, GONE]),
+    "what became of pages, a kind": (["changes", "--full-scan", "--since", "60h", "--kind", "new"], [GONE]),
     "fetched": (["fetched"], [HOME, GONE, OLD, COPY, ABOUT, OTHER, BIG]),
     "fetched since": (["fetched", "--since", "60h"], [HOME, GONE]),
     "fetched, the oldest first": (["fetched", "--until", "5d", "--order", "oldest"], [BIG, OTHER, ABOUT]),
@@ -99,6 +102,12 @@ LISTINGS = {
     "links of what is stored nowhere": (["links-of", NEW], []),
     "broken links": (["broken-links"], [GONE]),
     "broken links elsewhere": (["broken-links", "--domain", "other.example"], []),
+    "groups of one content": (["duplicate-groups", "example.com"], [hashlib.sha256(ABOUT_HTML).hexdigest()]),
+    "groups of one title": (["duplicate-groups", "--full-scan", "--by", "title"], ["About salt"]),
+    "titles of several pages": (["titles", "example.com"], [ABOUT, COPY]),
+    "titles that are too long": (["titles", "other.example", "--max-length", "4"], [OTHER]),
+    "titles of a directory": (["titles", "example.com", "--path", "/docs/"], []),
+    "chains of redirects": (["redirect-chains", "--full-scan"], [f"{OLD} {ABOUT}"]),
     "words": (["search", "SALT", "row", "--domain", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
     "words that begin so": (["search", "sal*", "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
@@ -164,6 +173,14 @@ def test_on_a_terminal_an_empty_answer_is_said(run: Run, site: None, on_terminal
     assert run("with-status", "503").err == "no pages with status 503\n"
 
 
+def test_changes_need_a_moment_and_tell_what_was_and_what_is(run: Run, site: None) -> None:
+    listed = run("changes", "example.com", "--since", "60h", "--kind", "changed")
+
+    assert listed.cells == [[HOME, "changed", "200", "200", "Home"]]
+    assert run("changes", "example.com").err.startswith("webtable: --since must be given")
+    assert run("changes", "--since", "60h").code == 2
+
+
 @pytest.mark.parametrize("command", ["hosts", "discovered --full-scan", "errors", "broken-links"])
 def test_an_order_that_a_question_does_not_have_is_refused(run: Run, site: None, command: str) -> None:
     result = run(*command.split(), "--order", "colour")
@@ -189,6 +206,40 @@ def test_results_that_are_no_pages_have_columns_of_their_own(run: Run, site: Non
         [HOME, "2", "2", "0"],
         [ABOUT, "2", "1", "1"],
     ]
+
+
+def test_crawls_are_listed_with_their_pauses(run: Run, site: None) -> None:
+    def days_ago(days: float) -> str:
+        return (NOW - timedelta(days=days)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    sizes = {
+        days: str(sum(len(one.html) for one in SITE[1:] if one.fetched_at == NOW - timedelta(days=days)))
+        for days in range(21)
+    }
+    (newest, *_, oldest) = run("crawls").cells
+
+    assert newest == [days_ago(1), days_ago(1), "1", sizes[1], "1"]
+    assert oldest == [days_ago(20), days_ago(20), "1", sizes[20], "1"]
+    assert [cells[2] for cells in run("crawls", "--gap", "2d").cells] == ["6", "1"]
+    assert [cells[:3] for cells in run("crawls", "example.com", "--gap", "4w").cells] == [
+        [days_ago(20), days_ago(1), "6"]
+    ]
+    assert "docs" not in run("crawls", "--explain").out
+    assert json.loads(run("crawls", "--limit", "1", "--format", "jsonl").out)["hosts"] == 1
+    assert f"{NOW - timedelta(days=1):%Y-%m-%d %H:%M}" in run("crawls", "--format", "table").out
+    first = run("crawls", "--limit", "1", "--order", "oldest")
+    on = shlex.split(first.err.removeprefix("more: "))
+    assert run("crawls", "--order", "oldest", *on).cells == run("crawls", "--order", "oldest").cells[1:]
+
+
+def test_crawls_of_a_table_without_the_time_index_take_a_full_scan(run: Run, site: None) -> None:
+    assert run("index", "drop", "time").code == 0
+
+    refused = run("crawls")
+
+    assert (refused.code, refused.out) == (2, "")
+    assert "--full-scan" in refused.err
+    assert len(run("crawls", "--full-scan", "--gap", "2d").lines) == 2
 
 
 def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(run: Run, site: None) -> None:
@@ -493,6 +544,11 @@ BAD_INPUT = {
     "words anywhere": (["search", "salt"], "--full-scan"),
     "URLs to crawl anywhere": (["discovered"], "--full-scan"),
     "orphans anywhere": (["orphans"], "--full-scan"),
+    "duplicates anywhere": (["duplicate-groups"], "--full-scan"),
+    "titles anywhere": (["titles"], "--full-scan"),
+    "titles of no length": (["titles", "example.com", "--max-length", "0"], "--max-length 0"),
+    "redirects anywhere": (["redirect-chains"], "--full-scan"),
+    "a gap that is no time": (["crawls", "--gap", "soon"], "--gap 'soon'"),
     "counts of everything": (["stats"], "--full-scan"),
     "counts by nothing": (["stats", "example.com", "--by", "colour"], "colour"),
     "a damaged token": (["errors", "--after", "x"], "x"),

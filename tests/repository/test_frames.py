@@ -130,6 +130,8 @@ def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
     table.refresh_links()
     table.put(web.site.page("/a", age=60, html=b"<title>new</title><p>another word"))
+    for path, to in (("/old", "/older"), ("/older", "/old")):
+        table.put(web.site.page(path, title="old", status_code=301, redirect_to=url(to), outlinks=None))
     domain = web.site.domain
     answers = {
         "errors": table.errors(domain=domain),
@@ -143,7 +145,12 @@ def test_every_answer_is_a_table(web):
         "history": table.history(url("/a")),
         "batch": table.pages(domain).page(3),
         "stats": table.stats(domain),
+        "changes": table.changes(domain, since="30d"),
         "diff": table.diff(url("/a")),
+        "groups": table.duplicate_groups(domain, by="title"),
+        "titles": table.titles(domain, max_length=1),
+        "chains": table.redirect_chains(domain),
+        "crawls": table.crawls(domain),
     }
 
     for name, answer in answers.items():

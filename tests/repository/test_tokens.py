@@ -27,8 +27,9 @@ def web(site):
         lambda web, after: web.table.links_of(web.url("/"), after=after),
         lambda web, after: web.table.linking_to(web.url("/b"), after=after),
         lambda web, after: web.table.broken_links(domain=web.site.domain, after=after),
+        lambda web, after: web.table.changes(web.site.domain, since="2026-01-01", after=after),
     ],
-    ids=["pages", "fetched", "links_of", "linking_to", "broken_links"],
+    ids=["pages", "fetched", "links_of", "linking_to", "broken_links", "changes"],
 )
 def test_an_altered_token_is_always_refused(web, ask):
     web.site.store(web.site.page("/c", outlinks=(Link(web.url("/gone")),)))

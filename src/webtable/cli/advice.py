@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webtable.cli.advice_forms import AdviceFormat, write_advice, write_page
+from webtable.cli.advice_forms import AdviceFormat, write_advice
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
+from webtable.cli.page_file import check_page_file, write_page
 from webtable.cli.session import session
 from webtable.cli.text import examples, file_name, parse_names, plural
 from webtable.errors import InvalidArgument
@@ -104,8 +105,8 @@ def advise(
 
     if not _COLUMN.fullmatch(column):
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
-    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
-        raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")
+    if plot is not None:
+        check_page_file(plot)
     measured = partial(
         advice.advise,
         designs=advice.WEB_DESIGNS if compare is None else parse_names(compare),

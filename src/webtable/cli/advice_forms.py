@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from webtable._shown import harmless
 from webtable.cli.cells import new_table
-from webtable.cli.exits import note
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.formats.text import harmless_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rich.table import Table
 
@@ -136,13 +134,3 @@ def _ranking(found: Advice) -> Table:
 
 def _style(reason: str) -> str:
     return "red" if reason.startswith(("hot:", "cannot answer")) else ""
-
-
-def write_page(path: Path, page: str) -> None:
-    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as exc:
-        # A full disk is told of without the name of the file.
-        raise OSError(exc.errno, exc.strerror, str(path)) from exc
-    note(f"written: {path}")

@@ -10,6 +10,7 @@ import typer
 
 from webtable.cli import (
     advice,
+    audit_questions,
     compaction,
     deletion,
     demo,
@@ -20,6 +21,7 @@ from webtable.cli import (
     keys,
     links,
     page,
+    reports,
     search,
     site_questions,
     sketch,
@@ -57,8 +59,10 @@ app.add_typer(page.commands)
 app.add_typer(site_questions.commands)
 app.add_typer(index_questions.commands)
 app.add_typer(links.commands)
+app.add_typer(audit_questions.commands)
 app.add_typer(search.commands)
 app.add_typer(stats.commands)
+app.add_typer(reports.commands)
 keys.commands.add_typer(splits.commands)
 keys.commands.add_typer(sketch.commands)
 keys.commands.add_typer(advice.commands)

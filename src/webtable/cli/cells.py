@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import harmless
-from webtable.cli.text import size_text
+from webtable._shown import harmless, size_text
 from webtable.formats.text import decoded, value_text
 from webtable.repository.matcher import Excerpt
 
@@ -26,7 +25,7 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"url", "source", "target", "redirect_to"}
+FOLDED = {"url", "urls", "source", "target", "redirect_to"}
 """A URL can be copied only as a whole; of the rest the beginning tells enough."""
 
 _PADDING = 3
@@ -44,6 +43,10 @@ _HEADINGS = {
     "self_links": "self",
     "is_current": "current",
     "bytes": "size",
+    "status_before": "was",
+    "status_after": "status",
+    "title_after": "title",
+    "is_loop": "loop",
 }
 _NUMBERS = {
     "status_code",
@@ -57,6 +60,9 @@ _NUMBERS = {
     "pages",
     "bytes",
     "matches",
+    "others",
+    "length",
+    "hosts",
     "entries",
     "missing",
     "stale",
@@ -65,10 +71,13 @@ _NUMBERS = {
 }
 _WIDE = {
     "url": 3,
+    "urls": 3,
     "redirect_to": 3,
     "source": 3,
     "target": 3,
     "title": 2,
+    "title_before": 2,
+    "title_after": 2,
     "anchor": 2,
     "headers": 2,
     "outlinks": 2,
@@ -76,9 +85,12 @@ _WIDE = {
     "excerpts": 3,
     "name": 3,
     "group": 3,
+    "value": 2,
 }
 _WIDTHS = {
     "status_code": 6,
+    "status_before": 6,
+    "status_after": 6,
     "size": 8,
     "bytes": 8,
     "fetched_at": 16,
@@ -90,12 +102,18 @@ _WIDTHS = {
     "counted_at": 16,
     "as_of": 16,
     "at": 16,
+    "begin": 16,
+    "end": 16,
     "inlinks": 9,
     "internal": 8,
     "external": 8,
     "self_links": 4,
     "pages": 9,
     "matches": 7,
+    "others": 7,
+    "length": 6,
+    "is_loop": 5,
+    "hosts": 9,
     "rel": 9,
 }
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from webtable._shown import size_text
 from webtable.cli.session import session
-from webtable.cli.text import examples, plural, size_text
+from webtable.cli.text import examples, plural
 
 commands = typer.Typer()
 

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webtable.cli.text import plural, size_text
+from webtable._shown import size_text
+from webtable.cli.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,10 @@
-"""The commands that list the pages, the hosts and the URLs of a site: `pages`, `hosts`, `discovered`."""
+"""The commands that list a site: its pages, its hosts, the URLs to crawl next, and what became of its pages."""
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
@@ -18,9 +20,19 @@ from webtable.cli.question_options import (
     PathOption,
     parse_wanted_size,
 )
-from webtable.cli.records import HOSTS, URLS
+from webtable.cli.records import CHANGES, HOSTS, URLS
 from webtable.cli.text import examples
-from webtable.repository import Host, Pages, Results, WebTable
+from webtable.cli.times import TIME
+from webtable.errors import InvalidArgument
+from webtable.repository import Change, ChangeKind, Host, Pages, Results, WebTable
+from webtable.repository.questions.changes import CHANGE_KINDS
+from webtable.repository.times import FORMS
+
+if TYPE_CHECKING:
+    Kind = ChangeKind
+else:
+    # typer takes choices as an enum only.
+    Kind = StrEnum("Kind", list(CHANGE_KINDS))
 
 commands = typer.Typer()
 
@@ -109,3 +121,53 @@ def discovered(
 ) -> Results[str]:
     """List the URLs that pages link to and that are no pages yet: what to crawl next."""
     return table.discovered(domain, full_scan=full_scan, **asking)
+
+
+@question(
+    commands,
+    CHANGES,
+    orders=_BY_URL,
+    panel=_PANEL,
+    epilog=examples(
+        "webtable changes example.com --since 7d",
+        "webtable changes example.com --since 2026-11-01 --until 2026-11-08 --kind new --kind gone",
+        "webtable changes example.com --since 7d --format csv > changes.csv",
+    ),
+)
+def changes(
+    table: WebTable,
+    domain: DomainArgument = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--since", metavar=TIME, help=f"The moment to compare with: {FORMS}.", show_default=False),
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option("--until", metavar=TIME, help="The moment that is compared. Default: now.")
+    ] = None,
+    kind: Annotated[
+        list[Kind] | None,
+        typer.Option(
+            "--kind", help="Only these; may be given more than once. Default: new, gone, changed.", show_default=False
+        ),
+    ] = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    **asking: Unpack[Paging],
+) -> Results[Change]:
+    """List the pages of a host, and of all hosts below it, that are new, gone or changed since a moment.
+
+    A page is gone where it has a status of 400 or above now, and had one below.
+    """
+    if since is None:
+        raise InvalidArgument("since= must be given: the moment to compare with")
+    return table.changes(
+        domain,
+        since=since,
+        until=until,
+        kind=[str(one) for one in kind] if kind else None,  # type: ignore[misc]
+        host_only=host_only,
+        path=path,
+        full_scan=full_scan,
+        **asking,
+    )

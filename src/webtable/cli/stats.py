@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from webtable._shown import size_text
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
-from webtable.cli.text import examples, parse_names, plural, size_text
+from webtable.cli.text import examples, parse_names, plural
 from webtable.repository.questions.stats import GROUPINGS, Stats
 
 if TYPE_CHECKING:

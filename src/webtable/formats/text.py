@@ -10,7 +10,10 @@ from webtable.repository.matcher import Excerpt
 
 
 def value_text(value: object, charset: str | None = None) -> str:
-    """Return a value of a page as text: times in UTC, links and headers as JSON, nothing for None."""
+    """Return a value of a page as text: times in UTC, links and headers as JSON, nothing for None.
+
+    Several URLs have a space in between.
+    """
     match value:
         case None:
             return ""
@@ -26,6 +29,8 @@ def value_text(value: object, charset: str | None = None) -> str:
             return decoded(value, charset)
         case int():
             return str(value)
+        case tuple() if value and all(isinstance(one, str) for one in value):
+            return " ".join(value)
         case _:
             return msgspec.json.encode(value).decode()
 

@@ -14,6 +14,9 @@ from webtable.repository.indexes.web import handle_of
 from webtable.repository.matcher import Hit, SearchIn
 from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback
+from webtable.repository.questions.changes import Change, ChangeKind
+from webtable.repository.questions.crawls import Crawl
+from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
 from webtable.repository.questions.handles import Resolution
 from webtable.repository.questions.hosts import Host
 from webtable.repository.questions.index_answer import Asking
@@ -21,7 +24,9 @@ from webtable.repository.questions.indexed import SizeClass
 from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
+from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Grouping, Stats
+from webtable.repository.questions.titles import TitleProblem
 from webtable.repository.receipts import Receipt
 from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
@@ -39,9 +44,13 @@ __all__ = [
     "Asking",
     "Batch",
     "BrokenLink",
+    "Change",
+    "ChangeKind",
     "ColumnNames",
+    "Crawl",
     "Difference",
     "Drift",
+    "DuplicateGroup",
     "Explanation",
     "Freshness",
     "Grouping",
@@ -62,13 +71,16 @@ __all__ = [
     "RecordOutcome",
     "Records",
     "Recount",
+    "RedirectChain",
     "RegionComparison",
     "Resolution",
     "Results",
+    "Sameness",
     "SearchIn",
     "Several",
     "SizeClass",
     "Stats",
+    "TitleProblem",
     "Verification",
     "WebTable",
     "Writer",

@@ -15,15 +15,20 @@ from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
 from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
+from webtable.repository.questions.changes import Change, ChangeKind, changes
+from webtable.repository.questions.crawls import GAP, Crawl, crawls
+from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness, duplicate_groups
 from webtable.repository.questions.frontier import discovered
 from webtable.repository.questions.hosts import Host, hosts
 from webtable.repository.questions.inlinks import Inlink, linking_to
 from webtable.repository.questions.integrity import Verification, verify
 from webtable.repository.questions.orphans import orphans
 from webtable.repository.questions.pages import Condition, pages
+from webtable.repository.questions.redirect_chains import RedirectChain, redirect_chains
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
+from webtable.repository.questions.titles import MAX_TITLE, TitleProblem, titles
 from webtable.repository.results import Pages, Results, Several, Slice
 from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
@@ -31,7 +36,7 @@ from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from os import PathLike
     from types import TracebackType
 
@@ -336,6 +341,124 @@ class WebTable:
         """
         scope = Scope(domain, host_only, path, full_scan)
         return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+
+    def changes(
+        self,
+        domain: str | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        kind: ChangeKind | Collection[ChangeKind] | None = None,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[Change]:
+        """Return what became of the pages of *domain* between the moments *since* and *until*, now by default, lazily.
+
+        - `new`: the first capture that was stored of it is later than *since*. One that was stored before pages had
+          a `first_seen` is judged by the oldest version that is kept.
+        - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
+        - `changed`: it has another digest, status or redirect than it had, and is not gone. Also a page whose version
+          at *since* is not kept any more, which has `before=None`.
+        - `unchanged`: it has what it had, whatever it was in between. These come only where *kind* names them.
+
+        *kind* is one of these or several; by default the first three. Pages without a capture up to *until*, and those
+        that were deleted, are left out. The captures of both moments count in. All rows are read, and of those with
+        other content since then the list of versions. The other arguments are those of `pages`.
+
+        Raises `FullScanNeeded`, `InvalidURL`, `InvalidToken`, `InvalidArgument`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return changes(self._frame, scope, since, until, kind, Slice(order, limit, after))
+
+    # What is asked of all pages of a scope together. They are read once, without their bodies, for any part of the
+    # answer, and what is found is sorted on disk: in some 50 MB of memory, however many pages there are, and for 10
+    # million of them in 1 to 4 GB of the directory for temporary files. They raise what `pages` does, and `OSError`
+    # where that is full.
+
+    def duplicate_groups(
+        self,
+        domain: str | None = None,
+        *,
+        by: Sameness = "content",
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "pages",
+        full_scan: bool = False,
+    ) -> Results[DuplicateGroup]:
+        """Return the groups of pages with the same content (the digest), or *by* the same "title", whatever the status.
+
+        Groups of one page are none, and pages without a body, or a title, are in none. Those of the most `pages` come
+        first, or of the most `bytes`; each with its first ten URLs. The pages are chosen as in `pages`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
+
+    def titles(
+        self,
+        domain: str | None = None,
+        *,
+        max_length: int = MAX_TITLE,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "problem",
+        full_scan: bool = False,
+    ) -> Results[TitleProblem]:
+        """Return what is wrong with titles: those that are missing, then duplicates, then those over *max_length*.
+
+        Only pages count that are HTML and have status 200. Duplicates come by their title, the others by URL; a page
+        may come as a duplicate and as too long. *max_length* is in characters. The pages are chosen as in `pages`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return titles(self._frame, scope, max_length, Slice(order, limit, after))
+
+    def redirect_chains(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "url",
+        full_scan: bool = False,
+    ) -> Results[RedirectChain]:
+        """Return all chains of redirects, by the URL where each begins: at one to which no other of these redirects.
+
+        A loop that nothing leads into begins at its first URL. The pages are chosen as in `pages`, and a chain goes on
+        by what is stored of others too, for 20 redirects at most, as in `resolve`.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return redirect_chains(self._frame, scope, Slice(order, limit, after))
+
+    def crawls(
+        self,
+        domain: str | None = None,
+        *,
+        gap: timedelta | str = GAP,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "newest",
+        full_scan: bool = False,
+    ) -> Results[Crawl]:
+        """Return when was crawled, the newest crawl first or the `oldest`: bursts of captures, parted by pauses.
+
+        A pause over *gap*, a `timedelta` or a text as in "6h", ends a crawl; by default six hours. What counts is the
+        last capture of each page: one that was fetched again since is in the later crawl alone. All pages are answered
+        by the time index, as they come; those of a *domain*, and where there is no such index with *full_scan* all, are
+        chosen as in `pages` and sorted.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return crawls(self._frame, scope, gap, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are

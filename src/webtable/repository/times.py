@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from webtable.errors import InvalidArgument
@@ -13,6 +14,8 @@ Moment = datetime | date | timedelta | str
 A text is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
 """
 FORMS = "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), or ago: 7d, 12h, 30m"
+
+DURATIONS = "30m, 6h or 2d"
 
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhm])")
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
@@ -32,6 +35,21 @@ def parse_time(name: str, text: str) -> datetime:
     except (ValueError, OverflowError) as exc:
         raise InvalidArgument(f"{name}={text!r} is no time: write {FORMS}") from exc
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def duration_of(name: str, given: timedelta | str) -> timedelta:
+    """Return how long *given* is, the argument *name*: a `timedelta`, or a text; raises `InvalidArgument`.
+
+    >>> duration_of("gap", "6h"), duration_of("gap", "2d")
+    (datetime.timedelta(seconds=21600), datetime.timedelta(days=2))
+    """
+    duration = given if isinstance(given, timedelta) else timedelta()
+    if isinstance(given, str) and (found := _AGO.fullmatch(given.strip().lower())):
+        with suppress(OverflowError):
+            duration = timedelta(**{_UNITS[found[2]]: float(found[1])})
+    if duration <= timedelta():
+        raise InvalidArgument(f"{name}={given!r} must be a time above 0, as in {DURATIONS}")
+    return duration
 
 
 def is_ago(text: str) -> bool:

@@ -53,6 +53,7 @@ def type_of(kind: Type) -> pa.DataType:
         "bool": pa.bool_(),
         "time": time,
         "bytes": pa.binary(),
+        "strings": pa.list_(text),
         "headers": pa.map_(text, text),
         "links": pa.list_(pa.struct([("url", text), ("anchor", text), ("rel", text)])),
         "counts": pa.struct([*counts, ("counted_at", time)]),

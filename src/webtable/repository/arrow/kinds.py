@@ -16,8 +16,8 @@ from webtable.rowkey import registered_domain
 from webtable.rowkey.domain import reversed_host
 from webtable.rowkey.urls import URLParts, split_url
 
-Type = Literal["string", "int", "bool", "time", "bytes", "headers", "links", "counts"]
-"""Text, 64 bits with a sign, true or false, a moment in UTC, bytes, and what is of several parts."""
+Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
+"""Text, 64 bits with a sign, true or false, a moment in UTC, bytes, texts, and what is of several parts."""
 ColumnNames = Literal["webtable", "commoncrawl"]
 
 
@@ -79,6 +79,7 @@ def _columns(kind: Type, *names: str) -> list[Column]:
 
 
 URL = _stored("url", "string")
+_URLS = _column("urls", "strings", lambda one: list(one.urls))
 _PAGE = (
     URL,
     _stored("status_code", "int", 200),
@@ -191,3 +192,47 @@ GROUPS = Kind(
 )
 CHANGES = Kind(tuple(_columns("string", "part", "name", "old", "new")), ("part", "name", "old", "new"))
 """What differs between two versions: `part` is title, status_code, header, link or text."""
+
+
+def _sides(name: str, kind: Type, of: str) -> list[Column]:
+    """Return the columns of what the page of a change was before, and what it is after."""
+
+    def value(side: str) -> Callable[[Any], Any]:
+        page = attrgetter(side)
+        return lambda change: getattr(page(change), of, None)
+
+    return [_column(f"{name}_{side}", kind, value(side)) for side in ("before", "after")]
+
+
+PAGE_CHANGES = Kind(
+    (
+        *_columns("string", "url", "kind"),
+        *_sides("status", "int", "status_code"),
+        *_sides("title", "string", "title"),
+        *_sides("size", "int", "size"),
+        *_sides("redirect", "string", "redirect_to"),
+        *_sides("digest", "string", "digest"),
+        *_sides("fetched", "time", "fetched_at"),
+    ),
+    (
+        *("url", "kind", "status_before", "status_after", "title_before", "title_after", "size_before", "size_after"),
+        *("redirect_before", "redirect_after", "digest_before", "digest_after", "fetched_before", "fetched_after"),
+    ),
+    listed=("url", "kind", "status_before", "status_after", "title_after"),
+)
+"""What became of pages between two moments: the page as it was before, and as it is after."""
+DUPLICATE_GROUPS = Kind(
+    (*_columns("string", "by", "value"), *_columns("int", "pages", "bytes"), _URLS),
+    ("by", "value", "pages", "bytes", "urls"),
+)
+TITLE_PROBLEMS = Kind(
+    (*_columns("string", "problem", "url", "title"), _column("others", "int")), ("problem", "url", "title", "others")
+)
+REDIRECT_CHAINS = Kind(
+    (_URLS, _column("length", "int"), _column("is_loop", "bool"), _column("end", "int")),
+    ("urls", "length", "is_loop", "end"),
+)
+CRAWLS = Kind(
+    (*_columns("time", "begin", "end"), *_columns("int", "pages", "bytes", "hosts")),
+    ("begin", "end", "pages", "bytes", "hosts"),
+)

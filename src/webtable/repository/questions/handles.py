@@ -59,7 +59,7 @@ def redirects_to(frame: Frame, url: str, asking: Asking) -> Pages:
     """Return the pages that lead to *url* directly, whatever their status, by URL."""
     target = canonical_url(url)
     handle = handle_of(target)
-    return _with_handle(frame, f"redirects to {target}", handle, lambda page: _target(page) == target, asking)
+    return _with_handle(frame, f"redirects to {target}", handle, lambda page: target_of(page) == target, asking)
 
 
 def resolve(frame: Frame, url: str) -> Resolution:
@@ -71,7 +71,7 @@ def resolve(frame: Frame, url: str) -> Resolution:
     else:
         hops = [canonical_url(url)]
         page = stored_page(frame, hops[0])
-    while page is not None and (target := _target(page)) is not None:
+    while page is not None and (target := target_of(page)) is not None:
         if target in hops:
             return Resolution((*hops, target), None, "loop")
         if len(hops) > MAX_HOPS:
@@ -102,6 +102,6 @@ def _with_handle(frame: Frame, said: str, handle: str, only: Callable[[Page], bo
     return IndexAnswer(frame, asked, asking).pages()
 
 
-def _target(page: Page) -> str | None:
+def target_of(page: Page) -> str | None:
     """Return where *page* redirects to, as a canonical URL."""
     return None if page.redirect_to is None else canonical_or_none(page.redirect_to)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webtable._html import document, escaped
 from webtable.rowkey.advice.heat import Scale, scale_of
-from webtable.rowkey.advice.labels import escaped, share_text
+from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.picture import inline_heat_map, thumbnail
 from webtable.rowkey.advice.style import SCOPE, page_style, style
 
@@ -39,14 +40,12 @@ def page(advice: Ranking) -> str:
         f'<section id="design-{place}"><h2>{_name(place, design)}</h2>{_body(advice, design, scale)}</section>\n'
         for place, design in enumerate(advice.designs, 1)
     )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>{_TITLE}: {escaped(advice.best.name)} of {len(advice.designs)} designs</title>\n"
-        f'<style>{page_style()}</style>\n</head>\n<body>\n<main class="{SCOPE}">\n'
+    title = f"{_TITLE}: {escaped(advice.best.name)} of {len(advice.designs)} designs"
+    body = (
         f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_measured(advice)}\n{_ranking(advice, scale, linked=True)}\n"
-        f"{_legend(advice)}\n{''.join(sections)}</main>\n</body>\n</html>\n"
+        f"{_legend(advice)}\n{''.join(sections)}"
     )
+    return document(title, page_style(), SCOPE, body)
 
 
 def fragment(advice: Ranking) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 from webtable.rowkey.key_text import key_text
@@ -10,12 +9,6 @@ from webtable.rowkey.key_text import key_text
 _LABEL = 22
 """How many characters of a split point are shown; of a longer one the beginning and the end."""
 _SIGN = re.compile(r"\\x[0-9A-F]{2}|.")
-
-
-def escaped(text: str) -> str:
-    """Return *text* for HTML and XML, with what is invisible or forbidden there made visible."""
-    shown = "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
-    return html.escape(shown)
 
 
 def share_text(share: float) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from webtable._html import escaped
 from webtable.rowkey.advice.colors import INKS_ON_DARK, INKS_ON_LIGHT, ON_DARK, ON_LIGHT
 from webtable.rowkey.advice.heat import MOST_ROWS, HeatRow, Scale, rows_of, scale_of
-from webtable.rowkey.advice.labels import escaped, label, share_text, shared_start, start_text
+from webtable.rowkey.advice.labels import label, share_text, shared_start, start_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

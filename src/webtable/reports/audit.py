@@ -1,0 +1,98 @@
+"""An audit of a site: how many pages it has and of what kind, and what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from webtable.reports.audit_page import page
+from webtable.reports.findings import Findings
+from webtable.reports.report import Report
+from webtable.reports.section import Section, check_most
+from webtable.reports.totals import Group, SizeClass, Totals
+from webtable.rowkey.urls import canonical_host
+
+if TYPE_CHECKING:
+    from webtable.repository import Progress, WebTable
+
+MOST = 50
+"""How many findings of each kind a report has, unless it is told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit(Report):
+    """What an audit has found; `webtable.reports.audit` makes it.
+
+    `sections` are the lists of what is wrong, each with its first findings and their number.
+    """
+
+    domain: str
+    made_at: datetime
+    pages: int
+    bytes: int
+    hosts: int
+    oldest: datetime | None
+    newest: datetime | None
+    """The dates of the captures that were fetched first and last."""
+    damaged: int
+    """How many rows cannot be read, and are left out."""
+    statuses: tuple[Group, ...]
+    types: tuple[Group, ...]
+    sizes: tuple[SizeClass, ...]
+    sections: tuple[Section, ...]
+
+    def html(self) -> str:
+        """Return it as one HTML page that needs no other file; what was crawled is text in it."""
+        return page(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON has, but for moments."""
+        return {
+            "domain": self.domain,
+            "made_at": self.made_at,
+            "pages": self.pages,
+            "bytes": self.bytes,
+            "hosts": self.hosts,
+            "oldest": self.oldest,
+            "newest": self.newest,
+            "damaged": self.damaged,
+            "statuses": [group._asdict() for group in self.statuses],
+            "types": [group._asdict() for group in self.types],
+            "sizes": [one._asdict() for one in self.sizes],
+            "sections": [section.to_dict() for section in self.sections],
+        }
+
+
+def audit(
+    table: WebTable,
+    domain: str,
+    *,
+    most: int = MOST,
+    program: str = "webtable",
+    on_progress: Progress | None = None,
+) -> Audit:
+    """Return an audit of the pages of *domain* and of all hosts below it.
+
+    It has the first *most* findings of each kind. A section whose index the table does not have is left out and says
+    so. *program* is how the command line is called, for the commands that list the rest. *on_progress* is told how many
+    pages were counted. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` where the table is strict.
+    """
+    check_most(most)
+    host = canonical_host(domain)
+    totals, damaged = Totals(most), table.metrics.damaged
+    totals.count(table.pages(host), on_progress)
+    return Audit(
+        domain=host,
+        made_at=datetime.now(UTC),
+        pages=totals.pages,
+        bytes=totals.bytes,
+        hosts=totals.hosts,
+        oldest=totals.oldest,
+        newest=totals.newest,
+        damaged=table.metrics.damaged - damaged,
+        statuses=totals.statuses.groups(),
+        types=totals.types.groups(),
+        sizes=totals.sizes,
+        sections=tuple(Findings(table, host, most, program).sections(totals)),
+    )

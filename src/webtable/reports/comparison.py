@@ -1,0 +1,157 @@
+"""A comparison of a site at two moments: which pages are new, gone or changed, and what they were before."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from webtable.reports.comparison_page import page
+from webtable.reports.report import Report
+from webtable.reports.section import Found, Heading, Pair, Section, check_most
+from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
+from webtable.repository.times import moments
+from webtable.rowkey.urls import canonical_host
+
+if TYPE_CHECKING:
+    from webtable._page import Page
+    from webtable.repository import Change, ChangeKind, Moment, Progress, WebTable
+
+MOST = 200
+"""How many pages of each kind a comparison lists, unless it is told otherwise."""
+_PROGRESS_PAGES = 1_000
+_URL, _TITLE = Heading("url", "url"), Heading("title", "text")
+_STATUS, _SIZE = Heading("status", "status"), Heading("size", "size")
+_OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
+    "new": ("New", "Pages whose first capture came in between.", (_URL, _STATUS, _TITLE, _SIZE)),
+    "gone": (
+        "Gone",
+        "Pages that were there before, and have a status of 400 or above since.",
+        (_URL, _STATUS, _TITLE, Heading("size_before", "size")),
+    ),
+    "changed": (
+        "Changed",
+        "Pages with other content, another status or another target of their redirect than before.",
+        (_URL, Heading("what", "text"), _STATUS, _TITLE, _SIZE),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Report):
+    """What has changed on a site between two moments; `webtable.reports.compare` makes it.
+
+    `counts` has how many pages are new, gone, changed and unchanged; `sections` list the first of those that are not
+    as they were.
+    """
+
+    domain: str
+    made_at: datetime
+    since: datetime
+    until: datetime
+    counts: dict[str, int]
+    damaged: int
+    """How many rows cannot be read, and are left out."""
+    listing: str
+    """The command that lists the changes."""
+    sections: tuple[Section, ...]
+
+    def command(self, kind: ChangeKind) -> str:
+        """Return the command that lists the pages of one kind."""
+        return f"{self.listing} --kind {kind}"
+
+    def html(self) -> str:
+        """Return it as one HTML page that needs no other file; what was crawled is text in it."""
+        return page(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON has, but for moments."""
+        return {
+            "domain": self.domain,
+            "made_at": self.made_at,
+            "since": self.since,
+            "until": self.until,
+            "counts": dict(self.counts),
+            "damaged": self.damaged,
+            "sections": [section.to_dict() for section in self.sections],
+        }
+
+
+def compare(
+    table: WebTable,
+    domain: str,
+    *,
+    since: Moment,
+    until: Moment | None = None,
+    most: int = MOST,
+    program: str = "webtable",
+    on_progress: Progress | None = None,
+) -> Comparison:
+    """Return what has changed on the pages of *domain*, and of all hosts below it, from *since* to *until*.
+
+    *until* is now by default. `WebTable.changes` says what is new, gone and changed; the first *most* pages of each
+    come with what they were before. *program* is how the command line is called, for the commands that list the rest.
+    *on_progress* is told how many pages were compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`;
+    `DamagedRow` where the table is strict.
+    """
+    check_most(most)
+    now = datetime.now(UTC)
+    host, damaged, counts = canonical_host(domain), table.metrics.damaged, Counter[str]()
+    first, last = moments(since=since, until=until).values()
+    found = {kind: Found(most) for kind in CHANGED}
+    answer = table.changes(host, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
+    for number, change in enumerate(answer, 1):
+        counts[change.kind] += 1
+        if change.kind != "unchanged":
+            found[change.kind].add(*_row(change))
+        if on_progress is not None and number % _PROGRESS_PAGES == 0:
+            on_progress(number)
+    times = _times(first or now, last)
+    command = f"{program} changes {shlex.quote(host)} {times}"
+    sections = tuple(_section(kind, some, f"{command} --kind {kind}") for kind, some in found.items())
+    return Comparison(
+        domain=host,
+        made_at=now,
+        since=first or now,
+        until=last or now,
+        counts={kind: counts[kind] for kind in CHANGE_KINDS},
+        damaged=table.metrics.damaged - damaged,
+        listing=command,
+        sections=sections,
+    )
+
+
+def _section(kind: ChangeKind, found: Found, command: str) -> Section:
+    title, about, headings = _OUTLINES[kind]
+    return Section(kind, title, about, headings, command).filled(found)
+
+
+def _times(since: datetime, until: datetime | None) -> str:
+    given = {"since": since, "until": until}
+    return " ".join(f"--{name} {time.astimezone(UTC).isoformat()}" for name, time in given.items() if time is not None)
+
+
+def _row(change: Change) -> tuple[object, ...]:
+    before, after = change.before, change.after
+    match change.kind:
+        case "new":
+            return change.url, after and after.status_code, after and after.title, after and after.size
+        case "gone":
+            return change.url, _pair("status_code", before, after), before and before.title, before and before.size
+    pairs = [_pair(name, before, after) for name in ("status_code", "title", "size")]
+    return change.url, _what(before, after), *pairs
+
+
+def _pair(name: str, before: Page | None, after: Page | None) -> object:
+    """Return a value of both pages, or the one that is the same in both; of a page that is not kept there is none."""
+    one, other = getattr(before, name, None), getattr(after, name, None)
+    return other if before is None or one == other else Pair(one, other)
+
+
+def _what(before: Page | None, after: Page | None) -> str:
+    if before is None or after is None:
+        return "not kept any more what it was"
+    names = {"digest": "content", "status_code": "status", "redirect_to": "redirect"}
+    return ", ".join(said for name, said in names.items() if getattr(before, name) != getattr(after, name))

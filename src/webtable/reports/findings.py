@@ -1,0 +1,166 @@
+"""What an audit looks for: a section for each finding, asked of the table or found in the pass over all pages."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from webtable.reports.section import Found, Heading, Section
+from webtable.repository import WebTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.reports.totals import Totals
+
+_EXAMPLES = 3
+"""How many pages are named of those that link to an error page, or that are the same."""
+_URL, _TITLE, _STATUS = Heading("url", "url"), Heading("title", "text"), Heading("status", "status")
+_PAGES, _SIZE, _URLS = Heading("pages", "number"), Heading("size", "size"), Heading("urls", "urls")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The findings of an audit, the first `most` of each kind; `program` is how the command line is called."""
+
+    table: WebTable
+    domain: str
+    most: int
+    program: str
+
+    def sections(self, totals: Totals) -> Iterator[Section]:
+        """Yield the sections: what the questions answer, then what was found in the pass over all pages."""
+        yield self._section(
+            "broken-links",
+            "Broken links",
+            "Error pages that pages of the site link to, on the site or elsewhere, as far as they are stored.",
+            [_STATUS, Heading("target", "url"), Heading("links", "number"), Heading("linked_from", "urls")],
+            f"broken-links --domain {self._quoted}",
+        ).asked(self._broken, self.most, self.program)
+        yield self._section(
+            "errors",
+            "Pages with an error",
+            "Pages of the site whose last capture has a status of 400 or above, whether anybody links there or not.",
+            [_STATUS, _URL, Heading("fetched", "time")],
+            f"errors --domain {self._quoted}",
+        ).asked(self._errors, self.most, self.program)
+        yield self._section(
+            "redirect-chains",
+            "Redirects that lead astray",
+            "Chains of two redirects or more, loops, and redirects whose end is an error or is not stored.",
+            [Heading("redirects", "number"), Heading("end", "text"), _URLS],
+            f"redirect-chains {self._quoted}",
+        ).asked(self._chains, self.most, self.program)
+        yield self._section(
+            "orphans",
+            "Orphans",
+            "Pages that no other stored page links to.",
+            [_URL, _STATUS, _TITLE],
+            f"orphans {self._quoted}",
+        ).asked(self._orphans, self.most, self.program)
+        yield from self._of_the_same()
+        yield self._section(
+            "titles",
+            "Titles",
+            "HTML pages without a title, or with one of over 60 characters, which search engines cut.",
+            [Heading("problem", "text"), _URL, _TITLE],
+            f"titles {self._quoted}",
+        ).asked(self._titles, self.most, self.program)
+        yield from self._of_the_head(totals)
+        yield self._section(
+            "largest",
+            "Largest pages",
+            "Those with the largest bodies, by the bytes that were sent.",
+            [_URL, _TITLE, Heading("size", "size")],
+            f"largest --domain {self._quoted}",
+        ).filled(totals.largest)
+
+    def _of_the_same(self) -> Iterator[Section]:
+        yield self._section(
+            "same-content",
+            "Same content",
+            "Groups of pages whose bodies are the same, byte for byte, those of the most pages first.",
+            [_PAGES, _SIZE, _URLS],
+            f"duplicate-groups {self._quoted}",
+        ).asked(self._same_content, self.most, self.program)
+        yield self._section(
+            "same-title",
+            "Same title",
+            "Groups of pages with one title, those of the most pages first.",
+            [_PAGES, _TITLE, _URLS],
+            f"duplicate-groups {self._quoted} --by title",
+        ).asked(self._same_title, self.most, self.program)
+
+    def _of_the_head(self, totals: Totals) -> Iterator[Section]:
+        listing = f"pages {self._quoted} --format csv --columns url,"
+        yield self._section(
+            "no-description",
+            "Without a description",
+            "HTML pages without a description in their head.",
+            [_URL, _TITLE],
+            f"{listing}description",
+        ).filled(totals.undescribed)
+        yield self._section(
+            "no-h1",
+            "Without a heading",
+            "HTML pages without a heading of the first level (h1).",
+            [_URL, _TITLE],
+            f"{listing}h1",
+        ).filled(totals.without_h1)
+        yield self._section(
+            "canonical-elsewhere",
+            "Canonical elsewhere",
+            "Pages that name another URL as the one for their content.",
+            [_URL, Heading("canonical", "url")],
+            f"{listing}canonical",
+        ).filled(totals.elsewhere)
+        yield self._section(
+            "noindex",
+            "Not to be indexed",
+            "Pages that tell search engines not to list them (robots: noindex or none).",
+            [_URL, Heading("robots", "text")],
+            f"{listing}robots",
+        ).filled(totals.not_indexed)
+
+    def _section(self, name: str, title: str, about: str, headings: list[Heading], command: str) -> Section:
+        return Section(name, title, about, tuple(headings), f"{self.program} {command}")
+
+    @property
+    def _quoted(self) -> str:
+        return shlex.quote(self.domain)
+
+    def _broken(self) -> Iterator[tuple[object, ...]]:
+        links = self.table.broken_links(domain=self.domain)
+        for (status, target), some in groupby(links, attrgetter("status_code", "target")):
+            sources = Found(_EXAMPLES)
+            for link in some:
+                sources.add(link.source)
+            yield status, target, sources.count, tuple(source for (source,) in sources.rows)
+
+    def _errors(self) -> Iterator[tuple[object, ...]]:
+        return ((one.status_code, one.url, one.fetched_at) for one in self.table.errors(domain=self.domain))
+
+    def _orphans(self) -> Iterator[tuple[object, ...]]:
+        return ((one.url, one.status_code, one.title) for one in self.table.orphans(self.domain))
+
+    def _chains(self) -> Iterator[tuple[object, ...]]:
+        for chain in self.table.redirect_chains(self.domain):
+            is_wrong = chain.is_loop or chain.length > 1 or chain.end is None or chain.end >= 400
+            if is_wrong:
+                end = "a loop" if chain.is_loop else "not stored" if chain.end is None else str(chain.end)
+                yield chain.length, end, chain.urls
+
+    def _same_content(self) -> Iterator[tuple[object, ...]]:
+        for group in self.table.duplicate_groups(self.domain):
+            yield group.pages, group.bytes, group.urls[:_EXAMPLES]
+
+    def _same_title(self) -> Iterator[tuple[object, ...]]:
+        for group in self.table.duplicate_groups(self.domain, by="title"):
+            yield group.pages, group.value, group.urls[:_EXAMPLES]
+
+    def _titles(self) -> Iterator[tuple[object, ...]]:
+        found = self.table.titles(self.domain)
+        return ((one.problem, one.url, one.title) for one in found if one.problem != "duplicate")

@@ -1,0 +1,100 @@
+"""A section of a report: the first of what was found, how many there are in all, and what lists the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from webtable.errors import IndexNeeded, InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Kind = Literal["url", "urls", "text", "status", "number", "size", "time"]
+"""What the values of a column are. Each may be a `Pair` as well: what it was and what it is."""
+
+
+class Heading(NamedTuple):
+    """A column of a section: its name, and what its values are."""
+
+    name: str
+    kind: Kind
+
+
+class Pair(NamedTuple):
+    """A value as it was before, and as it is after."""
+
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The first `rows` of `count` findings of one kind; `command` lists all of them.
+
+    `name` stays the same in all versions. Where the question could not be asked, `left_out` says why, and what would
+    help.
+    """
+
+    name: str
+    title: str
+    about: str
+    headings: tuple[Heading, ...]
+    command: str
+    rows: tuple[tuple[object, ...], ...] = ()
+    count: int = 0
+    left_out: str = ""
+
+    def filled(self, found: Found) -> Section:
+        """Return the section with what was *found*."""
+        return replace(self, rows=tuple(found.rows), count=found.count)
+
+    def asked(self, ask: Callable[[], Iterable[tuple[object, ...]]], most: int, program: str) -> Section:
+        """Return the section with the first *most* rows that *ask* gives, or left out where the table lacks an index.
+
+        *program* is how the command line is called.
+        """
+        found = Found(most)
+        try:
+            for row in ask():
+                found.add(*row)
+        except IndexNeeded as exc:
+            return replace(self, left_out=str(exc).replace("webtable index ", f"{program} index "))
+        return self.filled(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON has, but for moments."""
+        names = [heading.name for heading in self.headings]
+        return {
+            "name": self.name,
+            "title": self.title,
+            "count": None if self.left_out else self.count,
+            "left_out": self.left_out or None,
+            "command": self.command,
+            "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows],
+        }
+
+
+def _plain(value: object) -> object:
+    return value._asdict() if isinstance(value, Pair) else value
+
+
+@dataclass(slots=True)
+class Found:
+    """Findings as they come: the first `most` of them as rows, and how many there were."""
+
+    most: int
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, *row: object) -> None:
+        """Take a finding."""
+        self.count += 1
+        if len(self.rows) < self.most:
+            self.rows.append(row)
+
+
+def check_most(most: int) -> None:
+    """Raise `InvalidArgument` for what is no number of findings."""
+    if type(most) is not int or most < 1:
+        raise InvalidArgument(f"most={most!r} must be at least 1")

@@ -1,0 +1,217 @@
+"""The question what became of pages between two moments: which are new, gone or changed, and which are as they were.
+
+The newest metadata of a page answers where its content is older than a moment, or its first capture later. Of the other
+pages the list of versions is read, without bodies, many at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+from webtable._page import Page
+from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.arrow.kinds import PAGE_CHANGES
+from webtable.repository.moments import milliseconds
+from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.questions.versions import versions_in
+from webtable.repository.scan import ScanSpec
+from webtable.repository.times import Moment, moments
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
+    from webtable.repository.results import Explanation, Results, Slice
+
+ChangeKind = Literal["new", "gone", "changed", "unchanged"]
+"""What became of a page between two moments."""
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
+"""The kinds that are a change."""
+
+PAGES_AT_ONCE = 256
+VERSIONS_AT_ONCE = 4_096
+"""How many versions, each without its body, are read at once at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of the page `url` between two moments: its `kind`, and the page as it was `before` and `after`.
+
+    Both are without body and links. Where a page has now the content that it had at a moment, its newest capture stands
+    for it, which may be a later one. None is a page that was not there, or one whose version is not kept any more.
+    """
+
+    kind: ChangeKind
+    url: str
+    before: Page | None
+    after: Page | None
+
+
+class Period(NamedTuple):
+    """The time between two moments in epoch milliseconds; it lasts until now where it has no end."""
+
+    since: int
+    until: int | None
+
+
+class _Absent(NamedTuple):
+    """In place of a page at a moment: it was `stored` then, and that version is not kept any more, or was not."""
+
+    was_stored: bool
+
+
+_At = Page | _Absent | DamagedRow
+_LOST, _NOT_THERE = _Absent(True), _Absent(False)
+
+
+def changes(
+    frame: Frame,
+    scope: Scope,
+    since: Moment | None,
+    until: Moment | None,
+    kind: ChangeKind | Collection[ChangeKind] | None,
+    part: Slice,
+) -> Results[Change]:
+    """Return what `WebTable.changes` does."""
+    part.check(*ROW_ORDERS)
+    rows, kinds = PageRows(frame), _kinds(kind)
+    period, said_times = _period(since, until)
+    said, ranges = scope.ranges(frame)
+    question = f"{', '.join(kinds)} among {said}, {said_times}"
+
+    def spec(expected: int | None) -> ScanSpec:
+        some = narrowed(frame, scope, ranges)
+        return ScanSpec(frame.table, some, Wanted(frame.codec.select(None)), expected=expected)
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Change]:
+        if at_most == 0:
+            return iter(())
+        pages = rows.pages(spec(at_most), part.order, after, damage)
+        found = damage.sift(_changes(frame, pages, period, at_most))
+        return islice((one for one in found if one.kind in kinds), at_most)
+
+    def place(change: Change) -> bytes:
+        return rows.place_of(change.url, part.order)
+
+    def explain() -> Explanation:
+        note = f"of pages with other content since, the list of versions is read, {_at_once(frame)} pages a call"
+        return rows.explained(question, part.order, spec(None), note)
+
+    return part.of(question, run, place, explain, frame.damage, PAGE_CHANGES)
+
+
+def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind, ...]:
+    wanted = CHANGED if given is None else (given,) if isinstance(given, str) else tuple(given)
+    unknown = [one for one in wanted if one not in CHANGE_KINDS]
+    if unknown or not wanted:
+        raise InvalidArgument(f"kind={given!r} must be one of {', '.join(CHANGE_KINDS)}, or several")
+    return tuple(one for one in CHANGE_KINDS if one in wanted)
+
+
+def _period(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
+    """Return the period, and how a question says it."""
+    first, last = moments(since=since, until=until).values()
+    if first is None:
+        raise InvalidArgument("since= must be given: the moment to compare with")
+    begin = milliseconds(first)
+    if last is None:
+        return Period(begin, None), f"since {begin}"
+    end = milliseconds(last)
+    return Period(begin, end), f"from {begin} to {end}"
+
+
+def _changes(
+    frame: Frame, pages: Iterator[Page], period: Period, expected: int | None
+) -> Iterator[Change | DamagedRow]:
+    """Yield what became of each of *pages*, in their order; nothing of those that were stored later."""
+    most = _at_once(frame)
+    size = min(expected or most, most)
+    while some := list(islice(pages, size)):
+        asked = [frame.key.encode(page.url) for page in some if _needs_versions(page, period)]
+        versions = _versions(frame, asked)
+        for page in some:
+            change = _change(page, period, versions.get(page.url, ()))
+            if change is not None:
+                yield change
+        size = most
+
+
+def _at_once(frame: Frame) -> int:
+    return max(1, min(PAGES_AT_ONCE, VERSIONS_AT_ONCE // frame.layouts.recent().versions))
+
+
+def _versions(frame: Frame, rows: Sequence[bytes]) -> Mapping[str, Sequence[tuple[int, Page | DamagedRow]]]:
+    """Return the versions of the pages of *rows*, newest first, each with its date, by their URLs."""
+    if not rows:
+        return {}
+    # All of them, and not a time range: in one HBase may find versions that are to be removed.
+    wanted = Wanted([frame.codec.columns.capture], versions=frame.layouts.recent().versions)
+    found = frame.store.read(frame.table, rows, wanted)
+    return {frame.key.url_of(row.key): list(versions_in(frame, row)) for row in found if row is not None}
+
+
+def _needs_versions(page: Page, period: Period) -> bool:
+    if _newest_at(page, period.until) is _NOT_THERE:
+        return False
+    return _newest_at(page, period.since) is None or _newest_at(page, period.until) is None
+
+
+def _newest_at(page: Page, moment: int | None) -> _At | None:
+    """Return what the newest capture of a page tells of it at a *moment*, None where it does not tell."""
+    if moment is None or milliseconds(page.fetched_at) <= moment:
+        return page
+    first = _first_seen(page)
+    if first is not None and first > moment:
+        return _NOT_THERE
+    # By the date of the stored content, not by `changed_at`: a late capture behind content that was written anew leaves
+    # that as it is.
+    if page.content_at is None:
+        return page if first is not None else _NOT_THERE
+    return page if milliseconds(page.content_at) <= moment else None
+
+
+def _first_seen(page: Page) -> int | None:
+    return None if page.first_seen is None else milliseconds(page.first_seen)
+
+
+def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:
+    """Return what a page was at a *moment*, by its newest capture or else by its *versions*."""
+    known = _newest_at(page, moment)
+    if known is not None or moment is None:
+        return page if known is None else known
+    found = next((version for at, version in versions if at <= moment), None)
+    if found is not None:
+        return found
+    return _NOT_THERE if _first_seen(page) is None else _LOST
+
+
+def _change(
+    page: Page, period: Period, versions: Sequence[tuple[int, Page | DamagedRow]]
+) -> Change | DamagedRow | None:
+    before, after = _at(page, period.since, versions), _at(page, period.until, versions)
+    if after is _NOT_THERE:
+        return None
+    damaged = next((one for one in (before, after) if isinstance(one, DamagedRow)), None)
+    if damaged is not None:
+        return damaged
+    pages = [one if isinstance(one, Page) else None for one in (before, after)]
+    return Change("new" if before is _NOT_THERE else _kind(*pages), page.url, *pages)
+
+
+def _kind(before: Page | None, after: Page | None) -> ChangeKind:
+    if before is None or after is None:
+        return "changed"
+    if before.status_code < 400 <= after.status_code:
+        return "gone"
+    return "unchanged" if _brought(before) == _brought(after) else "changed"
+
+
+def _brought(page: Page) -> tuple[str | None, int, str | None]:
+    return page.digest, page.status_code, page.redirect_to

@@ -1,0 +1,100 @@
+"""The question which pages of a scope are the same: groups of those with one content, or with one title."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, get_args
+
+from webtable.errors import InvalidArgument
+from webtable.repository.arrow.kinds import DUPLICATE_GROUPS
+from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.questions.passes import Pass, url_at
+from webtable.repository.questions.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable._page import Page
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
+    from webtable.repository.results import Explanation, Results, Slice
+
+Sameness = Literal["content", "title"]
+"""What the pages of a group have in common."""
+FIRST_URLS = 10
+"""How many URLs of a group are told."""
+
+_TABLE = "CREATE TABLE found (value BLOB, place BLOB, size INTEGER)"
+_INDEX = "CREATE INDEX by_value ON found (value, place, size)"
+_GROUPS = """
+    SELECT value, pages, bytes FROM (
+        SELECT value, count(*) AS pages, sum(size) AS bytes, min(place) AS first FROM found GROUP BY value
+    ) WHERE pages > 1 AND (-{order}, first) > (?, ?) ORDER BY -{order}, first
+"""
+_FIRST = f"SELECT place FROM found WHERE value = ? ORDER BY place LIMIT {FIRST_URLS}"
+_BEFORE_ALL = -(2**63), b""
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateGroup:
+    """Pages with one `value`: the digest of their content, or their title.
+
+    `pages` is how many there are, `bytes` what their bodies have in all, `urls` the first ten of them.
+    """
+
+    by: Sameness
+    value: str
+    pages: int
+    bytes: int
+    urls: tuple[str, ...]
+
+
+def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> Results[DuplicateGroup]:
+    """Return what `WebTable.duplicate_groups` does."""
+    part.check("pages", "bytes")
+    if by not in get_args(Sameness):
+        raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
+    pages = Pass(frame, scope)
+    question = f"{pages.said}, in groups of the same {by}"
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
+        if at_most == 0:
+            return
+        valued = ((value_of(page, by), page) for page in pages.pages(damage))
+        with Scratch(_TABLE) as found:
+            rows = ((value, pages.place_of(page.url), _size(page)) for value, page in valued if value)
+            found.fill("found", rows, 3)
+            found.run(_INDEX)
+            yield from islice(_groups(found, by, part.order, after), at_most)
+
+    def place(group: DuplicateGroup) -> bytes:
+        return b"%d %s" % (-getattr(group, part.order), pages.place_of(group.urls[0]))
+
+    def explain() -> Explanation:
+        return pages.explained(question, part.order)
+
+    return part.of(question, run, place, explain, frame.damage, DUPLICATE_GROUPS)
+
+
+def value_of(page: Page, by: Sameness) -> bytes | None:
+    """Return what *page* has in common with others, None where that is nothing."""
+    if by == "content":
+        return page.digest.encode() if page.digest else None
+    # Text is kept as bytes: SQLite's own ends at a zero.
+    return page.title.encode("utf-8", "surrogatepass") if page.title and not page.title.isspace() else None
+
+
+def _groups(found: Scratch, by: Sameness, order: str, after: bytes | None) -> Iterator[DuplicateGroup]:
+    behind: tuple[int, bytes] = _BEFORE_ALL
+    if after is not None:
+        number, _, place = after.partition(b" ")
+        behind = int(number), place
+    for value, pages, size in found.rows(_GROUPS.format(order=order), behind):
+        urls = tuple(url_at(place) for (place,) in found.rows(_FIRST, (value,)))
+        yield DuplicateGroup(by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
+
+
+def _size(page: Page) -> int:
+    return min(page.size or 0, HIGHEST_SIZE)

@@ -1,0 +1,156 @@
+"""The question where the redirects of a site lead: all chains of them, with their lengths, their ends, and the loops.
+
+A redirect leads to one URL, so a chain is known by the URL where it begins: at a redirect to which no other one of the
+scope leads. What no such chain comes to are loops without an entry, and each of them begins at its first URL.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.errors import InvalidURL
+from webtable.repository.arrow.kinds import REDIRECT_CHAINS
+from webtable.repository.questions.handles import MAX_HOPS, target_of
+from webtable.repository.questions.passes import Pass, url_at
+from webtable.repository.questions.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webtable._page import Page
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
+    from webtable.repository.results import Explanation, Results, Slice
+
+CHAINS_AT_ONCE = 256
+"""Of how many chains the next pages are read by one call."""
+
+_TABLES = (
+    "CREATE TABLE hops (place BLOB, target BLOB)",
+    "CREATE TABLE begins (place BLOB PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE reached (place BLOB PRIMARY KEY) WITHOUT ROWID",
+)
+_INDEXES = ("CREATE INDEX by_place ON hops (place, target)", "CREATE INDEX by_target ON hops (target, place)")
+_WITH_ENTRY = """
+    INSERT INTO begins SELECT place FROM hops WHERE NOT EXISTS (
+        SELECT 1 FROM hops AS other WHERE other.target = hops.place AND other.place <> hops.place
+    ) ORDER BY place
+"""
+_REACH = """
+    INSERT OR IGNORE INTO reached WITH RECURSIVE led (place) AS (
+        {begins} UNION SELECT hops.target FROM led JOIN hops ON hops.place = led.place WHERE hops.target IS NOT NULL
+    ) SELECT place FROM led
+"""
+_NOT_REACHED = """
+    SELECT place FROM hops WHERE place > ? AND NOT EXISTS (SELECT 1 FROM reached WHERE reached.place = hops.place)
+    ORDER BY place LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectChain:
+    """The `urls` of a chain of redirects, from the first to the last one; `length` is how many redirects it has.
+
+    In a loop the last URL stands in the chain before as well. `end` is the status code of the last page, None where
+    that is not stored: a redirect's, and no loop, where the chain is longer than 20 redirects and was left there.
+    """
+
+    urls: tuple[str, ...]
+    length: int
+    is_loop: bool
+    end: int | None
+
+
+def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[RedirectChain]:
+    """Return what `WebTable.redirect_chains` does."""
+    part.check("url")
+    pages = Pass(frame, scope)
+    question = f"chains of redirects from {pages.said}"
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[RedirectChain]:
+        if at_most == 0:
+            return
+        with Scratch(*_TABLES) as scratch:
+            led = ((page.url, target) for page in pages.pages(damage) if (target := target_of(page)) is not None)
+            scratch.fill("hops", ((pages.place_of(url), _place(pages, target)) for url, target in led), 2)
+            _find_begins(scratch)
+            begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
+            yield from islice(_chains(frame, (url_at(place) for (place,) in begins), at_most, damage), at_most)
+
+    def place(chain: RedirectChain) -> bytes:
+        return pages.place_of(chain.urls[0])
+
+    def explain() -> Explanation:
+        return pages.explained(question, part.order, f"the next pages of {CHAINS_AT_ONCE} chains are read by one call")
+
+    return part.of(question, run, place, explain, frame.damage, REDIRECT_CHAINS)
+
+
+def _place(pages: Pass, url: str) -> bytes | None:
+    """Return where *url* stands; None where it is too long to be stored."""
+    with suppress(InvalidURL):
+        return pages.place_of(url)
+    return None
+
+
+def _find_begins(scratch: Scratch) -> None:
+    """Find where chains begin, among the hops that were found, looking at each hop once."""
+    for statement in (*_INDEXES, _WITH_ENTRY, _REACH.format(begins="SELECT place FROM begins")):
+        scratch.run(statement)
+    place = b""
+    while loop := scratch.first(_NOT_REACHED, (place,)):
+        (place,) = loop
+        scratch.run("INSERT INTO begins VALUES (?)", loop)
+        scratch.run(_REACH.format(begins="SELECT ?"), loop)
+
+
+def _chains(frame: Frame, begins: Iterator[str], expected: int | None, damage: Damage) -> Iterator[RedirectChain]:
+    """Yield the chains that begin at the URLs *begins*, some of which are followed at once."""
+    size = min(expected or CHAINS_AT_ONCE, CHAINS_AT_ONCE)
+    while walks := [_Walk([url]) for url in islice(begins, size)]:
+        going: Sequence[_Walk] = walks
+        while going:
+            pages = _pages(frame, {walk.urls[-1] for walk in going}, damage)
+            going = [walk for walk in going if walk.goes_on(pages)]
+        # One that was replaced by a page meanwhile is none any more.
+        yield from (walk.chain() for walk in walks if len(walk.urls) > 1)
+        size = CHAINS_AT_ONCE
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A chain that is being followed: the URLs up to where it is, and the status codes of their pages."""
+
+    urls: list[str]
+    statuses: list[int | None] = field(default_factory=list)
+    is_loop: bool = False
+
+    def goes_on(self, pages: Mapping[str, Page]) -> bool:
+        """Go on by the page of the last URL, which is among *pages* if it is stored, and return whether it is open."""
+        page = pages.get(self.urls[-1])
+        self.statuses.append(None if page is None else page.status_code)
+        target = None if page is None or len(self.urls) > MAX_HOPS else target_of(page)
+        if target is None:
+            return False
+        if target in self.urls:
+            self.is_loop = True
+            self.statuses.append(self.statuses[self.urls.index(target)])
+        self.urls.append(target)
+        return not self.is_loop
+
+    def chain(self) -> RedirectChain:
+        return RedirectChain(tuple(self.urls), len(self.urls) - 1, self.is_loop, self.statuses[-1])
+
+
+def _pages(frame: Frame, urls: set[str], damage: Damage) -> dict[str, Page]:
+    """Return those of the pages *urls* that are stored and can be read, by one call."""
+    rows = {}
+    for url in urls:
+        with suppress(InvalidURL):
+            rows[frame.key.encode(url)] = url
+    found = damage.sift(frame.counted.read_each(list(rows), ()))
+    return {page.url: page for page in found if page is not None}

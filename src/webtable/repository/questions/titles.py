@@ -1,0 +1,107 @@
+"""The question what is wrong with the titles of a site: missing, those of other pages, too long to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from webtable._extract import is_html
+from webtable.errors import InvalidArgument
+from webtable.repository.arrow.kinds import TITLE_PROBLEMS
+from webtable.repository.questions.duplicate_groups import value_of
+from webtable.repository.questions.passes import Pass, url_at
+from webtable.repository.questions.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable._page import Page
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
+    from webtable.repository.results import Explanation, Results, Slice
+
+MAX_TITLE = 60
+"""How many characters of a title search engines show, about."""
+
+_TABLE = "CREATE TABLE found (title BLOB, characters INTEGER, place BLOB)"
+_INDEX = "CREATE INDEX by_title ON found (title, place)"
+_MISSING = "SELECT place FROM found WHERE title IS NULL AND place > ? ORDER BY place"
+_SHARED = "SELECT title, count(*) FROM found WHERE title >= ? GROUP BY title HAVING count(*) > 1 ORDER BY title"
+_SHARING = "SELECT place FROM found WHERE title = ? AND place > ? ORDER BY place"
+_TOO_LONG = "SELECT place, title FROM found WHERE characters > ? AND place > ? ORDER BY place"
+
+
+@dataclass(frozen=True, slots=True)
+class TitleProblem:
+    """What is wrong with the title of a page; of one that is `duplicate`, how many `others` have it too."""
+
+    problem: Literal["missing", "duplicate", "too long"]
+    url: str
+    title: str | None
+    others: int = 0
+
+
+_PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
+
+
+def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[TitleProblem]:
+    """Return what `WebTable.titles` does."""
+    part.check("problem")
+    if type(max_length) is not int or not 0 < max_length < 2**63:
+        raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
+    pages = Pass(frame, scope)
+    question = f"{pages.said}, with a title that is missing, of several pages, or of over {max_length} characters"
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[TitleProblem]:
+        if at_most == 0:
+            return
+        shown = (page for page in pages.pages(damage) if _is_shown(page))
+        with Scratch(_TABLE) as found:
+            found.fill("found", ((*_title(page), pages.place_of(page.url)) for page in shown), 3)
+            found.run(_INDEX)
+            yield from islice(_problems(found, max_length, after or b"0"), at_most)
+
+    def place(found: TitleProblem) -> bytes:
+        title = (found.title or "").encode("utf-8", "surrogatepass") if found.problem == "duplicate" else b""
+        return _PROBLEMS[found.problem] + title + b"\0" + pages.place_of(found.url)
+
+    def explain() -> Explanation:
+        return pages.explained(question, part.order)
+
+    return part.of(question, run, place, explain, frame.damage, TITLE_PROBLEMS)
+
+
+def _is_shown(page: Page) -> bool:
+    """Whether *page* is one that people read: HTML that was there. Without a type it is HTML that was read as such."""
+    if page.status_code != 200:
+        return False
+    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+
+
+def _title(page: Page) -> tuple[bytes | None, int]:
+    """Return the title of *page*, None where it is missing, and how many characters it has."""
+    title = value_of(page, "title")
+    return title, 0 if title is None else len(page.title or "")
+
+
+def _problems(found: Scratch, max_length: int, after: bytes) -> Iterator[TitleProblem]:
+    """Yield the problems behind the place *after*: a digit for the kind, the title of a duplicate, a zero, the page."""
+    kind = after[:1]
+    title, _, place = after[1:].rpartition(b"\0")
+    if kind == _PROBLEMS["missing"]:
+        for (at,) in found.rows(_MISSING, (place,)):
+            yield TitleProblem("missing", url_at(at), None)
+    if kind <= _PROBLEMS["duplicate"]:
+        for shared, pages in found.rows(_SHARED, (title,)):
+            behind = place if shared == title else b""
+            for (at,) in found.rows(_SHARING, (shared, behind)):
+                yield TitleProblem("duplicate", url_at(at), _text(shared), pages - 1)
+    behind = place if kind == _PROBLEMS["too long"] else b""
+    for at, long in found.rows(_TOO_LONG, (max_length, behind)):
+        yield TitleProblem("too long", url_at(at), _text(long))
+
+
+def _text(title: bytes) -> str:
+    return title.decode("utf-8", "surrogatepass")

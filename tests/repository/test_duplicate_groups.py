@@ -1,0 +1,141 @@
+"""Groups of pages with the same content, or with the same title."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from damaging import damage
+
+from webtable import WebTable
+from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.questions.scratch import MEMORY_BYTES
+
+BIG = """
+import resource, sys
+from webtable.repository.questions.duplicate_groups import _FIRST, _GROUPS, _INDEX, _TABLE
+from webtable.repository.questions.scratch import Scratch
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+pages, width = int(sys.argv[1]), int(sys.argv[2])
+with Scratch(_TABLE) as found:
+    found.fill("found", ((b"t",) + (b"%d" % (n * 7919 % pages), n) for n in range(100)), 3)
+    before = peak()
+    rows = ((b"same" if n % 2 else b"%0*d" % (width, n // 4), b"com.example/%d" % (n * 7919 % pages), n)
+            for n in range(pages))
+    found.fill("found", rows, 3)
+    found.run(_INDEX)
+    (first, *_) = list(found.rows(_GROUPS.format(order="pages"), (-2**63, b"")))
+    assert first[:2] == (b"same", pages // 2), first
+    urls = list(found.rows(_FIRST, (b"same",)))
+    assert len(urls) == 10
+    print(peak() - before)
+"""
+
+
+def test_pages_of_one_content_are_a_group_whatever_else_they_say(site):
+    site.store(
+        site.page("/b", html=b"same", title="B"),
+        site.page("/a", html=b"same", title="A", status_code=404),
+        site.page("/c", html=b"other"),
+    )
+
+    (group,) = site.table.duplicate_groups(site.domain)
+
+    digest = site.table.get(site.url("/a")).digest
+    assert (group.by, group.value, group.pages, group.bytes) == ("content", digest, 2, 8)
+    assert group.urls == (site.url("/a"), site.url("/b"))
+
+
+def test_pages_of_one_title_are_a_group_whatever_their_content(site):
+    site.store(
+        site.page("/a", html=b"1", title="Same"),
+        site.page("/b", html=b"22", title="Same"),
+        site.page("/c", html=b"3", title="same"),
+    )
+
+    (group,) = site.table.duplicate_groups(site.domain, by="title")
+
+    assert (group.value, group.pages, group.bytes) == ("Same", 2, 3)
+
+
+def test_pages_without_a_body_or_a_title_are_no_duplicates(site):
+    site.store(
+        *(site.page(path, title=title) for path, title in (("/a", None), ("/b", None), ("/c", " "), ("/d", " ")))
+    )
+
+    assert list(site.table.duplicate_groups(site.domain)) == []
+    assert list(site.table.duplicate_groups(site.domain, by="title")) == []
+
+
+def test_the_group_with_the_most_pages_comes_first_or_that_with_the_most_bytes(site):
+    site.store(*(site.page(f"/few/{n}", html=b"x" * 100, title="few") for n in range(2)))
+    site.store(*(site.page(f"/many/{n:02}", html=b"x", title="many") for n in range(12)))
+
+    by_pages = list(site.table.duplicate_groups(site.domain, by="title"))
+    by_bytes = list(site.table.duplicate_groups(site.domain, by="title", order="bytes"))
+
+    assert [(group.value, group.pages) for group in by_pages] == [("many", 12), ("few", 2)]
+    assert by_bytes == by_pages[::-1]
+    assert by_pages[0].urls == tuple(site.url(f"/many/{n:02}") for n in range(10))
+
+
+def test_a_page_is_in_the_group_of_its_newest_content_alone(site):
+    site.store(site.page("/a", html=b"same", age=900), site.page("/b", html=b"same", age=900))
+    site.store(site.page("/a", html=b"new", age=60))
+
+    assert list(site.table.duplicate_groups(site.domain)) == []
+
+
+def test_a_page_that_cannot_be_read_is_left_out_and_told(site):
+    site.store(*(site.page(f"/{n}", html=b"same") for n in range(3)))
+    damage(site.table, site.url("/1"))
+    answer = site.table.duplicate_groups(site.domain)
+
+    (group,) = answer
+
+    assert group.urls == (site.url("/0"), site.url("/2"))
+    assert [one.row for one in answer.damaged] == [site.table.key.encode(site.url("/1"))]
+    strict = WebTable(site.table.store, site.table.table, site.table.layout, strict=True)
+    with pytest.raises(DamagedRow):
+        list(strict.duplicate_groups(site.domain))
+
+
+def test_a_group_that_came_behind_a_token_is_not_given_twice_and_none_is_lost(site):
+    for n in range(4):
+        site.store(*(site.page(f"/{n}/{page}", html=b"%d" % n) for page in range(2 + n)))
+    first = site.table.duplicate_groups(site.domain).page(2)
+
+    site.store(*(site.page(f"/z/{page}", html=b"z") for page in range(9)))
+    site.table.delete(site.url("/0/0"))
+    rest = list(site.table.duplicate_groups(site.domain, after=first.next_token))
+
+    assert [group.pages for group in first] == [5, 4]
+    assert [group.pages for group in rest] == [3]
+
+
+def test_what_pages_have_in_common_is_one_of_two(site):
+    with pytest.raises(InvalidArgument, match=r"by='url'.*content, title"):
+        site.table.duplicate_groups(site.domain, by="url")
+
+
+def test_no_bodies_are_read_and_each_page_once(spied):
+    site, read = spied.site, []
+    site.store(*(site.page(f"/{n}", html=b"same") for n in range(300)))
+    spied.listener = lambda call, table, columns: table == site.table.table and read.append((call, columns))
+
+    assert site.table.duplicate_groups(site.domain).first().pages == 300
+    assert set(read) == {("scan", (b"metadata:page",))}
+    assert len(read) <= 2
+
+
+@pytest.mark.parametrize(("pages", "width"), [(600_000, 64), (20_000, 8_000)])
+def test_groups_are_found_in_the_same_memory_however_many_pages_there_are(pages, width):
+    command = [sys.executable, "-c", BIG, str(pages), str(width)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    # Some 100 and 160 MB are found, and as much again is their index.
+    assert int(run.stdout) < 3 * MEMORY_BYTES + 8 * 2**20 + (pages // 100) * 64

@@ -1,0 +1,112 @@
+"""Every question that takes a moment takes it as people tell it: as a date, a time ago, or the text of either."""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from sites import Site
+
+import webtable
+from webtable import WebTable
+from webtable.errors import InvalidArgument
+from webtable.repository import times
+
+DAY = 86_400
+NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+BOUND = NOON.replace(hour=0) - timedelta(days=6)
+"""The beginning of a day a week before some moment, in all the ways in which it may be told."""
+TOLD = {
+    "a datetime": BOUND,
+    "a date": date(BOUND.year, BOUND.month, BOUND.day),
+    "a time ago": timedelta(days=7),
+    "a text of a time ago": "7d",
+    "a text of a date": f"{BOUND:%Y-%m-%d}",
+    "a text in ISO 8601": f"{BOUND:%Y-%m-%dT%H:%M}+00:00",
+}
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    monkeypatch.setattr(times, "_now", lambda: BOUND + timedelta(days=7))
+
+
+@pytest.fixture
+def aged():
+    """Two pages, one of before and one of behind the moment, of which the first has two versions."""
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table:
+        yield stored(Site(table, "a.example", NOON))
+
+
+def stored(site):
+    def page(path, hours, html, **fields):
+        age = (site.now - BOUND).total_seconds() - hours * 3_600
+        return site.page(path, age=age, html=html, **fields)
+
+    site.store(page("/old", -48, b"1"), page("/new", 24, b"3", last_modified=BOUND + timedelta(hours=1)))
+    site.store(page("/old", -24, b"2"))
+    return site
+
+
+def urls(site, pages):
+    return [page.url.removeprefix(site.url("")) for page in pages]
+
+
+# By the names of the method and of the argument.
+ASKED = {
+    ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).html == b"2",
+    ("diff", "old"): lambda site, at: site.table.diff(site.url("/old"), old=at, new=NOON) is not None,
+    ("diff", "new"): lambda site, at: site.table.diff(site.url("/new"), old=BOUND - timedelta(9), new=at) is None,
+    ("stats", "now"): lambda site, at: (
+        list(site.table.stats(site.domain, by="age", now=at).by["age"]) == ["under 1 day", "1 to 7 days"]
+    ),
+    ("fetched", "since"): lambda site, at: urls(site, site.table.fetched(at, domain=site.domain)) == ["/new"],
+    ("fetched", "until"): lambda site, at: urls(site, site.table.fetched(until=at, domain=site.domain)) == ["/old"],
+    ("modified", "since"): lambda site, at: urls(site, site.table.modified(at, domain=site.domain)) == ["/new"],
+    ("modified", "until"): lambda site, at: urls(site, site.table.modified(until=at, domain=site.domain)) == ["/old"],
+    ("outdated", "not_fetched_since"): lambda site, at: (
+        urls(site, site.table.outdated(not_fetched_since=at, domain=site.domain)) == ["/old"]
+    ),
+    ("outdated", "not_modified_since"): lambda site, at: (
+        urls(site, site.table.outdated(not_modified_since=at, domain=site.domain)) == ["/old"]
+    ),
+    ("verify_index", "as_of"): lambda site, at: site.table.verify_index("size", as_of=at, settle=0).as_of == BOUND,
+    ("repair_index", "as_of"): lambda site, at: site.table.repair_index("size", as_of=at, settle=0).as_of == BOUND,
+}
+
+
+@pytest.mark.parametrize("told", TOLD)
+@pytest.mark.parametrize("asked", ASKED, ids="-".join)
+def test_a_moment_is_taken_as_it_is_told(aged, asked, told):
+    assert ASKED[asked](aged, TOLD[told])
+
+
+@pytest.mark.parametrize("asked", ASKED, ids="-".join)
+def test_what_is_no_moment_is_refused_with_the_name_of_the_argument(aged, asked):
+    _, argument = asked
+
+    for wrong in ("soon", 7, datetime(2026, 1, 1)):
+        with pytest.raises(InvalidArgument, match=f"{argument}="):
+            ASKED[asked](aged, wrong)
+
+
+def test_no_question_takes_a_moment_that_is_not_tried_here():
+    methods = inspect.getmembers(WebTable, inspect.isfunction)
+    taken = {
+        (name, parameter.name)
+        for name, method in methods
+        if not name.startswith("_")
+        for parameter in inspect.signature(method).parameters.values()
+        if "Moment" in str(parameter.annotation)
+    }
+    exact = {
+        (name, parameter.name)
+        for name, method in methods
+        for parameter in inspect.signature(method).parameters.values()
+        if "datetime" in str(parameter.annotation)
+    }
+
+    assert taken == set(ASKED)
+    assert exact == {("put_not_modified", "fetched_at")}, "it stores that date, and asks nothing"

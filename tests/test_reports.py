@@ -1,0 +1,370 @@
+"""Reports on a site: an audit finds what is wrong, a comparison what has changed; as values, and as pages."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+
+import webtable
+from webtable import Page
+from webtable.errors import InvalidArgument, InvalidURL
+from webtable.reports import audit, compare
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x00\u202e\ud800"
+VOID = {"meta", "br"}
+HOME = "https://example.com/"
+
+
+class Tags(HTMLParser):
+    """Fails where a tag is not closed by its own end; keeps all tags, attributes and text."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.links: list[dict[str, str | None]] = []
+        self.text = ""
+        self.feed(markup)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.names.append(tag)
+        self.attributes += attributes
+        if tag == "a":
+            self.links.append(dict(attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.names.append(tag)
+        self.attributes += attributes
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def page(path: str, html: str = "", *, days: float = 1, host: str = "example.com", **fields) -> Page:
+    return Page(
+        url=f"https://{host}{path}",
+        html=html.encode(),
+        content_type="text/html",
+        fetched_at=NOW - timedelta(days=days),
+        **fields,
+    )
+
+
+@pytest.fixture
+def table():
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table:
+        yield table
+
+
+def put(table, *pages):
+    with table.writer() as writer:
+        for one in pages:
+            writer.put(one)
+
+
+LINKS = "<a href=/a>A</a><a href=/gone>G</a><a href=/moved>M</a>"
+SITE = (
+    page("/", f"<title>Home</title><meta name=description content=d><h1>Home</h1>{LINKS}"),
+    page("/a", "<title>A</title><h1>A</h1><link rel=canonical href=/>" + "x" * 5_000),
+    page("/b", "<meta name=robots content='NoIndex, follow'><title>B</title><a href=/gone>G</a>", days=3),
+    page("/gone", "gone", status_code=404),
+    page("/moved", "", status_code=301, redirect_to=HOME),
+    page("/other", "<title>Other</title><a href=https://example.com/gone>G</a>", host="other.example"),
+)
+
+
+def sections(report):
+    return {section.name: section for section in report.sections}
+
+
+def test_an_audit_counts_pages_by_status_type_and_size(table):
+    put(table, *SITE, page("/c", "<title>C</title>", host="docs.example.com", days=9))
+
+    found = audit(table, "Example.com")
+
+    assert (found.domain, found.pages, found.hosts) == ("example.com", 6, 2)
+    assert found.bytes == table.stats("example.com").bytes
+    assert [(group.name, group.pages) for group in found.statuses] == [("200", 4), ("301", 1), ("404", 1)]
+    assert [(group.name, group.pages) for group in found.types] == [("text/html", 6)]
+    assert [(one.low, one.high, one.pages) for one in found.sizes] == [
+        (0, 1_000, 4),
+        (1_000, 3_000, 0),
+        (3_000, 10_000, 1),
+    ]
+    assert (found.oldest, found.newest) == (NOW - timedelta(days=9), NOW - timedelta(days=1))
+
+
+def test_an_audit_finds_what_is_broken_and_who_links_there(table):
+    put(table, *SITE)
+
+    found = sections(audit(table, "example.com"))
+
+    gone = "https://example.com/gone"
+    assert found["broken-links"].rows == ((404, gone, 2, (HOME, "https://example.com/b")),)
+    assert found["errors"].rows == ((404, gone, NOW - timedelta(days=1)),)
+    assert [row[0] for row in found["orphans"].rows] == [HOME, "https://example.com/b"]
+
+
+def test_an_audit_finds_what_pages_do_not_say_and_what_they_say_to_search_engines(table):
+    put(table, *SITE)
+
+    found = sections(audit(table, "example.com"))
+
+    assert [row[0][-2:] for row in found["no-description"].rows] == ["/a", "/b"]
+    assert [row[0][-2:] for row in found["no-h1"].rows] == ["/b"]
+    assert found["noindex"].rows == (("https://example.com/b", "noindex, follow"),)
+    assert found["largest"].rows[0][0] == "https://example.com/a"
+
+
+def test_an_audit_finds_redirects_that_lead_astray_and_no_others(table):
+    put(
+        table,
+        page("/"),
+        page("/1", status_code=301, redirect_to=HOME),
+        page("/2", status_code=301, redirect_to="https://example.com/1"),
+        page("/err", status_code=500),
+        page("/loop", status_code=302, redirect_to="https://example.com/loop"),
+        page("/to-err", status_code=302, redirect_to="https://example.com/err"),
+        page("/to-nothing", status_code=302, redirect_to="https://example.com/nothing"),
+        page("/well", status_code=302, redirect_to=HOME),
+    )
+
+    found = sections(audit(table, "example.com"))["redirect-chains"]
+
+    assert [(row[0], row[1], row[2][0][-4:]) for row in found.rows] == [
+        (2, "200", "om/2"),
+        (1, "a loop", "loop"),
+        (1, "500", "-err"),
+        (1, "not stored", "hing"),
+    ]
+
+
+def test_an_audit_finds_pages_with_one_body_or_one_title_and_titles_that_are_missing_or_too_long(table):
+    long = "x" * 61
+    put(
+        table,
+        page("/a", "<title>Same</title>"),
+        page("/b", "<title>Same</title>"),
+        page("/c", "<title>Same</title>, and more"),
+        page("/long", f"<title>{long}</title>"),
+        page("/none", "<p>none"),
+    )
+
+    found = sections(audit(table, "example.com"))
+
+    a, b, c = (f"https://example.com/{name}" for name in "abc")
+    assert found["same-content"].rows == ((2, 38, (a, b)),)
+    assert found["same-title"].rows == ((3, "Same", (a, b, c)),)
+    assert found["titles"].rows == (
+        ("missing", "https://example.com/none", None),
+        ("too long", "https://example.com/long", long),
+    )
+
+
+def test_what_is_no_html_needs_no_description_and_html_without_a_type_does(table):
+    untyped = Page(url="https://example.com/untyped", html=b"<title>T</title>", fetched_at=NOW)
+    text = Page(url="https://example.com/text", html=b"text", content_type="text/plain", fetched_at=NOW)
+    put(table, untyped, text, Page(url="https://example.com/data", html=b"\x00\x01", fetched_at=NOW))
+
+    found = sections(audit(table, "example.com"))
+
+    assert [row[0] for row in found["no-description"].rows] == [untyped.url]
+
+
+def test_a_page_that_names_itself_is_not_canonical_elsewhere(table):
+    put(
+        table,
+        page("/a", "<head><link rel=canonical href='HTTPS://EXAMPLE.com:443/a'></head>"),
+        page("/b", "<head><link rel=canonical href=/a></head>"),
+    )
+
+    found = sections(audit(table, "example.com"))
+
+    assert found["canonical-elsewhere"].rows == (("https://example.com/b", "https://example.com/a"),)
+
+
+def test_a_list_has_its_first_findings_their_number_and_the_command_that_lists_all(table):
+    put(table, *(page(f"/{number:02d}", status_code=500) for number in range(20)))
+
+    found = sections(audit(table, "example.com", most=5, program="webtable -s crawl.db"))["errors"]
+
+    assert (len(found.rows), found.count) == (5, 20)
+    assert found.command == "webtable -s crawl.db errors --domain example.com"
+    markup = audit(table, "example.com", most=5).html()
+    assert "The first 5 of 20; all of them: <code>webtable errors --domain example.com</code>" in markup
+
+
+def test_a_section_without_its_index_is_left_out_and_says_how_to_get_it():
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=["time"]) as table:
+        put(table, *SITE)
+
+        found = audit(table, "example.com", program="webtable -s x.db")
+
+    left_out = {name: section.left_out for name, section in sections(found).items() if section.left_out}
+    assert set(left_out) >= {"broken-links", "errors", "orphans"}
+    assert "webtable -s x.db index add link" in left_out["orphans"]
+    assert "Left out: " in found.html()
+    assert {one["name"]: one["count"] for one in found.to_dict()["sections"]}["orphans"] is None
+
+
+@pytest.mark.parametrize("stored", [(), SITE[:1]], ids=["no page", "one page"])
+def test_a_site_of_no_page_or_of_one_has_a_page_all_the_same(table, stored):
+    put(table, *stored)
+
+    found, compared = audit(table, "example.com"), compare(table, "example.com", since="7d")
+
+    assert found.pages == len(stored) == sum(compared.counts.values())
+    assert ("No page of example.com is stored." in Tags(found.html()).text) is not stored
+    Tags(compared.html())
+
+
+def test_what_is_no_domain_and_what_is_no_number_is_refused(table):
+    for report in (audit, lambda *args, **given: compare(*args, since="1d", **given)):
+        with pytest.raises(InvalidURL):
+            report(table, "a b")
+        with pytest.raises(InvalidArgument, match="most"):
+            report(table, "example.com", most=0)
+
+
+CRAWLS = (
+    page("/a", "<title>Old</title>", days=9),
+    page("/a", "<title>New, and longer</title>", days=2),
+    page("/gone", "<title>Here</title>", days=9),
+    page("/gone", "", days=2, status_code=404),
+    page("/new", "<title>First</title>", days=2),
+    page("/same", "<title>Same</title>", days=9),
+)
+
+
+def test_a_comparison_counts_each_kind_and_lists_what_was_and_what_is(table):
+    put(table, *CRAWLS)
+
+    found = compare(table, "example.com", since=NOW - timedelta(days=7))
+
+    assert found.counts == {"new": 1, "gone": 1, "changed": 1, "unchanged": 1}
+    lists = sections(found)
+    assert lists["new"].rows == (("https://example.com/new", 200, "First", 20),)
+    assert lists["gone"].rows == (("https://example.com/gone", (200, 404), "Here", 19),)
+    url, what, status, title, size = lists["changed"].rows[0]
+    assert (url, what, status) == ("https://example.com/a", "content", 200)
+    assert (title, size) == (("Old", "New, and longer"), (18, 30))
+    assert "--kind gone" in lists["gone"].command
+
+
+def test_a_comparison_of_two_moments_of_the_past_leaves_out_what_came_later(table):
+    put(table, *CRAWLS)
+
+    found = compare(table, "example.com", since="30d", until="5d")
+
+    assert found.counts == {"new": 3, "gone": 0, "changed": 0, "unchanged": 0}
+    assert "--until" in sections(found)["new"].command
+
+
+def test_reports_are_json_with_all_that_they_list(table):
+    put(table, *CRAWLS)
+
+    for report in (audit(table, "example.com"), compare(table, "example.com", since="7d")):
+        told = json.loads(msgspec.json.encode(report.to_dict()))
+        assert [one["count"] for one in told["sections"]] == [section.count for section in report.sections]
+    (changed,) = [one for one in told["sections"] if one["name"] == "changed"]
+    assert changed["rows"][0]["title"] == {"before": "Old", "after": "New, and longer"}
+
+
+@pytest.fixture
+def hostile_pages(table):
+    old = page("/<x>?a=\"'><script>", "<p>1", days=9, title=HOSTILE.replace("\ud800", ""))
+    new = page(
+        "/<x>?a=\"'><script>",
+        "<p>2 <a href=/err>e</a>",
+        title=HOSTILE.replace("\ud800", "") + "new",
+        robots="noindex" + HOSTILE.replace("\ud800", ""),
+        canonical="javascript:alert(1)",
+        headers={"Content-Type": HOSTILE.replace("\x00", "").replace("\ud800", "")},
+    )
+    put(table, old, new, page("/err", "", status_code=404, title="<b>not bold</b>"))
+    return [audit(table, "example.com").html(), compare(table, "example.com", since="7d").html()]
+
+
+def test_what_was_crawled_is_text_and_never_markup(hostile_pages):
+    for markup in hostile_pages:
+        tags = Tags(markup)
+        assert not {"script", "img", "b", "x"} & set(tags.names)
+        assert not [name for name, _ in tags.attributes if name.startswith("on")]
+        assert "<script>alert(1)" in tags.text
+        assert "\x00" not in markup
+        assert "\u202e" not in markup
+        markup.encode()
+
+
+def test_links_lead_to_the_web_and_tell_it_nothing(hostile_pages):
+    for markup in hostile_pages:
+        outside = [link for link in Tags(markup).links if not link["href"].startswith("#")]
+        assert outside
+        assert all(re.match(r"https?://", link["href"]) for link in outside)
+        assert {link["rel"] for link in outside} == {"noopener noreferrer nofollow"}
+
+
+def test_nothing_is_loaded_from_anywhere(hostile_pages):
+    for markup in hostile_pages:
+        tags = Tags(markup)
+        assert not {"link", "iframe", "object", "base"} & set(tags.names)
+        assert not {"src", "srcset"} & {name for name, _ in tags.attributes}
+        assert "url(" not in markup
+        assert "@import" not in markup
+        assert "default-src 'none'" in markup
+
+
+def test_a_report_shows_its_counts_in_notebooks_and_terminals(table):
+    put(table, *CRAWLS)
+
+    found = compare(table, "example.com", since="7d")
+
+    assert repr(found) == "<Comparison of example.com: new 1, gone 1, changed 1>"
+    assert "Comparison of example.com" in Tags(found._repr_html_()).text
+    assert found.__rich__().row_count == 3
+
+
+def test_sections_are_linked_from_the_top(table):
+    put(table, *SITE)
+
+    markup = audit(table, "example.com").html()
+
+    inside = {link["href"][1:] for link in Tags(markup).links if link["href"].startswith("#")}
+    assert inside == set(re.findall(r'<section id="([^"]+)"', markup)) >= {"broken-links", "orphans"}
+
+
+def test_pages_have_colours_for_light_and_dark_screens_and_paper(table):
+    markup = audit(table, "example.com").html()
+
+    assert "prefers-color-scheme:dark" in markup
+    assert "@media print" in markup
+    assert "max-width:640px" in markup
+
+
+def test_a_damaged_row_is_counted_and_left_out(table):
+    put(table, *SITE)
+    row = table.key.encode("https://example.com/a")
+    (stored,) = table.store.read(table.table, [row], webtable.store.Wanted([b"metadata:page"]))
+    at = stored.cells[b"metadata:page"][0].timestamp
+    cell = webtable.store.NewCell(b"metadata:page", at, b"\xff")
+    table.store.write(table.table, [webtable.store.Put(row, [cell])])
+
+    found = audit(table, "example.com")
+
+    assert (found.pages, found.damaged) == (4, 1)
+    assert "damaged rows, left out" in Tags(found.html()).text
