@@ -76,8 +76,14 @@ def advise(
         ),
     ] = None,
     column: Annotated[
-        str, typer.Option("--column", metavar="FAMILY:QUALIFIER", help="The cell that a key is held against.")
-    ] = "metadata:page",
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="FAMILY:QUALIFIER",
+            help="A cell of yours that a key is held against. Default: one without a name.",
+            show_default=False,
+        ),
+    ] = None,
     value_bytes: Annotated[int, typer.Option("--value-bytes", metavar="N", help="Bytes of its value.")] = 600,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Write a page with heat maps here: one HTML file.")
@@ -102,7 +108,7 @@ def advise(
     """
     from webtable.rowkey import advice
 
-    if not _COLUMN.fullmatch(column):
+    if column is not None and not _COLUMN.fullmatch(column):
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
     if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
         raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")

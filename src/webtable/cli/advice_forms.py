@@ -129,7 +129,7 @@ def _ranking(found: Advice) -> Table:
             f"{lengths.mean:.0f}",
             str(lengths.p99),
             f"{lengths.share:.1%}",
-            f"{lengths.share_with_names:.1%}",
+            "–" if lengths.share_with_names is None else f"{lengths.share_with_names:.1%}",
         )
     return table
 

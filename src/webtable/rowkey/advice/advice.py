@@ -65,7 +65,7 @@ def advise(
     servers: int = 4,
     window: int | None = None,
     questions: Sequence[str] | None = None,
-    column: str = "metadata:page",
+    column: str | None = None,
     value_bytes: int = 600,
     most: int = MOST_MEASURED,
 ) -> Advice:
@@ -74,8 +74,9 @@ def advise(
     *keys* are URLs, for designs by name (see `WEB_DESIGNS`), or mappings of values, for declared keys by a name of your
     own. The table has *regions* regions on *servers* servers, one after the other, split as each design suggests, or
     by the keys themselves where it suggests nothing. A moment is *window* keys, by default a 64th of them, but 100 at
-    least. Only *questions* count for the score (all, by default). A row key is held against a cell of *column* with
-    *value_bytes* bytes. At most *most* keys are held in memory, by a sample where there are more.
+    least. Only *questions* count for the score (all, by default). A row key is held against one of your cells: a value
+    of *value_bytes* bytes, in *column* (`family:qualifier`) where that is given. At most *most* keys are held in
+    memory, by a sample where there are more.
 
     Raises `InvalidArgument` for no keys or designs at all, and for a design or a question that there is not.
     """

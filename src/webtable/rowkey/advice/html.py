@@ -87,11 +87,12 @@ def _measured(advice: Ranking) -> str:
             ("measured, evenly through time", f"{advice.measured:,}"),
             ("shares in the end, to within", f"±{advice.margin:.1%}"),
         ]
+    cell = f"{advice.value_bytes:,} bytes"
     facts += [
         ("regions", f"{advice.regions:,}"),
         ("servers", f"{advice.servers:,}"),
         ("a moment", f"{advice.window:,} keys"),
-        ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes"),
+        ("a cell", f"{escaped(advice.column)}, {cell}" if advice.column else cell),
     ]
     if advice.skipped:
         facts.append(("skipped", f"{advice.skipped:,}"))
@@ -119,9 +120,13 @@ def _row(place: int, design: Judgement, scale: Scale, *, linked: bool) -> str:
         f"{writes.gini:.2f}",
         f"{writes.max_over_mean:.1f}",
         f"{lengths.mean:.0f} <small>/ {lengths.p99}</small>",
-        f"{share_text(lengths.share)} <small>/ {share_text(lengths.share_with_names)}</small>",
+        share_text(lengths.share) + _with_names(lengths.share_with_names),
     ]
     return f"<tr>{''.join(f'<td{_left(at)}>{cell}</td>' for at, cell in zip(_HEADINGS, cells, strict=True))}</tr>"
+
+
+def _with_names(share: float | None) -> str:
+    return "" if share is None else f" <small>/ {share_text(share)}</small>"
 
 
 def _left(heading: str) -> str:

@@ -121,7 +121,6 @@ def _of_questions(costs: Sequence[QuestionCost]) -> list[str]:
 
 
 def _of_lengths(lengths: Lengths, cell: CellSize) -> str:
-    return (
-        f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
-        f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column"
-    )
+    with_names = lengths.share_with_names
+    names = "" if with_names is None else f", {with_names:.0%} with the names of family and column"
+    return f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of {cell}{names}"

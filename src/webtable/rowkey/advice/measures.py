@@ -86,20 +86,27 @@ class Writes(msgspec.Struct, frozen=True):
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """Bytes of the keys, and the share of a stored cell that they have, alone and with family and qualifier."""
+    """Bytes of the keys, and the share of a stored cell that they have, alone and with family and qualifier.
+
+    `share_with_names` is None where no column was given: without its name it is not known how long that is.
+    """
 
     mean: float
     p99: int
     longest: int
     share: float
-    share_with_names: float
+    share_with_names: float | None
 
 
 class CellSize(NamedTuple):
-    """The cell whose size the key is held against: `family:qualifier`, and the bytes of its value."""
+    """The cell whose size the key is held against: its `family:qualifier` where it is known, its value's bytes."""
 
-    column: str = "metadata:page"
+    column: str | None = None
     value_bytes: int = 600
+
+    def __str__(self) -> str:
+        named = "" if self.column is None else f" {self.column}"
+        return f"a cell{named} with {self.value_bytes:,} bytes"
 
 
 def measure_writes(
@@ -148,10 +155,11 @@ def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     """Return how long *keys* are, and what that is of *cell*."""
     lengths = sorted(map(len, keys))
     mean = sum(lengths) / len(lengths)
-    names = len(cell.column.replace(":", "", 1).encode())
+    names = 0 if cell.column is None else len(cell.column.replace(":", "", 1).encode())
     whole = _SIZE_OF_A_CELL + mean + names + cell.value_bytes
     p99 = lengths[min(len(lengths) - 1, math.ceil(0.99 * len(lengths)) - 1)]
-    return Lengths(mean, p99, lengths[-1], mean / whole, (mean + names) / whole)
+    with_names = None if cell.column is None else (mean + names) / whole
+    return Lengths(mean, p99, lengths[-1], mean / whole, with_names)
 
 
 def measure_questions(design: Design, items: Sequence[Any]) -> tuple[QuestionCost, ...]:

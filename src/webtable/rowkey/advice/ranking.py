@@ -17,7 +17,7 @@ class Ranking(msgspec.Struct, frozen=True):
     regions: int
     servers: int
     window: int
-    column: str
+    column: str | None
     value_bytes: int
     skipped: int
     first_skipped: str
