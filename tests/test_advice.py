@@ -327,7 +327,8 @@ def test_advice_reads_as_a_ranking_with_reasons():
     text = str(advise(crawl(1_000), ["host", "hash"]))
 
     assert text.splitlines()[0] == "1,000 keys, 16 regions on 4 servers, 100 at a moment"
-    assert text.splitlines()[1].startswith("1. host (score ")
+    assert text.splitlines()[1].startswith("the verdict holds for crawls like this one: 847 hosts of 847 domains")
+    assert "\n1. host (score " in text
     assert "cannot answer host" in text
 
 

@@ -207,7 +207,8 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
 
     expected = advise(URLS, [name for name in WEB_DESIGNS if name != "random"])
     kinds = [line[0] for line in result.cells]
-    assert kinds == sorted(kinds, key=["measured", "design", "question", "why"].index)
+    assert kinds == sorted(kinds, key=["measured", "holds", "design", "question", "why"].index)
+    assert [line[1] for line in result.cells if line[0] == "holds"][:2] == list(expected.holds_for[:2])
     assert sorted(designs(result)) == sorted(WEB_DESIGNS)
     for design in expected.designs:
         (line,) = [line for line in result.cells if line[0] == "design" and line[2] == design.name]
@@ -237,6 +238,22 @@ def test_on_a_terminal_there_is_a_ranking_and_the_reasons_below_it(run: Run, url
     at = lines.index("1. host")
     assert lines[at + 1].startswith("   hot: at any moment one region takes")
     assert max(map(len, lines)) <= 100
+    assert any(line.startswith("The verdict holds for crawls like this one: 7 hosts of 1 domain") for line in lines)
+
+
+def test_more_hosts_are_made_up_and_told_to_be(run: Run, urls: str) -> None:
+    result = run(urls, "--compare", "host,none", "--hosts", 2_000, "--plot", "a.html", "--format", "json")
+
+    assert (result.code, result.err) == (0, "written: a.html\n")
+    assert json.loads(result.out)["scope"] == {
+        "hosts": 2_000,
+        "domains": 286,
+        "largest": json.loads(result.out)["scope"]["largest"],
+        "largest_share": pytest.approx(1 / 2_000, rel=0.05),
+        "enough": 230,
+        "models": 7,
+    }
+    assert "the hosts are made up" in Path("a.html").read_text().lower()
 
 
 def test_a_table_in_a_pipe_is_not_wrapped_and_not_padded(run: Run, urls: str) -> None:
@@ -318,6 +335,8 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
         (2, ["urls.txt", "--ask", ""], "questions=[] must be one or more of point, host"),
         (2, ["urls.txt", "--regions", "0"], "--regions 0 must be a whole number from 1"),
         (2, ["urls.txt", "--window", "-1"], "--window -1 must be a whole number from 1"),
+        (2, ["urls.txt", "--hosts", "0"], "--hosts 0 must be a whole number from 1"),
+        (2, ["one.txt", "--hosts", "99"], "have URLs of example.com alone, and other hosts cannot be made up from it"),
         (2, ["urls.txt", "--column", "family"], "--column 'family' must be family:qualifier"),
         (2, ["urls.txt", "--plot", "nowhere/a.html"], "nowhere/a.html: a page cannot be written there"),
         (2, ["urls.txt", "--plot", "."], ".: a page cannot be written there"),
@@ -332,6 +351,7 @@ def test_what_cannot_be_done_is_one_line(run: Run, urls: str, code: int, argumen
     Path("empty.txt").write_bytes(b"")
     Path("comments.txt").write_bytes(b"# nothing\n\n")
     Path("none.txt").write_bytes(b"nonsense\n")
+    Path("one.txt").write_bytes(b"https://example.com/1\nhttps://example.com/2\n")
     Path("broken.warc").write_bytes(b"this is no WARC file")
     Path("cut.txt.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
     Path("binary.txt").write_bytes(bytes(3 << 20))
@@ -392,5 +412,16 @@ def test_the_help_has_examples_and_every_option(run: Run) -> None:
 
     assert result.code == 0
     assert "webtable keys advise urls.txt" in result.out
-    for option in ("compare", "regions", "servers", "window", "ask", "column", "value-bytes", "plot", "format"):
+    for option in (
+        "compare",
+        "regions",
+        "servers",
+        "window",
+        "ask",
+        "hosts",
+        "column",
+        "value-bytes",
+        "plot",
+        "format",
+    ):
         assert f"--{option}" in result.out

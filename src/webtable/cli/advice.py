@@ -31,6 +31,7 @@ _COLUMN = re.compile(r"[^:\s]+:\S*")
     epilog=examples(
         "webtable keys advise urls.txt --compare host,url --plot advise.html",
         "webtable keys advise crawl.warc.gz --ask host,subtree",
+        "webtable keys advise crawl.warc.gz --hosts 10000",
         "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
         "zcat urls.txt.gz | webtable keys advise -",
     )
@@ -75,6 +76,15 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            help="Measure a crawl of so many made-up hosts, modelled on those of the URLs.",
+            show_default=False,
+        ),
+    ] = None,
     column: Annotated[
         str | None,
         typer.Option(
@@ -103,6 +113,9 @@ def advise(
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
+    The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
+    one is made up, whose hosts have the sizes, paths and domains of those that are there, and come in their order.
+
     Of more than 65,536 URLs a sample is measured, evenly through time, and its error is told. In a pipe the first line
     tells it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
     """
@@ -121,6 +134,7 @@ def advise(
         questions=None if ask is None else parse_names(ask),
         column=column,
         value_bytes=value_bytes,
+        hosts=hosts,
     )
     found = _of_files(files, measured) if files else _of_table(ctx, measured)
     write_advice(found, format)

@@ -41,7 +41,7 @@ def write_advice(found: Advice, format: AdviceFormat | None) -> None:  # noqa: A
 
 
 def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
-    """Yield what was measured, a line for each design, the best first, then for each question and each reason."""
+    """Yield what was measured and for which crawls it holds, then a line for each design, question and reason."""
     yield (
         "measured",
         found.measured,
@@ -52,6 +52,7 @@ def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
         found.window,
         found.measure,
     )
+    yield from (("holds", said) for said in found.holds_for)
     for place, design in enumerate(found.designs, 1):
         yield ("design", place, *_line(design))
     for design in found.designs:
@@ -89,6 +90,8 @@ def _write_table(found: Advice) -> None:
 
     target = console()
     target.print(_ranking(found))
+    for said in found.holds_for:
+        target.print(Text(harmless(f"{said[:1].upper()}{said[1:]}.")))
     for place, design in enumerate(found.designs, 1):
         target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
         for reason in design.why:

@@ -56,6 +56,8 @@ class Design:
     note: str = ""
     gets: frozenset[str] = frozenset({"point", "latest"})
     """The questions that are gets of whole keys, of which a call reads many, and not scans."""
+    takes_urls: bool = False
+    """Whether the items are URLs."""
 
 
 def web_design(name: str, *, digits: int = 2) -> Design:
@@ -94,6 +96,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
         remedy,
         of_order,
         note,
+        takes_urls=True,
     )
 
 

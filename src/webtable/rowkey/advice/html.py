@@ -44,7 +44,8 @@ def page(advice: Ranking) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f"<title>{_TITLE}: {escaped(advice.best.name)} of {len(advice.designs)} designs</title>\n"
         f'<style>{page_style()}</style>\n</head>\n<body>\n<main class="{SCOPE}">\n'
-        f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_measured(advice)}\n{_ranking(advice, scale, linked=True)}\n"
+        f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_holds_for(advice)}{_measured(advice)}\n"
+        f"{_ranking(advice, scale, linked=True)}\n"
         f"{_legend(advice)}\n{''.join(sections)}</main>\n</body>\n</html>\n"
     )
 
@@ -58,7 +59,7 @@ def fragment(advice: Ranking) -> str:
         for place, design in enumerate(advice.designs, 1)
     )
     return (
-        f'<div class="{SCOPE}"><style>{style()}</style>{_measured(advice)}'
+        f'<div class="{SCOPE}"><style>{style()}</style>{_holds_for(advice)}{_measured(advice)}'
         f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>"
     )
 
@@ -75,6 +76,10 @@ def _lead(advice: Ranking) -> str:
     )
 
 
+def _holds_for(advice: Ranking) -> str:
+    return "".join(f"<p>{_sentence(said)}</p>\n" for said in advice.holds_for)
+
+
 def _sentence(text: str) -> str:
     return f"{escaped(text[:1].upper() + text[1:])}."
 
@@ -82,6 +87,8 @@ def _sentence(text: str) -> str:
 def _measured(advice: Ranking) -> str:
     """Return what was measured, as a list of terms."""
     facts = [("keys", f"{advice.keys:,}")]
+    if (scope := advice.scope) is not None:
+        facts += [("made-up hosts" if scope.models else "hosts", f"{scope.hosts:,}"), ("domains", f"{scope.domains:,}")]
     if advice.margin:
         facts += [
             ("measured, evenly through time", f"{advice.measured:,}"),
