@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -316,6 +317,73 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
     assert Path("advise.html").read_text() == advise(URLS, ["host", "none"]).to_html()
 
 
+# keys of one's own
+
+
+@pytest.fixture
+def own_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module in the current directory that declares keys, and is forgotten behind the test."""
+    Path("own_row_keys.py").write_text(
+        "from webtable.rowkey import *\n"
+        "BY_DAY = CompositeKey(Date('day', '%Y%m%d'), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
+        "HOSTS = CompositeKey(Hash('host', first=2), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
+        "IDS = CompositeKey(UInt('id'))\n"
+        "NUMBER = 7\n"
+    )
+    Path("broken_row_keys.py").write_text("1 / 0\n")
+    yield "own_row_keys"
+    for name in ("own_row_keys", "broken_row_keys"):
+        sys.modules.pop(name, None)
+
+
+def test_declared_keys_are_ranked_beside_the_built_in_designs(run: Run, urls: str, own_keys: str) -> None:
+    result = run(urls, "--design", "own_row_keys:BY_DAY", "--design", "own_row_keys:HOSTS", "--plot", "a.html")
+
+    assert (result.code, result.err) == (0, "written: a.html\n")
+    assert sorted(designs(result)) == sorted([*WEB_DESIGNS, "own_row_keys:BY_DAY", "own_row_keys:HOSTS"])
+    scores = {line[2]: line[3] for line in result.cells if line[0] == "design"}
+    assert float(scores["own_row_keys:HOSTS"]) == pytest.approx(float(scores["host"]), abs=0.001)
+    assert "own_row_keys:BY_DAY" in Path("a.html").read_text()
+    assert str(Path.cwd()) not in sys.path
+
+
+def test_declared_keys_are_compared_with_those_that_are_named_and_with_made_up_hosts(
+    run: Run, urls: str, own_keys: str
+) -> None:
+    result = run(urls, "--compare", "none", "--design", "own_row_keys:HOSTS", "--hosts", 500)
+
+    assert (result.code, sorted(designs(result))) == (0, ["none", "own_row_keys:HOSTS"])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("own_row_keys", "--design 'own_row_keys' must be an importable name, as in mykeys:BY_DAY"),
+        (":HOSTS", "--design ':HOSTS' must be an importable name"),
+        ("nowhere:KEY", "--design 'nowhere:KEY' cannot be imported: No module named 'nowhere'"),
+        ("own_row_keys:NONE", "cannot be imported: the module 'own_row_keys' has no 'NONE'"),
+        ("broken_row_keys:KEY", "cannot be imported: ZeroDivisionError"),
+        ("own_row_keys:NUMBER", "--design 'own_row_keys:NUMBER' must be a declared key, and is of the type int"),
+        ("own_row_keys:IDS", "--design 'own_row_keys:IDS' is made of id, and a URL gives no id; it gives url, host"),
+    ],
+)
+def test_a_name_that_leads_to_no_key_of_urls_is_one_line(
+    run: Run, urls: str, own_keys: str, name: str, message: str
+) -> None:
+    result = run(urls, "--design", name)
+
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert message in result.err
+    assert str(Path.cwd()) not in sys.path
+
+
+def test_a_design_that_is_given_twice_is_refused(run: Run, urls: str, own_keys: str) -> None:
+    result = run(urls, "--design", "own_row_keys:HOSTS", "--design", "own_row_keys:HOSTS")
+
+    assert result.code == 2
+    assert "each of them once" in result.err
+
+
 # errors
 
 
@@ -329,7 +397,7 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
         (2, ["comments.txt", "empty.txt"], "comments.txt, empty.txt: there is no URL in it"),
         (2, ["-"], "standard input: there is no URL in it"),
         (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is no URL"),
-        (2, ["urls.txt", "--compare", "host,nothing"], "design='nothing' must be one of host, domain, url, none"),
+        (2, ["urls.txt", "--compare", "host,nothing"], "'nothing' must be one of host, domain, url, none"),
         (2, ["urls.txt", "--compare", ","], "must be one or more"),
         (2, ["urls.txt", "--ask", "everything"], "questions='everything' must be one of point, host"),
         (2, ["urls.txt", "--ask", ""], "questions=[] must be one or more of point, host"),
@@ -419,6 +487,7 @@ def test_the_help_has_examples_and_every_option(run: Run) -> None:
         "window",
         "ask",
         "hosts",
+        "design",
         "column",
         "value-bytes",
         "plot",

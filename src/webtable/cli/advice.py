@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable.cli.advice_designs import own_designs
 from webtable.cli.advice_forms import AdviceFormat, write_advice, write_page
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
@@ -32,6 +33,7 @@ _COLUMN = re.compile(r"[^:\s]+:\S*")
         "webtable keys advise urls.txt --compare host,url --plot advise.html",
         "webtable keys advise crawl.warc.gz --ask host,subtree",
         "webtable keys advise crawl.warc.gz --hosts 10000",
+        "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
         "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
         "zcat urls.txt.gz | webtable keys advise -",
     )
@@ -53,6 +55,15 @@ def advise(
             "--compare",
             metavar="A,B,C",
             help="The designs to compare: host, domain, url, none, hash, random. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--design",
+            metavar="MODULE:KEY",
+            help="A key of yours to compare with them, by its importable name; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -109,7 +120,9 @@ def advise(
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.
 
-    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt.
+    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. A key of yours is
+    declared with webtable.rowkey, of fields that a URL gives: url, host, domain, rest, scheme, port, path, query. A
+    field that holds a time gets the URLs' order, evenly over 64 days.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
@@ -127,7 +140,7 @@ def advise(
         raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")
     measured = partial(
         advice.advise,
-        designs=advice.WEB_DESIGNS if compare is None else parse_names(compare),
+        designs=[*(advice.WEB_DESIGNS if compare is None else parse_names(compare)), *own_designs(design or ())],
         regions=regions,
         servers=servers,
         window=window,

@@ -17,6 +17,7 @@ from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.advice.scope import scope_of, sentences_of
+from webtable.rowkey.advice.url_keys import in_time
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.key_text import key_text
@@ -75,12 +76,12 @@ def advise(
 ) -> Advice:
     """Return *designs*, measured on *keys* in the order in which they would be written, the best first.
 
-    *keys* are URLs, for designs by name (see `WEB_DESIGNS`), or mappings of values, for declared keys by a name of your
-    own. The table has *regions* regions on *servers* servers, one after the other, split as each design suggests, or
-    by the keys themselves where it suggests nothing. A moment is *window* keys, by default a 64th of them, but 100 at
-    least. Only *questions* count for the score (all, by default). A row key is held against one of your cells: a value
-    of *value_bytes* bytes, in *column* (`family:qualifier`) where that is given. At most *most* keys are held in
-    memory, by a sample where there are more.
+    *keys* are URLs, for designs by name (see `WEB_DESIGNS`) and declared keys as `url_design` takes them, or mappings
+    of values, for declared keys by a name of your own. The table has *regions* regions on *servers* servers, one after
+    the other, split as each design suggests, or by the keys themselves where it suggests nothing. A moment is *window*
+    keys, by default a 64th of them, but 100 at least. Only *questions* count for the score (all, by default). A row key
+    is held against one of your cells: a value of *value_bytes* bytes, in *column* (`family:qualifier`) where that is
+    given. At most *most* keys are held in memory, by a sample where there are more.
 
     With *hosts* not these URLs are measured, but the crawl of so many made-up hosts: their sizes, paths, domains and
     order in time are drawn from those of the URLs, the same ones each time.
@@ -96,6 +97,8 @@ def advise(
     _check_hosts(hosts, chosen)
     refused = _Refused()
     sample, made_up = _sample(chain(first, stream), chosen[0], refused, most, hosts)
+    if any(design.takes_times for design in chosen):
+        sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
     found, items = _judged_alike(chosen, sample.items, table, questions, refused)

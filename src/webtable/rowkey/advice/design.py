@@ -58,6 +58,8 @@ class Design:
     """The questions that are gets of whole keys, of which a call reads many, and not scans."""
     takes_urls: bool = False
     """Whether the items are URLs."""
+    takes_times: bool = False
+    """Whether the URLs must have come at some time (`url_design`)."""
 
 
 def web_design(name: str, *, digits: int = 2) -> Design:
@@ -67,7 +69,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
     directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
     """
     if name not in WEB_DESIGNS:
-        raise InvalidArgument(f"design={name!r} must be one of {', '.join(WEB_DESIGNS)}")
+        raise InvalidArgument(f"designs: {name!r} must be one of {', '.join(WEB_DESIGNS)}")
     key, encode, remedy, note, of_order = _web_choice(name, digits)
 
     def values(url: str) -> dict[str, str]:
@@ -92,7 +94,7 @@ def web_design(name: str, *, digits: int = 2) -> Design:
         },
         "domain" if name == "domain" else "host",
         (lambda url: registered_domain(_host_of(url))) if name == "domain" else _host_of,
-        _natural_splits(key),
+        natural_splits(key),
         remedy,
         of_order,
         note,
@@ -168,7 +170,7 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
         questions,
         " and ".join(owners),
         lambda values: ", ".join(f"{name}={values[name]!r}" for name in owners),
-        _natural_splits(key),
+        natural_splits(key),
         remedies.of_owner,
         remedies.of_order,
         gets=frozenset({"point"}),
@@ -203,7 +205,8 @@ class Splits(NamedTuple):
     by_sample: bool = False
 
 
-def _natural_splits(key: RowKey) -> Splits:
+def natural_splits(key: RowKey) -> Splits:
+    """Return how a new table for *key* is split: where its hashes or salts begin, else by a sample of its keys."""
     if isinstance(key, HashedKey):
         in_bytes = key.form == "bytes"
         return Splits(lambda regions, _: uniform_split_points(regions) if in_bytes else split_points(regions, 8))

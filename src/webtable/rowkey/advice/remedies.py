@@ -47,12 +47,12 @@ def remedies_of(key: RowKey) -> Remedies:
 def _of_hashed(key: CompositeKey, first: Part) -> Remedies:
     """Return what helps a key that begins with a hash or a salt of some of its values."""
     kind = "hash" if isinstance(first, Hash) else "salt"
-    others = [name for name in key.names if name not in first.takes]
+    others = _others(key, first)
     taken = _listed(first.takes)
     if not others:
         return Remedies("", _same_row(), first.takes)
     more = (
-        f"the {kind} is of {taken} alone: a salt of {_listed((*first.takes, *others[-1:]))} in its place spreads them, "
+        f"the {kind} is of {taken} alone: a salt of {_listed((*first.takes, others[0]))} in its place spreads them, "
         f"and reads one {taken} by a range for each bucket"
     )
     return Remedies(more, more, first.takes)
@@ -65,7 +65,7 @@ def _of_time(key: CompositeKey, first: Field) -> Remedies:
     entities = _entities(key)
     lead = f", or lead with {entities[0]}" if entities else ""
     remedy = (
-        f"{first.name} leads the key, so what is written now goes to the {end} region: put a salt or a hash in front "
+        f"{first.name!r} leads the key, so what is written now goes to the {end} region: put a salt or a hash in front "
         f"of it{lead}; to turn the time round would only make it the {other} region"
     )
     return Remedies(remedy, remedy, entities[:1] or key.names[:1])
@@ -74,7 +74,7 @@ def _of_time(key: CompositeKey, first: Field) -> Remedies:
 def _of_entity(key: CompositeKey, parts: list[Part]) -> Remedies:
     """Return what helps a key that begins with what its rows are of: a name, a number, a host."""
     first = parts[0]
-    (name, *_), others = first.takes, [other for other in key.names if other not in first.takes]
+    (name, *_), others = first.takes, _others(key, first)
     field: Any = first.field if isinstance(first, Reversed) else first
     order = (
         f"a hash or a salt of {name} in front parts them: one {name} stays one range, several become one for each salt"
@@ -84,7 +84,7 @@ def _of_entity(key: CompositeKey, parts: list[Part]) -> Remedies:
     if not others:
         return Remedies(order, _same_row(), first.takes)
     owner = (
-        f"a hash of {name} alone would keep them together: a salt of {_listed((name, others[-1]))} in front spreads "
+        f"a hash of {name} alone would keep them together: a salt of {_listed((name, others[0]))} in front spreads "
         f"them, and reads one {name} by a range for each bucket"
     )
     last = parts[-1]
@@ -97,6 +97,12 @@ def _entities(key: CompositeKey) -> tuple[str, ...]:
     """Return the names of the fields that hold no time."""
     times = {name for name, field in key.fields.items() if field.newest is not None}
     return tuple(name for name in key.names if name not in times)
+
+
+def _others(key: CompositeKey, first: Part) -> list[str]:
+    """Return the names that *first* is not made of, times last: two rows differ rather by what they are of."""
+    entities = _entities(key)
+    return sorted((name for name in key.names if name not in first.takes), key=lambda name: name not in entities)
 
 
 def _same_row() -> str:
