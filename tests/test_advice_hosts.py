@@ -207,6 +207,7 @@ def test_made_up_hosts_are_told_to_be_made_up():
     assert (advice.scope.hosts, advice.scope.domains, advice.scope.models) == (10_000, 10_000, 8)
     assert advice.measure.startswith("600,000 made-up keys (60,000 of them measured")
     assert "10,000 made-up hosts of 10,000 domains" in advice.holds_for[0]
+    assert "has less than 0.1% of the URLs" in advice.holds_for[0]
     assert "the hosts are made up, with names that end in .example" in advice.holds_for[1]
     assert "8 hosts say little about how large hosts get" in advice.holds_for[2]
     assert "<dt>made-up hosts</dt><dd>10,000</dd>" in advice.to_html()

@@ -101,9 +101,21 @@ def test_every_tag_is_closed_and_every_design_question_and_reason_is_there(advic
         assert design.declaration in tags.text
         assert all(reason in tags.text for reason in design.why)
         assert all(cost.question in tags.text and cost.reason in tags.text for cost in design.questions)
-    assert tags.text.count("calls, HappyBase alone") == len(advice.designs)
+    assert tags.text.count("calls, HappyBase alone") == len(advice.designs) + 1  # and what it says
     assert "3,000" in tags.text
     assert "'nonsense' is no URL" in tags.text
+
+
+@pytest.mark.parametrize("made", [page, fragment])
+def test_every_column_is_explained_below_the_table(advice, made):
+    markup = made(msgspec.structs.replace(advice, column="d:v"))
+
+    assert "with names</th>" in markup
+    headings = {re.sub(r"<br>", " ", found) for found in re.findall(r"<th(?: [^>]*)?>(.*?)</th>", markup)}
+    shown = {part for heading in headings for part in re.split(r" / ", heading)} - {"", "design", "question"}
+    explained = set(re.findall(r"<li><strong>(.*?)</strong>: \w", markup))
+    assert {name.replace("/ ", "/") for name in shown} <= explained
+    assert markup.index("What the columns say") > markup.index("</table>")
 
 
 def test_a_page_says_how_far_a_sample_may_be_off():

@@ -242,6 +242,16 @@ def test_on_a_terminal_there_is_a_ranking_and_the_reasons_below_it(run: Run, url
     assert any(line.startswith("The verdict holds for crawls like this one: 7 hosts of 1 domain") for line in lines)
 
 
+def test_below_the_ranking_each_column_has_a_line_that_explains_it(run: Run, urls: str, on_terminal: None) -> None:
+    lines = run(urls, "--compare", "host").out.splitlines()
+
+    for name in ("score", "hottest region", "by chance", "hottest server", "Gini", "max/mean", "key bytes", "p99"):
+        assert len([line for line in lines if line.startswith(f"{name}: ")]) == 1
+    below = next(at for at, line in enumerate(lines) if line.startswith("score: "))
+    assert [line for line in lines[below : below + 10] if ": " not in line] == []
+    assert lines[below + 10].startswith("The verdict holds")
+
+
 def test_more_hosts_are_made_up_and_told_to_be(run: Run, urls: str) -> None:
     result = run(urls, "--compare", "host,none", "--hosts", 2_000, "--plot", "a.html", "--format", "json")
 

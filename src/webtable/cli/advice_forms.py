@@ -10,6 +10,7 @@ from webtable.cli.cells import new_table
 from webtable.cli.exits import note
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.formats.text import harmless_json
+from webtable.rowkey.advice.columns import RANKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +91,8 @@ def _write_table(found: Advice) -> None:
 
     target = console()
     target.print(_ranking(found))
+    for column in RANKING:
+        target.print(Text.assemble((column.name, "bold"), f": {column.says}", style="dim"))
     for said in found.holds_for:
         target.print(Text(harmless(f"{said[:1].upper()}{said[1:]}.")))
     for place, design in enumerate(found.designs, 1):
@@ -104,18 +107,8 @@ def _ranking(found: Advice) -> Table:
     table = new_table(found.measure)
     table.add_column("")
     table.add_column("design")
-    for heading in (
-        "score",
-        "hottest\nregion",
-        "by\nchance",
-        "hottest\nserver",
-        "Gini",
-        "max/\nmean",
-        "key\nbytes",
-        "p99",
-        "of a\ncell",
-        "with\nnames",
-    ):
+    for column in RANKING:
+        heading = column.name.replace("/", "/\n") if "/" in column.name else "\n".join(column.name.rsplit(" ", 1))
         table.add_column(heading, justify="right")
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webtable.rowkey.advice.columns import PICTURE, QUESTIONS, RANKING
 from webtable.rowkey.advice.heat import Scale, scale_of
 from webtable.rowkey.advice.labels import escaped, share_text
 from webtable.rowkey.advice.picture import inline_heat_map, thumbnail
@@ -21,12 +22,12 @@ _HEADINGS = (
     "design",
     "writes over time",
     "score",
-    "hottest region,<br>at a moment",
+    "hottest<br>region",
     "hottest<br>server",
     "Gini",
-    "max /<br>mean",
-    "key bytes,<br>mean / p99",
-    "of a cell,<br>with names",
+    "max/<br>mean",
+    "key bytes<br>/ p99",
+    "of a cell",
 )
 _LEFT = ("", "design", "writes over time")
 _TITLE = "Row keys, measured"
@@ -46,7 +47,7 @@ def page(advice: Ranking) -> str:
         f'<style>{page_style()}</style>\n</head>\n<body>\n<main class="{SCOPE}">\n'
         f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_holds_for(advice)}{_measured(advice)}\n"
         f"{_ranking(advice, scale, linked=True)}\n"
-        f"{_legend(advice)}\n{''.join(sections)}</main>\n</body>\n</html>\n"
+        f"{_legend(advice)}\n{_columns()}\n{''.join(sections)}</main>\n</body>\n</html>\n"
     )
 
 
@@ -60,7 +61,7 @@ def fragment(advice: Ranking) -> str:
     )
     return (
         f'<div class="{SCOPE}"><style>{style()}</style>{_holds_for(advice)}{_measured(advice)}'
-        f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>"
+        f"{_ranking(advice, scale, linked=False)}{_columns()}{''.join(sections)}</div>"
     )
 
 
@@ -77,7 +78,8 @@ def _lead(advice: Ranking) -> str:
 
 
 def _holds_for(advice: Ranking) -> str:
-    return "".join(f"<p>{_sentence(said)}</p>\n" for said in advice.holds_for)
+    said = "".join(f"<li>{_sentence(one)}</li>" for one in advice.holds_for)
+    return f"<ul>{said}</ul>\n" if said else ""
 
 
 def _sentence(text: str) -> str:
@@ -109,7 +111,9 @@ def _measured(advice: Ranking) -> str:
 
 
 def _ranking(advice: Ranking, scale: Scale, *, linked: bool) -> str:
-    heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in _HEADINGS)
+    names = "<br>/ with names" if advice.column else ""
+    headings = [*_HEADINGS[:-1], _HEADINGS[-1] + names]
+    heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in headings)
     rows = "".join(_row(place, design, scale, linked=linked) for place, design in enumerate(advice.designs, 1))
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
@@ -157,6 +161,15 @@ def _legend(advice: Ranking) -> str:
         f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
         "is what chance alone would make of the share. All pictures have the same scale.</p>"
     )
+
+
+def _columns() -> str:
+    """Return what each column says, to be unfolded."""
+    said = "".join(
+        f"<li><strong>{escaped(column.name)}</strong>: {escaped(column.says)}</li>"
+        for column in (PICTURE, *RANKING, *QUESTIONS)
+    )
+    return f"<details><summary>What the columns say</summary><ul>{said}</ul></details>"
 
 
 def _body(advice: Ranking, design: Judgement, scale: Scale) -> str:

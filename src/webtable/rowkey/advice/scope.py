@@ -96,7 +96,7 @@ def _measured_on(scope: Scope, *, is_sampled: bool) -> str:
     return (
         f"the verdict holds for crawls like this one: {_counted(scope.hosts, f'{made_up}host')} of "
         f"{_counted(scope.domains, 'domain')}{where}, of which the largest, {scope.largest}, has "
-        f"{share_text(scope.largest_share)} of the URLs"
+        f"{_share(scope.largest_share)} of the URLs"
     )
 
 
@@ -169,6 +169,10 @@ def _advice(scope: Scope, best: Judgement, default: Judgement) -> str:
     }
     note = f"; {notes[best.name]}" if best.name in notes else ""
     return f"take {best.name} where those questions are asked often, else {DEFAULT}{note}"
+
+
+def _share(share: float) -> str:
+    return share_text(share) if share >= 0.001 else "less than 0.1%"
 
 
 def _counted(count: int, noun: str) -> str:
