@@ -214,11 +214,20 @@ def test_an_even_design_is_pale_and_one_scale_makes_pictures_comparable():
 
 
 def test_a_last_window_of_few_keys_does_not_look_hot():
-    rows = [{"name": name} for name in ["a", "b"] * 500 + ["z"]]
+    rows = [{"name": name} for name in "abcdefghijklmnop" * 100 + "z"]
 
-    scale = scale_of([advise(rows, {"name": CompositeKey(Text("name"))}, regions=2, window=500).best])
+    scale = scale_of([advise(rows, {"name": CompositeKey(Text("name"))}, regions=16, window=800).best])
 
-    assert scale.at_once == 0.6
+    assert scale.at_once == 0.2
+
+
+def test_designs_that_are_all_even_are_all_pale():
+    rows = [{"id": n} for n in range(30_000)]
+    designs = advise(rows, {"hash": HashedKey(CompositeKey(UInt("id")))}, window=6_000).designs
+
+    steps = cells(heat_map(designs[0], scale=scale_of(designs)))
+
+    assert max(steps) < len(ON_LIGHT) * 2 / 3
 
 
 def test_a_region_is_named_by_its_first_key_and_tells_its_share():
