@@ -79,8 +79,22 @@ def test_a_giant_among_many_hosts_is_no_matter_of_their_number():
     *_, spread, told, advised = advise(urls, ["host", "url"], questions=["point"]).holds_for
 
     assert "giant.example alone has more than the fair share of a region" in spread
-    assert "of one host, however many there are" in told
+    assert "50% of those of a moment are for one host, however many hosts there are" in told
     assert advised == "take url where crawls are like this one"
+
+
+def test_a_crawl_host_after_host_is_not_said_to_be_cured_by_more_hosts():
+    told = next(said for said in advise(sorted(EIGHT)).holds_for if said.startswith("host, the default"))
+
+    assert "of those of a moment are for one host, however many hosts there are" in told
+    assert "would not be with many" not in told
+
+
+def test_made_up_hosts_that_come_in_runs_are_told_to():
+    in_turn, by_host = (advise(urls, ["host"], hosts=300).holds_for for urls in (EIGHT, sorted(EIGHT)))
+
+    assert any(said.startswith("pages of a host come some 60 at a time, as in the URLs given") for said in by_host)
+    assert not any("at a time" in said for said in in_turn)
 
 
 def test_a_default_that_is_the_best_is_told_so_and_one_that_is_not_compared_is_not_mentioned():
@@ -268,5 +282,5 @@ def test_of_too_many_hosts_some_are_models_and_sizes_stay_as_they_are_distribute
 def test_fewer_hosts_than_there_are_can_be_made_up_too():
     sample, made_up = made_up_crawl(host_models(EIGHT, 1_000), 3, 1_000)
 
-    assert made_up == MadeUp(hosts=3, domains=3, models=8)
+    assert made_up == MadeUp(hosts=3, domains=3, models=8, run=1.0)
     assert host_sizes(sample.items) == {60: 3}

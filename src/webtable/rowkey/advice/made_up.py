@@ -40,11 +40,12 @@ class HostModel:
 
 
 class MadeUp(NamedTuple):
-    """What was made up: so many hosts of so many registered domains, after so many models."""
+    """What was made up: so many hosts of so many registered domains, after so many models, in runs of some length."""
 
     hosts: int
     domains: int
     models: int
+    run: float
 
 
 class Models(NamedTuple):
@@ -62,9 +63,9 @@ def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[Sample[str], M
     in runs as long, spread over the time of the crawl as those of its model; when it begins is drawn. The same models
     make the same crawl.
     """
-    pages = domains = 0
+    pages = runs = domains = 0
     for number, _, model in _made_hosts(models, hosts):
-        domains, pages = number, pages + model.pages
+        domains, pages, runs = number, pages + model.pages, runs + model.runs
     stride = -(-pages // most)
     draw = random.Random(1)  # noqa: S311 - it keeps no secret, and the same crawl each time is what is wanted
     made: list[tuple[float, int, int, str]] = []
@@ -77,7 +78,7 @@ def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[Sample[str], M
             made.append((moment, number, page, url_of(name, _rest(model, page, draw))))
         before += model.pages
     made.sort()
-    return Sample([url for *_, url in made], pages, stride), MadeUp(hosts, domains, len(models.hosts))
+    return Sample([url for *_, url in made], pages, stride), MadeUp(hosts, domains, len(models.hosts), pages / runs)
 
 
 def host_models(urls: Iterable[str], most: int) -> Models:

@@ -22,6 +22,8 @@ DEFAULT = "host"
 """The design that a web table has unless it is created with another one."""
 _FEW_MODELS = 100
 """Of fewer hosts the sizes of others are guessed rather than drawn."""
+_RUN = 2.0
+"""From how many pages of a host one behind the other on they are worth a word."""
 _MOST_TRIED = 2**24
 
 
@@ -29,7 +31,8 @@ class Scope(msgspec.Struct, frozen=True):
     """Whose URLs were measured: so many hosts of so many registered domains, and the largest host with its share.
 
     `models` is how many hosts made-up ones were modelled on, 0 where no host is made up. `enough` is how many hosts of
-    one size it takes until chance alone puts no more than 1.5 times its fair share into one of the regions.
+    one size it takes until chance alone puts no more than 1.5 times its fair share into one of the regions. `run` is
+    how many pages of a made-up host come one behind the other, on average, as those of the models do.
     """
 
     hosts: int
@@ -38,6 +41,7 @@ class Scope(msgspec.Struct, frozen=True):
     largest_share: float
     enough: int
     models: int = 0
+    run: float = 0.0
 
     @property
     def is_few(self) -> bool:
@@ -51,7 +55,7 @@ def scope_of(urls: Iterable[str], regions: int, made_up: MadeUp | None) -> Scope
     ((largest, most),) = counts.most_common(1)
     share, enough = most / counts.total(), hosts_that_spread(regions)
     if made_up is not None:
-        return Scope(made_up.hosts, made_up.domains, largest, share, enough, made_up.models)
+        return Scope(made_up.hosts, made_up.domains, largest, share, enough, made_up.models, made_up.run)
     return Scope(len(counts), len(set(map(registered_domain, counts))), largest, share, enough)
 
 
@@ -107,6 +111,11 @@ def _of_models(scope: Scope) -> list[str]:
         f"the hosts are made up, with names that end in .example: pages a host, paths, hosts a domain and the order in "
         f"time are drawn from {_counted(scope.models, 'host')} of the URLs given"
     ]
+    if scope.run >= _RUN:
+        said.append(
+            f"pages of a host come some {scope.run:,.0f} at a time, as in the URLs given: in a moment as short as "
+            "that, one region takes all writes below a salt of the host, however many hosts there are"
+        )
     if scope.models < _FEW_MODELS:
         said.append(
             f"{_counted(scope.models, 'host')} say little about how large hosts get: a giant that is not among them is "
@@ -136,10 +145,14 @@ def _of_spread(scope: Scope, regions: int) -> list[str]:
 def _why_hot(scope: Scope, default: Judgement) -> list[str]:
     if not default.writes.is_hot:
         return ["its writes are spread"]
+    writes = default.writes
+    if writes.owner_at_once >= HOT * writes.fair:
+        share = f"{writes.owner_at_once:.0%}"
+        return [
+            f"its writes are hot because {share} of those of a moment are for one host, however many hosts there are"
+        ]
     if scope.is_few:
         return ["its writes are hot because the hosts are so few, and would not be with many"]
-    if default.writes.owner_at_once > default.writes.hottest_at_once / 2:
-        return ["its writes are hot because much of what is written at a moment is of one host, however many there are"]
     return ["its writes are hot because those of a moment are of too few hosts"]
 
 
