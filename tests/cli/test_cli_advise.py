@@ -11,7 +11,7 @@ import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,10 @@ import zstandard
 from running import Result, Run
 
 import webtable
+from webtable.cli.advice_rows import RowFiles
 from webtable.cli.urlfiles import UrlFiles
 from webtable.errors import FormatError
+from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt
 from webtable.rowkey.advice import WEB_DESIGNS, advise
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -339,6 +341,7 @@ def own_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "BY_DAY = CompositeKey(Date('day', '%Y%m%d'), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
         "HOSTS = CompositeKey(Hash('host', first=2), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
         "IDS = CompositeKey(UInt('id'))\n"
+        "EVENTS = CompositeKey(HashSalt('id', 16), UInt('id'), ReverseTimestamp('at'))\n"
         "NUMBER = 7\n"
     )
     Path("broken_row_keys.py").write_text("1 / 0\n")
@@ -392,7 +395,74 @@ def test_a_design_that_is_given_twice_is_refused(run: Run, urls: str, own_keys: 
     result = run(urls, "--design", "own_row_keys:HOSTS", "--design", "own_row_keys:HOSTS")
 
     assert result.code == 2
-    assert "each of them once" in result.err
+    assert "--design 'own_row_keys:HOSTS' is given twice" in result.err
+
+
+def test_keys_of_other_values_are_compared_on_rows_in_json_lines(run: Run, own_keys: str) -> None:
+    rows = [{"id": number, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"} for number in range(1_000)]
+    Path("rows.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+
+    result = run("rows.jsonl.gz", *(part for key in ("IDS", "EVENTS") for part in ("--design", f"own_row_keys:{key}")))
+
+    assert (result.code, result.err) == (0, "")
+    assert designs(result) == ["own_row_keys:EVENTS", "own_row_keys:IDS"]
+    keys = {name: getattr(sys.modules["own_row_keys"], name.partition(":")[2]) for name in designs(result)}
+    values = [{"id": row["id"], "at": datetime.fromisoformat(row["at"])} for row in rows]
+    scores = {design.name: design.score for design in advise(values, keys).designs}
+    for line in result.cells:
+        if line[0] == "design":
+            assert float(line[3]) == pytest.approx(scores[line[2]], rel=1e-3)
+
+
+def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
+    key = CompositeKey(
+        Date("day", "%Y%m%d"),
+        Time("clock", "%H%M"),
+        Descending(Timestamp("at")),
+        Bytes("tags", 2),
+        Reversed(UInt("id")),
+        Text("name"),
+    )
+    row = {"day": "2026-01-02", "clock": "10:30", "at": "2026-01-02T10:30:00+01:00", "tags": "ab", "id": 7, "name": "x"}
+    Path("rows.jsonl").write_text(json.dumps(row))
+
+    (read,) = RowFiles(["rows.jsonl"], {"mine": HashedKey(key)})
+
+    moment = datetime(2026, 1, 2, 9, 30, tzinfo=UTC)
+    assert read == {"day": date(2026, 1, 2), "clock": time(10, 30), "at": moment, "tags": b"ab", "id": 7, "name": "x"}
+    assert key.decode(key.encode(**read))["id"] == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "message"),
+    [
+        ('{"id": 1}', ["--compare", "host"], "designs for URLs are not compared on rows of other values"),
+        ('{"id": 1}', ["--hosts", "9"], "--hosts 9 can be made up for URLs only"),
+        ('{"id": 1}\n[2]', [], "rows.jsonl, line 2: it is no JSON object with values"),
+        ('{"id": 1}\n{"id', [], "rows.jsonl, line 2: it is no JSON object with values"),
+        ('{"name": 1}', [], "must have values of id"),
+        ('{"id": "x"}', [], "id='x' must be"),
+        ("", [], "rows.jsonl: there is no row in it"),
+    ],
+)
+def test_rows_that_cannot_be_measured_are_one_line(
+    run: Run, own_keys: str, line: str, arguments: list[str], message: str
+) -> None:
+    Path("rows.jsonl").write_text(line)
+
+    result = run("rows.jsonl", "--design", "own_row_keys:IDS", *arguments)
+
+    assert (result.code in {1, 2}, result.out, result.err.count("\n")) == (True, "", 1)
+    assert message in result.err
+
+
+def test_rows_that_a_key_does_not_take_are_told_and_left_out(run: Run, own_keys: str) -> None:
+    Path("rows.jsonl").write_text('{"id": 1}\n\n{"id": -1}\n{"id": 2}\n')
+
+    result = run("rows.jsonl", "--design", "own_row_keys:IDS", "--format", "json")
+
+    assert (result.code, keys_of(result)) == (0, 2)
+    assert result.err.startswith("1 line with values that the keys do not take; the first: id=-1")
 
 
 # errors

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webtable.cli.advice_designs import own_designs
+from webtable.cli.advice_designs import own_keys, url_designs
 from webtable.cli.advice_forms import AdviceFormat, write_advice, write_page
+from webtable.cli.advice_rows import RowFiles, holds_rows
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
 from webtable.cli.session import session
@@ -122,7 +123,8 @@ def advise(
 
     Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. A key of yours is
     declared with webtable.rowkey, of fields that a URL gives: url, host, domain, rest, scheme, port, path, query. A
-    field that holds a time gets the URLs' order, evenly over 64 days.
+    field that holds a time gets the URLs' order, evenly over 64 days. Keys of other values are compared with each
+    other, on files of JSON Lines with an object of values a line.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
@@ -138,9 +140,14 @@ def advise(
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
     if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
         raise InvalidArgument(f"{plot}: a page cannot be written there; name a file in a directory that exists")
+    own = own_keys(design or ())
+    of_rows = bool(files) and holds_rows(files or (), own)
+    if of_rows and compare is not None:
+        raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
+    named = advice.WEB_DESIGNS if compare is None else parse_names(compare)
     measured = partial(
         advice.advise,
-        designs=[*(advice.WEB_DESIGNS if compare is None else parse_names(compare)), *own_designs(design or ())],
+        designs=own if of_rows else [*named, *url_designs(own)],
         regions=regions,
         servers=servers,
         window=window,
@@ -149,7 +156,10 @@ def advise(
         value_bytes=value_bytes,
         hosts=hosts,
     )
-    found = _of_files(files, measured) if files else _of_table(ctx, measured)
+    if of_rows:
+        found = _of_rows(RowFiles(files or (), own), measured)
+    else:
+        found = _of_files(files, measured) if files else _of_table(ctx, measured)
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
@@ -173,6 +183,18 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
         note(f"{plural(found.skipped, 'line')} {are}; the first: {found.first_skipped}")
     if damaged := urls.report.damaged_count:
         note(f"{plural(damaged, 'damaged record')}; the first: {urls.report.damaged[0]}")
+    return found
+
+
+def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advice]) -> Advice:
+    from webtable.cli.progress import shown_progress, size_of
+
+    check_files(rows.files)
+    with shown_progress("advise", size_of(rows.files), rows.progress):
+        found = measured(rows)
+    if found.skipped:
+        lines = plural(found.skipped, "line")
+        note(f"{lines} with values that the keys do not take; the first: {found.first_skipped}")
     return found
 
 

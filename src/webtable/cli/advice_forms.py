@@ -10,7 +10,6 @@ from webtable.cli.cells import new_table
 from webtable.cli.exits import note
 from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.formats.text import harmless_json
-from webtable.rowkey.advice.columns import RANKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,6 +88,8 @@ def _write_table(found: Advice) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from webtable.rowkey.advice.columns import RANKING
+
     target = console()
     target.print(_ranking(found))
     for column in RANKING:
@@ -103,6 +104,8 @@ def _write_table(found: Advice) -> None:
 
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
+
+    from webtable.rowkey.advice.columns import RANKING
 
     table = new_table(found.measure)
     table.add_column("")

@@ -7,7 +7,7 @@ from webtable.rowkey.advice.judgement import Judgement
 from webtable.rowkey.advice.measures import QuestionCost
 from webtable.rowkey.advice.picture import heat_map
 from webtable.rowkey.advice.scope import Scope
-from webtable.rowkey.advice.url_keys import URL_VALUES, url_design
+from webtable.rowkey.advice.url_keys import URL_VALUES, no_url_values, url_design
 
 __all__ = [
     "URL_VALUES",
@@ -20,6 +20,7 @@ __all__ = [
     "advise",
     "heat_map",
     "key_design",
+    "no_url_values",
     "scale_of",
     "url_design",
     "web_design",

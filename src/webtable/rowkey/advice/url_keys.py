@@ -55,7 +55,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     if not isinstance(declared, RowKey):
         raise InvalidArgument(f"designs: {name!r} must be a declared key, and is of the type {type(key).__name__}")
     times = _times_of(declared)
-    if unknown := [field for field in declared.names if field not in URL_VALUES and field not in times]:
+    if unknown := no_url_values(declared):
         raise InvalidArgument(
             f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL gives no {', '.join(unknown)}; it "
             f"gives {', '.join(URL_VALUES)}, and its arrival for a time"
@@ -90,6 +90,12 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
         takes_urls=True,
         takes_times=bool(times),
     )
+
+
+def no_url_values(key: RowKey) -> list[str]:
+    """Return the names of the values of *key* that a URL does not give."""
+    times = _times_of(key)
+    return [name for name in key.names if name not in URL_VALUES and name not in times]
 
 
 def _times_of(key: RowKey) -> frozenset[str]:
