@@ -140,6 +140,12 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
     assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
 
+    made_up = run("--format", "json", "--hosts", 50, store=store)
+    assert made_up.errors[1].startswith(
+        "hosts are made up as large as in this sample, which can show large ones smaller"
+    )
+    assert json.loads(made_up.out)["scope"]["hosts"] == 50
+
     monkeypatch.setattr("webtable.cli.advice._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 

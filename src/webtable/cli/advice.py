@@ -159,7 +159,7 @@ def advise(
     if of_rows:
         found = _of_rows(RowFiles(files or (), own), measured)
     else:
-        found = _of_files(files, measured) if files else _of_table(ctx, measured)
+        found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
@@ -198,7 +198,7 @@ def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advi
     return found
 
 
-def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:
+def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], hosts: int | None) -> Advice:
     from webtable.repository.samples import sample_urls
 
     with session(ctx).open() as table:
@@ -208,4 +208,8 @@ def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -
         raise InvalidArgument(f"{name}: there is no page in it")
     # How far this sample may be off is not known: regions count equally in it, however many pages they have.
     note(f"{name}: {plural(len(urls), 'page')} from all of its regions, in the order in which they were fetched")
+    if hosts is not None:
+        note(
+            "hosts are made up as large as in this sample, which can show large ones smaller than they are in the table"
+        )
     return measured(urls)
