@@ -241,6 +241,24 @@ def test_lengths_are_those_of_the_keys_in_a_cell_as_hbase_stores_it():
     assert lengths.share_with_names == 10 / 100
 
 
+def test_a_cell_that_is_not_named_is_a_cell_of_no_column_and_never_one_of_webtables_own():
+    advice = advise(NUMBERS, {"packed": LONG_KEY}, value_bytes=72)
+
+    assert (advice.column, advice.best.lengths.share_with_names) == (None, None)
+    assert advice.best.lengths.share == 8 / 100
+    assert "keys of 8 bytes (p99 8): 8% of a cell with 72 bytes" in advice.best.why
+    assert "metadata" not in str(advice) + advice.to_html() + advice.to_json().decode()
+
+
+def test_a_cell_that_is_named_is_told_by_its_name():
+    advice = advise(NUMBERS, {"packed": LONG_KEY}, column="d:v", value_bytes=70)
+
+    assert "keys of 8 bytes (p99 8): 8% of a cell d:v with 70 bytes, 10% with the names of family and column" in (
+        advice.best.why
+    )
+    assert "d:v, 70 bytes" in advice.to_html()
+
+
 def test_far_more_keys_than_are_held_are_measured_in_bounded_memory_with_the_error_told():
     def stream():
         for number in range(200_000):
@@ -309,7 +327,8 @@ def test_advice_reads_as_a_ranking_with_reasons():
     text = str(advise(crawl(1_000), ["host", "hash"]))
 
     assert text.splitlines()[0] == "1,000 keys, 16 regions on 4 servers, 100 at a moment"
-    assert text.splitlines()[1].startswith("1. host (score ")
+    assert text.splitlines()[1].startswith("the verdict holds for crawls like this one: 847 hosts of 847 domains")
+    assert "\n1. host (score " in text
     assert "cannot answer host" in text
 
 

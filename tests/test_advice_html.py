@@ -101,9 +101,21 @@ def test_every_tag_is_closed_and_every_design_question_and_reason_is_there(advic
         assert design.declaration in tags.text
         assert all(reason in tags.text for reason in design.why)
         assert all(cost.question in tags.text and cost.reason in tags.text for cost in design.questions)
-    assert tags.text.count("calls, HappyBase alone") == len(advice.designs)
+    assert tags.text.count("calls, HappyBase alone") == len(advice.designs) + 1  # and what it says
     assert "3,000" in tags.text
     assert "'nonsense' is no URL" in tags.text
+
+
+@pytest.mark.parametrize("made", [page, fragment])
+def test_every_column_is_explained_below_the_table(advice, made):
+    markup = made(msgspec.structs.replace(advice, column="d:v"))
+
+    assert "with names</th>" in markup
+    headings = {re.sub(r"<br>", " ", found) for found in re.findall(r"<th(?: [^>]*)?>(.*?)</th>", markup)}
+    shown = {part for heading in headings for part in re.split(r" / ", heading)} - {"", "design", "question"}
+    explained = set(re.findall(r"<li><strong>(.*?)</strong>: \w", markup))
+    assert {name.replace("/ ", "/") for name in shown} <= explained
+    assert markup.index("What the columns say") > markup.index("</table>")
 
 
 def test_a_page_says_how_far_a_sample_may_be_off():
@@ -202,11 +214,20 @@ def test_an_even_design_is_pale_and_one_scale_makes_pictures_comparable():
 
 
 def test_a_last_window_of_few_keys_does_not_look_hot():
-    rows = [{"name": name} for name in ["a", "b"] * 500 + ["z"]]
+    rows = [{"name": name} for name in "abcdefghijklmnop" * 100 + "z"]
 
-    scale = scale_of([advise(rows, {"name": CompositeKey(Text("name"))}, regions=2, window=500).best])
+    scale = scale_of([advise(rows, {"name": CompositeKey(Text("name"))}, regions=16, window=800).best])
 
-    assert scale.at_once == 0.6
+    assert scale.at_once == 0.2
+
+
+def test_designs_that_are_all_even_are_all_pale():
+    rows = [{"id": n} for n in range(30_000)]
+    designs = advise(rows, {"hash": HashedKey(CompositeKey(UInt("id")))}, window=6_000).designs
+
+    steps = cells(heat_map(designs[0], scale=scale_of(designs)))
+
+    assert max(steps) < len(ON_LIGHT) * 2 / 3
 
 
 def test_a_region_is_named_by_its_first_key_and_tells_its_share():

@@ -7,10 +7,11 @@ import gzip
 import json
 import os
 import random
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ import zstandard
 from running import Result, Run
 
 import webtable
+from webtable.cli.advice_rows import RowFiles
 from webtable.cli.urlfiles import UrlFiles
 from webtable.errors import FormatError
+from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt
 from webtable.rowkey.advice import WEB_DESIGNS, advise
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -137,6 +140,12 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     (none,) = [design for design in json.loads(result.out)["designs"] if design["name"] == "none"]
     assert none["writes"]["heat"] == [list(counts) for counts in expected.writes.heat]
 
+    made_up = run("--format", "json", "--hosts", 50, store=store)
+    assert made_up.errors[1].startswith(
+        "hosts are made up as large as in this sample, which can show large ones smaller"
+    )
+    assert json.loads(made_up.out)["scope"]["hosts"] == 50
+
     monkeypatch.setattr("webtable.cli.advice._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 
@@ -207,7 +216,8 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
 
     expected = advise(URLS, [name for name in WEB_DESIGNS if name != "random"])
     kinds = [line[0] for line in result.cells]
-    assert kinds == sorted(kinds, key=["measured", "design", "question", "why"].index)
+    assert kinds == sorted(kinds, key=["measured", "holds", "design", "question", "why"].index)
+    assert [line[1] for line in result.cells if line[0] == "holds"][:2] == list(expected.holds_for[:2])
     assert sorted(designs(result)) == sorted(WEB_DESIGNS)
     for design in expected.designs:
         (line,) = [line for line in result.cells if line[0] == "design" and line[2] == design.name]
@@ -237,6 +247,33 @@ def test_on_a_terminal_there_is_a_ranking_and_the_reasons_below_it(run: Run, url
     at = lines.index("1. host")
     assert lines[at + 1].startswith("   hot: at any moment one region takes")
     assert max(map(len, lines)) <= 100
+    assert any(line.startswith("The verdict holds for crawls like this one: 7 hosts of 1 domain") for line in lines)
+
+
+def test_below_the_ranking_each_column_has_a_line_that_explains_it(run: Run, urls: str, on_terminal: None) -> None:
+    lines = run(urls, "--compare", "host").out.splitlines()
+
+    for name in ("score", "hottest region", "by chance", "hottest server", "Gini", "max/mean", "key bytes", "p99"):
+        assert len([line for line in lines if line.startswith(f"{name}: ")]) == 1
+    below = next(at for at, line in enumerate(lines) if line.startswith("score: "))
+    assert [line for line in lines[below : below + 10] if ": " not in line] == []
+    assert lines[below + 10].startswith("The verdict holds")
+
+
+def test_more_hosts_are_made_up_and_told_to_be(run: Run, urls: str) -> None:
+    result = run(urls, "--compare", "host,none", "--hosts", 2_000, "--plot", "a.html", "--format", "json")
+
+    assert (result.code, result.err) == (0, "written: a.html\n")
+    assert json.loads(result.out)["scope"] == {
+        "hosts": 2_000,
+        "domains": 286,
+        "largest": json.loads(result.out)["scope"]["largest"],
+        "largest_share": pytest.approx(1 / 2_000, rel=0.05),
+        "enough": 230,
+        "models": 7,
+        "run": pytest.approx(1, abs=0.1),
+    }
+    assert "the hosts are made up" in Path("a.html").read_text().lower()
 
 
 def test_a_table_in_a_pipe_is_not_wrapped_and_not_padded(run: Run, urls: str) -> None:
@@ -299,6 +336,141 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
     assert Path("advise.html").read_text() == advise(URLS, ["host", "none"]).to_html()
 
 
+# keys of one's own
+
+
+@pytest.fixture
+def own_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module in the current directory that declares keys, and is forgotten behind the test."""
+    Path("own_row_keys.py").write_text(
+        "from webtable.rowkey import *\n"
+        "BY_DAY = CompositeKey(Date('day', '%Y%m%d'), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
+        "HOSTS = CompositeKey(Hash('host', first=2), ReversedDomain('host', terminator=b'/'), Text('rest'))\n"
+        "IDS = CompositeKey(UInt('id'))\n"
+        "EVENTS = CompositeKey(HashSalt('id', 16), UInt('id'), ReverseTimestamp('at'))\n"
+        "NUMBER = 7\n"
+    )
+    Path("broken_row_keys.py").write_text("1 / 0\n")
+    yield "own_row_keys"
+    for name in ("own_row_keys", "broken_row_keys"):
+        sys.modules.pop(name, None)
+
+
+def test_declared_keys_are_ranked_beside_the_built_in_designs(run: Run, urls: str, own_keys: str) -> None:
+    result = run(urls, "--design", "own_row_keys:BY_DAY", "--design", "own_row_keys:HOSTS", "--plot", "a.html")
+
+    assert (result.code, result.err) == (0, "written: a.html\n")
+    assert sorted(designs(result)) == sorted([*WEB_DESIGNS, "own_row_keys:BY_DAY", "own_row_keys:HOSTS"])
+    scores = {line[2]: line[3] for line in result.cells if line[0] == "design"}
+    assert float(scores["own_row_keys:HOSTS"]) == pytest.approx(float(scores["host"]), abs=0.001)
+    assert "own_row_keys:BY_DAY" in Path("a.html").read_text()
+    assert str(Path.cwd()) not in sys.path
+
+
+def test_declared_keys_are_compared_with_those_that_are_named_and_with_made_up_hosts(
+    run: Run, urls: str, own_keys: str
+) -> None:
+    result = run(urls, "--compare", "none", "--design", "own_row_keys:HOSTS", "--hosts", 500)
+
+    assert (result.code, sorted(designs(result))) == (0, ["none", "own_row_keys:HOSTS"])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("own_row_keys", "--design 'own_row_keys' must be an importable name, as in mykeys:BY_DAY"),
+        (":HOSTS", "--design ':HOSTS' must be an importable name"),
+        ("nowhere:KEY", "--design 'nowhere:KEY' cannot be imported: No module named 'nowhere'"),
+        ("own_row_keys:NONE", "cannot be imported: the module 'own_row_keys' has no 'NONE'"),
+        ("broken_row_keys:KEY", "cannot be imported: ZeroDivisionError"),
+        ("own_row_keys:NUMBER", "--design 'own_row_keys:NUMBER' must be a declared key, and is of the type int"),
+        ("own_row_keys:IDS", "--design 'own_row_keys:IDS' is made of id, and a URL gives no id; it gives url, host"),
+    ],
+)
+def test_a_name_that_leads_to_no_key_of_urls_is_one_line(
+    run: Run, urls: str, own_keys: str, name: str, message: str
+) -> None:
+    result = run(urls, "--design", name)
+
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert message in result.err
+    assert str(Path.cwd()) not in sys.path
+
+
+def test_a_design_that_is_given_twice_is_refused(run: Run, urls: str, own_keys: str) -> None:
+    result = run(urls, "--design", "own_row_keys:HOSTS", "--design", "own_row_keys:HOSTS")
+
+    assert result.code == 2
+    assert "--design 'own_row_keys:HOSTS' is given twice" in result.err
+
+
+def test_keys_of_other_values_are_compared_on_rows_in_json_lines(run: Run, own_keys: str) -> None:
+    rows = [{"id": number, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z"} for number in range(1_000)]
+    Path("rows.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+
+    result = run("rows.jsonl.gz", *(part for key in ("IDS", "EVENTS") for part in ("--design", f"own_row_keys:{key}")))
+
+    assert (result.code, result.err) == (0, "")
+    assert designs(result) == ["own_row_keys:EVENTS", "own_row_keys:IDS"]
+    keys = {name: getattr(sys.modules["own_row_keys"], name.partition(":")[2]) for name in designs(result)}
+    values = [{"id": row["id"], "at": datetime.fromisoformat(row["at"])} for row in rows]
+    scores = {design.name: design.score for design in advise(values, keys).designs}
+    for line in result.cells:
+        if line[0] == "design":
+            assert float(line[3]) == pytest.approx(scores[line[2]], rel=1e-3)
+
+
+def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
+    key = CompositeKey(
+        Date("day", "%Y%m%d"),
+        Time("clock", "%H%M"),
+        Descending(Timestamp("at")),
+        Bytes("tags", 2),
+        Reversed(UInt("id")),
+        Text("name"),
+    )
+    row = {"day": "2026-01-02", "clock": "10:30", "at": "2026-01-02T10:30:00+01:00", "tags": "ab", "id": 7, "name": "x"}
+    Path("rows.jsonl").write_text(json.dumps(row))
+
+    (read,) = RowFiles(["rows.jsonl"], {"mine": HashedKey(key)})
+
+    moment = datetime(2026, 1, 2, 9, 30, tzinfo=UTC)
+    assert read == {"day": date(2026, 1, 2), "clock": time(10, 30), "at": moment, "tags": b"ab", "id": 7, "name": "x"}
+    assert key.decode(key.encode(**read))["id"] == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "message"),
+    [
+        ('{"id": 1}', ["--compare", "host"], "designs for URLs are not compared on rows of other values"),
+        ('{"id": 1}', ["--hosts", "9"], "--hosts 9 can be made up for URLs only"),
+        ('{"id": 1}\n[2]', [], "rows.jsonl, line 2: it is no JSON object with values"),
+        ('{"id": 1}\n{"id', [], "rows.jsonl, line 2: it is no JSON object with values"),
+        ('{"name": 1}', [], "must have values of id"),
+        ('{"id": "x"}', [], "id='x' must be"),
+        ("", [], "rows.jsonl: there is no row in it"),
+    ],
+)
+def test_rows_that_cannot_be_measured_are_one_line(
+    run: Run, own_keys: str, line: str, arguments: list[str], message: str
+) -> None:
+    Path("rows.jsonl").write_text(line)
+
+    result = run("rows.jsonl", "--design", "own_row_keys:IDS", *arguments)
+
+    assert (result.code in {1, 2}, result.out, result.err.count("\n")) == (True, "", 1)
+    assert message in result.err
+
+
+def test_rows_that_a_key_does_not_take_are_told_and_left_out(run: Run, own_keys: str) -> None:
+    Path("rows.jsonl").write_text('{"id": 1}\n\n{"id": -1}\n{"id": 2}\n')
+
+    result = run("rows.jsonl", "--design", "own_row_keys:IDS", "--format", "json")
+
+    assert (result.code, keys_of(result)) == (0, 2)
+    assert result.err.startswith("1 line with values that the keys do not take; the first: id=-1")
+
+
 # errors
 
 
@@ -312,12 +484,14 @@ def test_a_plot_is_the_page_of_the_advice(run: Run, urls: str) -> None:
         (2, ["comments.txt", "empty.txt"], "comments.txt, empty.txt: there is no URL in it"),
         (2, ["-"], "standard input: there is no URL in it"),
         (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is no URL"),
-        (2, ["urls.txt", "--compare", "host,nothing"], "design='nothing' must be one of host, domain, url, none"),
+        (2, ["urls.txt", "--compare", "host,nothing"], "'nothing' must be one of host, domain, url, none"),
         (2, ["urls.txt", "--compare", ","], "must be one or more"),
         (2, ["urls.txt", "--ask", "everything"], "questions='everything' must be one of point, host"),
         (2, ["urls.txt", "--ask", ""], "questions=[] must be one or more of point, host"),
         (2, ["urls.txt", "--regions", "0"], "--regions 0 must be a whole number from 1"),
         (2, ["urls.txt", "--window", "-1"], "--window -1 must be a whole number from 1"),
+        (2, ["urls.txt", "--hosts", "0"], "--hosts 0 must be a whole number from 1"),
+        (2, ["one.txt", "--hosts", "99"], "have URLs of example.com alone, and other hosts cannot be made up from it"),
         (2, ["urls.txt", "--column", "family"], "--column 'family' must be family:qualifier"),
         (2, ["urls.txt", "--plot", "nowhere/a.html"], "nowhere/a.html: a page cannot be written there"),
         (2, ["urls.txt", "--plot", "."], ".: a page cannot be written there"),
@@ -332,6 +506,7 @@ def test_what_cannot_be_done_is_one_line(run: Run, urls: str, code: int, argumen
     Path("empty.txt").write_bytes(b"")
     Path("comments.txt").write_bytes(b"# nothing\n\n")
     Path("none.txt").write_bytes(b"nonsense\n")
+    Path("one.txt").write_bytes(b"https://example.com/1\nhttps://example.com/2\n")
     Path("broken.warc").write_bytes(b"this is no WARC file")
     Path("cut.txt.gz").write_bytes(gzip.compress("\n".join(URLS).encode())[:-20])
     Path("binary.txt").write_bytes(bytes(3 << 20))
@@ -392,5 +567,17 @@ def test_the_help_has_examples_and_every_option(run: Run) -> None:
 
     assert result.code == 0
     assert "webtable keys advise urls.txt" in result.out
-    for option in ("compare", "regions", "servers", "window", "ask", "column", "value-bytes", "plot", "format"):
+    for option in (
+        "compare",
+        "regions",
+        "servers",
+        "window",
+        "ask",
+        "hosts",
+        "design",
+        "column",
+        "value-bytes",
+        "plot",
+        "format",
+    ):
         assert f"--{option}" in result.out

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from webtable.cli.advice_designs import own_keys, url_designs
 from webtable.cli.advice_forms import AdviceFormat, write_advice
+from webtable.cli.advice_rows import RowFiles, holds_rows
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
 from webtable.cli.page_file import check_page_file, write_page
@@ -32,6 +34,8 @@ _COLUMN = re.compile(r"[^:\s]+:\S*")
     epilog=examples(
         "webtable keys advise urls.txt --compare host,url --plot advise.html",
         "webtable keys advise crawl.warc.gz --ask host,subtree",
+        "webtable keys advise crawl.warc.gz --hosts 10000",
+        "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
         "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
         "zcat urls.txt.gz | webtable keys advise -",
     )
@@ -56,6 +60,15 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--design",
+            metavar="MODULE:KEY",
+            help="A key of yours to compare with them, by its importable name; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     regions: Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the table.")] = 16,
     servers: Annotated[int, typer.Option("--servers", metavar="N", help="Servers that have them.")] = 4,
     window: Annotated[
@@ -76,9 +89,24 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            help="Measure a crawl of so many made-up hosts, modelled on those of the URLs.",
+            show_default=False,
+        ),
+    ] = None,
     column: Annotated[
-        str, typer.Option("--column", metavar="FAMILY:QUALIFIER", help="The cell that a key is held against.")
-    ] = "metadata:page",
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="FAMILY:QUALIFIER",
+            help="A cell of yours that a key is held against. Default: one without a name.",
+            show_default=False,
+        ),
+    ] = None,
     value_bytes: Annotated[int, typer.Option("--value-bytes", metavar="N", help="Bytes of its value.")] = 600,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Write a page with heat maps here: one HTML file.")
@@ -94,30 +122,45 @@ def advise(
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.
 
-    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt.
+    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. A key of yours is
+    declared with webtable.rowkey, of fields that a URL gives: url, host, domain, rest, scheme, port, path, query. A
+    field that holds a time gets the URLs' order, evenly over 64 days. Keys of other values are compared with each
+    other, on files of JSON Lines with an object of values a line.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
+
+    The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
+    one is made up, whose hosts have the sizes, paths and domains of those that are there, and come in their order.
 
     Of more than 65,536 URLs a sample is measured, evenly through time, and its error is told. In a pipe the first line
     tells it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
     """
     from webtable.rowkey import advice
 
-    if not _COLUMN.fullmatch(column):
+    if column is not None and not _COLUMN.fullmatch(column):
         raise InvalidArgument(f"column={column!r} must be family:qualifier")
     if plot is not None:
         check_page_file(plot)
+    own = own_keys(design or ())
+    of_rows = bool(files) and holds_rows(files or (), own)
+    if of_rows and compare is not None:
+        raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
+    named = advice.WEB_DESIGNS if compare is None else parse_names(compare)
     measured = partial(
         advice.advise,
-        designs=advice.WEB_DESIGNS if compare is None else parse_names(compare),
+        designs=own if of_rows else [*named, *url_designs(own)],
         regions=regions,
         servers=servers,
         window=window,
         questions=None if ask is None else parse_names(ask),
         column=column,
         value_bytes=value_bytes,
+        hosts=hosts,
     )
-    found = _of_files(files, measured) if files else _of_table(ctx, measured)
+    if of_rows:
+        found = _of_rows(RowFiles(files or (), own), measured)
+    else:
+        found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
@@ -144,7 +187,19 @@ def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice])
     return found
 
 
-def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -> Advice:
+def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advice]) -> Advice:
+    from webtable.cli.progress import shown_progress, size_of
+
+    check_files(rows.files)
+    with shown_progress("advise", size_of(rows.files), rows.progress):
+        found = measured(rows)
+    if found.skipped:
+        lines = plural(found.skipped, "line")
+        note(f"{lines} with values that the keys do not take; the first: {found.first_skipped}")
+    return found
+
+
+def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], hosts: int | None) -> Advice:
     from webtable.repository.samples import sample_urls
 
     with session(ctx).open() as table:
@@ -154,4 +209,8 @@ def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice]) -
         raise InvalidArgument(f"{name}: there is no page in it")
     # How far this sample may be off is not known: regions count equally in it, however many pages they have.
     note(f"{name}: {plural(len(urls), 'page')} from all of its regions, in the order in which they were fetched")
+    if hosts is not None:
+        note(
+            "hosts are made up as large as in this sample, which can show large ones smaller than they are in the table"
+        )
     return measured(urls)

@@ -39,7 +39,7 @@ def write_advice(found: Advice, format: AdviceFormat | None) -> None:  # noqa: A
 
 
 def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
-    """Yield what was measured, a line for each design, the best first, then for each question and each reason."""
+    """Yield what was measured and for which crawls it holds, then a line for each design, question and reason."""
     yield (
         "measured",
         found.measured,
@@ -50,6 +50,7 @@ def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
         found.window,
         found.measure,
     )
+    yield from (("holds", said) for said in found.holds_for)
     for place, design in enumerate(found.designs, 1):
         yield ("design", place, *_line(design))
     for design in found.designs:
@@ -85,8 +86,14 @@ def _write_table(found: Advice) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from webtable.rowkey.advice.columns import RANKING
+
     target = console()
     target.print(_ranking(found))
+    for column in RANKING:
+        target.print(Text.assemble((column.name, "bold"), f": {column.says}", style="dim"))
+    for said in found.holds_for:
+        target.print(Text(harmless(f"{said[:1].upper()}{said[1:]}.")))
     for place, design in enumerate(found.designs, 1):
         target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
         for reason in design.why:
@@ -96,21 +103,13 @@ def _write_table(found: Advice) -> None:
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
+    from webtable.rowkey.advice.columns import RANKING
+
     table = new_table(found.measure)
     table.add_column("")
     table.add_column("design")
-    for heading in (
-        "score",
-        "hottest\nregion",
-        "by\nchance",
-        "hottest\nserver",
-        "Gini",
-        "max/\nmean",
-        "key\nbytes",
-        "p99",
-        "of a\ncell",
-        "with\nnames",
-    ):
+    for column in RANKING:
+        heading = column.name.replace("/", "/\n") if "/" in column.name else "\n".join(column.name.rsplit(" ", 1))
         table.add_column(heading, justify="right")
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
@@ -127,7 +126,7 @@ def _ranking(found: Advice) -> Table:
             f"{lengths.mean:.0f}",
             str(lengths.p99),
             f"{lengths.share:.1%}",
-            f"{lengths.share_with_names:.1%}",
+            "–" if lengths.share_with_names is None else f"{lengths.share_with_names:.1%}",
         )
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -13,7 +14,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.indexes.user_indexes import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import typer
 
@@ -49,13 +50,20 @@ def import_indexes(names: Iterable[str]) -> None:
     own = [name for name in names if ":" in name]
     if not own:
         return
+    with importing_from_here():
+        for name in own:
+            imported(name)
+
+
+@contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Look for modules in the current directory too, behind all else, while a name is imported that was given."""
     here = str(Path.cwd())
     is_new = here not in sys.path
     if is_new:
         sys.path.append(here)
     try:
-        for name in own:
-            imported(name)
+        yield
     finally:
         if is_new and here in sys.path:
             sys.path.remove(here)

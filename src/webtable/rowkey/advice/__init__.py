@@ -6,16 +6,22 @@ from webtable.rowkey.advice.heat import scale_of
 from webtable.rowkey.advice.judgement import Judgement
 from webtable.rowkey.advice.measures import QuestionCost
 from webtable.rowkey.advice.picture import heat_map
+from webtable.rowkey.advice.scope import Scope
+from webtable.rowkey.advice.url_keys import URL_VALUES, no_url_values, url_design
 
 __all__ = [
+    "URL_VALUES",
     "WEB_DESIGNS",
     "Advice",
     "Design",
     "Judgement",
     "QuestionCost",
+    "Scope",
     "advise",
     "heat_map",
     "key_design",
+    "no_url_values",
     "scale_of",
+    "url_design",
     "web_design",
 ]

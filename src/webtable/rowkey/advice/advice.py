@@ -12,9 +12,12 @@ from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
+from webtable.rowkey.advice.made_up import MOST_HOSTS, MadeUp, host_models, made_up_crawl
 from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
+from webtable.rowkey.advice.scope import scope_of, sentences_of
+from webtable.rowkey.advice.url_keys import in_time
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.key_text import key_text
@@ -36,7 +39,8 @@ class Advice(Ranking, frozen=True):
     right to within `margin`, 95 times of 100. `window` is how many keys are written "at a moment", of which the sample
     has fewer: of fewer keys chance alone makes a larger share, so shares at a moment say something beside their fair
     shares only, which are those of as many keys. `skipped` keys could not be encoded; `first_skipped` says why the
-    first could not.
+    first could not. Of URLs `scope` says how many hosts they are of, and `holds_for` in words for which crawls the
+    verdict holds, and why the default of web tables comes in another place, where it does.
     """
 
     def to_json(self) -> bytes:
@@ -51,7 +55,7 @@ class Advice(Ranking, frozen=True):
         return fragment(self)
 
     def __str__(self) -> str:
-        lines = [self.measure]
+        lines = [self.measure, *self.holds_for]
         for place, design in enumerate(self.designs, 1):
             lines += [f"{place}. {design.name} (score {design.score:.1f})", *(f"   {reason}" for reason in design.why)]
         return "\n".join(lines)
@@ -65,32 +69,43 @@ def advise(
     servers: int = 4,
     window: int | None = None,
     questions: Sequence[str] | None = None,
-    column: str = "metadata:page",
+    column: str | None = None,
     value_bytes: int = 600,
+    hosts: int | None = None,
     most: int = MOST_MEASURED,
 ) -> Advice:
     """Return *designs*, measured on *keys* in the order in which they would be written, the best first.
 
-    *keys* are URLs, for designs by name (see `WEB_DESIGNS`), or mappings of values, for declared keys by a name of your
-    own. The table has *regions* regions on *servers* servers, one after the other, split as each design suggests, or
-    by the keys themselves where it suggests nothing. A moment is *window* keys, by default a 64th of them, but 100 at
-    least. Only *questions* count for the score (all, by default). A row key is held against a cell of *column* with
-    *value_bytes* bytes. At most *most* keys are held in memory, by a sample where there are more.
+    *keys* are URLs, for designs by name (see `WEB_DESIGNS`) and declared keys as `url_design` takes them, or mappings
+    of values, for declared keys by a name of your own. The table has *regions* regions on *servers* servers, one after
+    the other, split as each design suggests, or by the keys themselves where it suggests nothing. A moment is *window*
+    keys, by default a 64th of them, but 100 at least. Only *questions* count for the score (all, by default). A row key
+    is held against one of your cells: a value of *value_bytes* bytes, in *column* (`family:qualifier`) where that is
+    given. At most *most* keys are held in memory, by a sample where there are more.
 
-    Raises `InvalidArgument` for no keys or designs at all, and for a design or a question that there is not.
+    With *hosts* not these URLs are measured, but the crawl of so many made-up hosts: their sizes, paths, domains and
+    order in time are drawn from those of the URLs, the same ones each time.
+
+    Raises `InvalidArgument` for no keys or designs at all, for a design or a question that there is not, and for
+    *hosts* to be made up from what is no URL, or from one host.
     """
     stream = iter(keys)
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
     _check_questions(questions, chosen)
     _check_numbers(regions, servers, window, value_bytes, most)
+    _check_hosts(hosts, chosen)
     refused = _Refused()
-    sample = _sample(chain(first, stream), chosen[0], refused, most)
+    sample, made_up = _sample(chain(first, stream), chosen[0], refused, most, hosts)
+    if any(design.takes_times for design in chosen):
+        sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
     found, items = _judged_alike(chosen, sample.items, table, questions, refused)
+    ranked = tuple(sorted(found, key=lambda one: one.score))
+    scope = scope_of(items, regions, made_up) if all(design.takes_urls for design in chosen) else None
     return Advice(
-        designs=tuple(sorted(found, key=lambda one: one.score)),
+        designs=ranked,
         keys=sample.total - len(sample.items) + len(items),
         measured=len(items),
         margin=sample.margin,
@@ -101,6 +116,8 @@ def advise(
         value_bytes=value_bytes,
         skipped=refused.count,
         first_skipped=refused.first,
+        scope=scope,
+        holds_for=sentences_of(scope, ranked, regions, is_sampled=not sample.is_whole) if scope else (),
     )
 
 
@@ -128,13 +145,31 @@ def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: 
         raise InvalidArgument(f"regions={regions!r} must be at most {MOST_REGIONS:,}, to be counted moment by moment")
 
 
-def _sample(keys: Iterable[Any], design: Design, refused: _Refused, most: int) -> Sample[Any]:
-    """Return a sample of those of *keys* that *design* can encode; raises `InvalidArgument` where there are none."""
-    sample = arrival_sample(refused.without(keys, design), most - most % 2)
-    if not sample.items:
+def _check_hosts(hosts: int | None, designs: Sequence[Design]) -> None:
+    if hosts is None:
+        return
+    if not is_count(hosts, 1, MOST_HOSTS):
+        raise InvalidArgument(f"hosts={hosts!r} must be a whole number from 1 to {MOST_HOSTS:,}")
+    if not all(design.takes_urls for design in designs):
+        raise InvalidArgument(f"hosts={hosts!r} can be made up for URLs only, and these keys are none")
+
+
+def _sample(
+    keys: Iterable[Any], design: Design, refused: _Refused, most: int, hosts: int | None
+) -> tuple[Sample[Any], MadeUp | None]:
+    """Return a sample of those of *keys* that *design* can encode, or of a crawl of so many made-up *hosts*.
+
+    Beside it comes what was made up. Raises `InvalidArgument` where there is no key.
+    """
+    taken = iter(refused.without(keys, design))
+    first = list(islice(taken, 1))
+    if not first:
         reason = f": {refused.first}" if refused.count else ""
         raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-    return sample
+    taken = chain(first, taken)
+    if hosts is None:
+        return arrival_sample(taken, most - most % 2), None
+    return made_up_crawl(host_models(taken, most), hosts, most)
 
 
 def _judged_alike(

@@ -8,6 +8,7 @@ from datetime import date, time
 from typing import Any, NamedTuple
 
 from webtable.errors import InvalidArgument
+from webtable.rowkey.advice.remedies import remedies_of
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, between, starting_with
 from webtable.rowkey.domain import ReversedDomain
@@ -27,6 +28,8 @@ Question = Callable[[Any], list[KeyRange]]
 WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
 """The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
 
+_BY_URL = "Salt.url() spreads the pages of one host over all salts"
+_SAME_PAGES = "its pages are spread already; the same ones again and again are parted by no salt"
 _BUCKETS = tuple(f"{number:x}" for number in range(16))
 
 
@@ -37,7 +40,8 @@ class Design:
     `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what will be asked of the table,
     each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. `owner` tells what a
     hot region is to be named by, one of the `owners` ("host"). `splits` are the split points for a number of regions
-    and a sample of keys, `remedy` is what helps where one owner makes a region hot, `note` what else should be known.
+    and a sample of keys. `remedy` is what helps where one owner makes a region hot, `remedy_of_order` where keys come
+    in the order in which they sort (or the reverse of it), `note` what else should be known.
     """
 
     name: str
@@ -48,9 +52,14 @@ class Design:
     owner: Callable[[Any], str]
     splits: Splits
     remedy: str
+    remedy_of_order: str = "a salt or a hash in front would part them"
     note: str = ""
     gets: frozenset[str] = frozenset({"point", "latest"})
     """The questions that are gets of whole keys, of which a call reads many, and not scans."""
+    takes_urls: bool = False
+    """Whether the items are URLs."""
+    takes_times: bool = False
+    """Whether the URLs must have come at some time (`url_design`)."""
 
 
 def web_design(name: str, *, digits: int = 2) -> Design:
@@ -60,8 +69,8 @@ def web_design(name: str, *, digits: int = 2) -> Design:
     directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
     """
     if name not in WEB_DESIGNS:
-        raise InvalidArgument(f"design={name!r} must be one of {', '.join(WEB_DESIGNS)}")
-    key, encode, remedy, note = _web_choice(name, digits)
+        raise InvalidArgument(f"designs: {name!r} must be one of {', '.join(WEB_DESIGNS)}")
+    key, encode, remedy, note, of_order = _web_choice(name, digits)
 
     def values(url: str) -> dict[str, str]:
         host, rest = host_and_rest(url)
@@ -85,9 +94,11 @@ def web_design(name: str, *, digits: int = 2) -> Design:
         },
         "domain" if name == "domain" else "host",
         (lambda url: registered_domain(_host_of(url))) if name == "domain" else _host_of,
-        _natural_splits(key),
+        natural_splits(key),
         remedy,
+        of_order,
         note,
+        takes_urls=True,
     )
 
 
@@ -97,28 +108,34 @@ class _WebChoice(NamedTuple):
     """Its own way to encode a URL, if it has one."""
     remedy: str
     note: str = ""
+    remedy_of_order: str = ""
 
 
 def _web_choice(name: str, digits: int) -> _WebChoice:
     if name == "hash":
         key = HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes")
-        return _WebChoice(key, None, "more regions", "a key does not lead back to its URL")
+        return _WebChoice(key, None, _SAME_PAGES, "a key does not lead back to its URL")
     if name == "random":
         host, rest = ReversedDomain("host", terminator=b"/"), Text("rest")
         note = "a page that is put again may be there twice, below two salts"
         return _WebChoice(CompositeKey(RandomSalt(_BUCKETS), Constant(b":"), host, rest), None, "more buckets", note)
     salt, remedy, note = {
-        "host": (Salt.host(digits), "Salt.url() spreads the pages of one host over all salts", ""),
+        "host": (Salt.host(digits), _BY_URL, ""),
         "domain": (
             Salt.domain(digits),
             "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
             "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
         ),
-        "url": (Salt.url(digits), "more digits make more salts", ""),
-        "none": (Salt.none(), "a salt spreads them: Salt.host(), or Salt.url() where single hosts are large", ""),
+        "url": (Salt.url(digits), _SAME_PAGES, ""),
+        "none": (Salt.none(), f"{_BY_URL}; Salt.host() would keep them together", ""),
     }[name]
+    of_order = {
+        "none": "Salt.host() parts neighbouring hosts, Salt.url() the pages of one host as well",
+        "host": _BY_URL,
+        "domain": _BY_URL,
+    }
     web_key = WebKey(salt)
-    return _WebChoice(web_key.parts, web_key.encode, remedy, note)
+    return _WebChoice(web_key.parts, web_key.encode, remedy, note, of_order.get(name, ""))
 
 
 def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
@@ -131,7 +148,8 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
         return {field: values[field] for field in key.names if field in values}
 
-    owner = next((field for field, value in item.items() if not isinstance(value, date)), next(iter(item)))
+    remedies = remedies_of(key)
+    owners = [name for name in remedies.owners if name in item] or list(item)[:1]
     questions: dict[str, Question] = {"point": lambda values: key.ranges(**known(values))}
     if len(item) > 1:
         questions |= {field: _with(key, (field,)) for field in item}
@@ -150,10 +168,11 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
         key.declaration,
         lambda values: key.encode(**known(values)),
         questions,
-        owner,
-        lambda values: f"{owner}={values[owner]!r}",
-        _natural_splits(key),
-        f"a salt or a hash of {'more than ' if len(item) > 1 else ''}{owner} spreads them",
+        " and ".join(owners),
+        lambda values: ", ".join(f"{name}={values[name]!r}" for name in owners),
+        natural_splits(key),
+        remedies.of_owner,
+        remedies.of_order,
         gets=frozenset({"point"}),
     )
 
@@ -186,7 +205,8 @@ class Splits(NamedTuple):
     by_sample: bool = False
 
 
-def _natural_splits(key: RowKey) -> Splits:
+def natural_splits(key: RowKey) -> Splits:
+    """Return how a new table for *key* is split: where its hashes or salts begin, else by a sample of its keys."""
     if isinstance(key, HashedKey):
         in_bytes = key.form == "bytes"
         return Splits(lambda regions, _: uniform_split_points(regions) if in_bytes else split_points(regions, 8))

@@ -30,9 +30,13 @@ class HeatRow(NamedTuple):
 
 
 def scale_of(designs: Sequence[Judgement]) -> Scale:
-    """Return the scale that makes pictures of *designs* comparable, the shares rounded up to whole tenths."""
+    """Return the scale that makes pictures of *designs* comparable, the shares rounded up to whole tenths.
+
+    It goes up to twice what chance makes of the hottest region at least, so that what is spread looks pale.
+    """
     rows = [row for design in designs for row in rows_of(design)]
-    return Scale(_tenths(max(max(row.moments) for row in rows)), _tenths(max(row.rows for row in rows)))
+    even = min(1.0, 2 * max(design.writes.fair for design in designs))
+    return Scale(_tenths(max(even, *(max(row.moments) for row in rows))), _tenths(max(row.rows for row in rows)))
 
 
 def rows_of(judgement: Judgement) -> list[HeatRow]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._html import document, escaped
+from webtable.rowkey.advice.columns import PICTURE, QUESTIONS, RANKING
 from webtable.rowkey.advice.heat import Scale, scale_of
 from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.picture import inline_heat_map, thumbnail
@@ -22,12 +23,12 @@ _HEADINGS = (
     "design",
     "writes over time",
     "score",
-    "hottest region,<br>at a moment",
+    "hottest<br>region",
     "hottest<br>server",
     "Gini",
-    "max /<br>mean",
-    "key bytes,<br>mean / p99",
-    "of a cell,<br>with names",
+    "max/<br>mean",
+    "key bytes<br>/ p99",
+    "of a cell",
 )
 _LEFT = ("", "design", "writes over time")
 _TITLE = "Row keys, measured"
@@ -42,8 +43,8 @@ def page(advice: Ranking) -> str:
     )
     title = f"{_TITLE}: {escaped(advice.best.name)} of {len(advice.designs)} designs"
     body = (
-        f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_measured(advice)}\n{_ranking(advice, scale, linked=True)}\n"
-        f"{_legend(advice)}\n{''.join(sections)}"
+        f"<h1>{_TITLE}</h1>\n{_lead(advice)}{_holds_for(advice)}{_measured(advice)}\n"
+        f"{_ranking(advice, scale, linked=True)}\n{_legend(advice)}\n{_columns()}\n{''.join(sections)}"
     )
     return document(title, page_style(), SCOPE, body)
 
@@ -57,8 +58,8 @@ def fragment(advice: Ranking) -> str:
         for place, design in enumerate(advice.designs, 1)
     )
     return (
-        f'<div class="{SCOPE}"><style>{style()}</style>{_measured(advice)}'
-        f"{_ranking(advice, scale, linked=False)}{''.join(sections)}</div>"
+        f'<div class="{SCOPE}"><style>{style()}</style>{_holds_for(advice)}{_measured(advice)}'
+        f"{_ranking(advice, scale, linked=False)}{_columns()}{''.join(sections)}</div>"
     )
 
 
@@ -74,6 +75,11 @@ def _lead(advice: Ranking) -> str:
     )
 
 
+def _holds_for(advice: Ranking) -> str:
+    said = "".join(f"<li>{_sentence(one)}</li>" for one in advice.holds_for)
+    return f"<ul>{said}</ul>\n" if said else ""
+
+
 def _sentence(text: str) -> str:
     return f"{escaped(text[:1].upper() + text[1:])}."
 
@@ -81,16 +87,19 @@ def _sentence(text: str) -> str:
 def _measured(advice: Ranking) -> str:
     """Return what was measured, as a list of terms."""
     facts = [("keys", f"{advice.keys:,}")]
+    if (scope := advice.scope) is not None:
+        facts += [("made-up hosts" if scope.models else "hosts", f"{scope.hosts:,}"), ("domains", f"{scope.domains:,}")]
     if advice.margin:
         facts += [
             ("measured, evenly through time", f"{advice.measured:,}"),
             ("shares in the end, to within", f"±{advice.margin:.1%}"),
         ]
+    cell = f"{advice.value_bytes:,} bytes"
     facts += [
         ("regions", f"{advice.regions:,}"),
         ("servers", f"{advice.servers:,}"),
         ("a moment", f"{advice.window:,} keys"),
-        ("the cell", f"{escaped(advice.column)}, {advice.value_bytes:,} bytes"),
+        ("a cell", f"{escaped(advice.column)}, {cell}" if advice.column else cell),
     ]
     if advice.skipped:
         facts.append(("skipped", f"{advice.skipped:,}"))
@@ -100,7 +109,9 @@ def _measured(advice: Ranking) -> str:
 
 
 def _ranking(advice: Ranking, scale: Scale, *, linked: bool) -> str:
-    heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in _HEADINGS)
+    names = "<br>/ with names" if advice.column else ""
+    headings = [*_HEADINGS[:-1], _HEADINGS[-1] + names]
+    heads = "".join(f"<th{_left(heading)}>{heading}</th>" for heading in headings)
     rows = "".join(_row(place, design, scale, linked=linked) for place, design in enumerate(advice.designs, 1))
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
@@ -118,9 +129,13 @@ def _row(place: int, design: Judgement, scale: Scale, *, linked: bool) -> str:
         f"{writes.gini:.2f}",
         f"{writes.max_over_mean:.1f}",
         f"{lengths.mean:.0f} <small>/ {lengths.p99}</small>",
-        f"{share_text(lengths.share)} <small>/ {share_text(lengths.share_with_names)}</small>",
+        share_text(lengths.share) + _with_names(lengths.share_with_names),
     ]
     return f"<tr>{''.join(f'<td{_left(at)}>{cell}</td>' for at, cell in zip(_HEADINGS, cells, strict=True))}</tr>"
+
+
+def _with_names(share: float | None) -> str:
+    return "" if share is None else f" <small>/ {share_text(share)}</small>"
 
 
 def _left(heading: str) -> str:
@@ -144,6 +159,15 @@ def _legend(advice: Ranking) -> str:
         f"questions cost in ranges. A moment is {advice.window:,} keys in the order of arrival. The mark in a bar "
         "is what chance alone would make of the share. All pictures have the same scale.</p>"
     )
+
+
+def _columns() -> str:
+    """Return what each column says, to be unfolded."""
+    said = "".join(
+        f"<li><strong>{escaped(column.name)}</strong>: {escaped(column.says)}</li>"
+        for column in (PICTURE, *RANKING, *QUESTIONS)
+    )
+    return f"<details><summary>What the columns say</summary><ul>{said}</ul></details>"
 
 
 def _body(advice: Ranking, design: Judgement, scale: Scale) -> str:

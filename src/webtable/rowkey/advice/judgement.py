@@ -87,11 +87,10 @@ def _of_writes(writes: Writes, regions: int, design: Design) -> list[str]:
         reasons.append(f"writes are spread: at any moment the hottest region takes {share} of them, {chance}")
     else:
         reasons.append(f"hot: at any moment one region takes {share} of the writes, {chance}")
-        if writes.ascending > 0.9:
-            reasons.append(
-                "the keys come in the order in which they sort, so the hot region only moves, even if all "
-                "are even in the end: a salt or a hash in front would part them"
-            )
+        if max(writes.ascending, writes.descending) > 0.9:
+            order = "the order" if writes.ascending > 0.9 else "the reverse of the order"
+            moved = f"the keys come in {order} in which they sort, so the hot region only moves, even if all are even"
+            reasons.append(": ".join(filter(None, [f"{moved} in the end", design.remedy_of_order])))
         elif not is_one_owners and writes.owner_at_once > writes.hottest_at_once / 2:
             reasons.append(
                 f"{writes.owner_at_once:.0%} of the writes of a moment are for one {design.owners}: {design.remedy}"
@@ -122,7 +121,6 @@ def _of_questions(costs: Sequence[QuestionCost]) -> list[str]:
 
 
 def _of_lengths(lengths: Lengths, cell: CellSize) -> str:
-    return (
-        f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of a cell {cell.column} with "
-        f"{cell.value_bytes:,} bytes, {lengths.share_with_names:.0%} with the names of family and column"
-    )
+    with_names = lengths.share_with_names
+    names = "" if with_names is None else f", {with_names:.0%} with the names of family and column"
+    return f"keys of {lengths.mean:.0f} bytes (p99 {lengths.p99}): {lengths.share:.0%} of {cell}{names}"

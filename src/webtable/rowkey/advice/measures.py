@@ -61,8 +61,8 @@ class Writes(msgspec.Struct, frozen=True):
     `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be, were every key put
     into a region at random. `hottest` is the hottest region in the end, where `fair_in_the_end` is its fair share.
     `owner_at_once` is the share of a window's writes that are for one owner, on average; `ascending` is the share of
-    keys that sort behind the key a window before. Gini and max over mean are over all regions that were wanted: those
-    that cannot be split off have no rows.
+    keys that sort behind the key a window before, `descending` of those in front of it. Gini and max over mean are over
+    all regions that were wanted: those that cannot be split off have no rows.
     """
 
     splits: tuple[bytes, ...]
@@ -75,6 +75,7 @@ class Writes(msgspec.Struct, frozen=True):
     fair_in_the_end: float
     owner_at_once: float
     ascending: float
+    descending: float
     gini: float
     max_over_mean: float
 
@@ -85,20 +86,27 @@ class Writes(msgspec.Struct, frozen=True):
 
 
 class Lengths(msgspec.Struct, frozen=True):
-    """Bytes of the keys, and the share of a stored cell that they have, alone and with family and qualifier."""
+    """Bytes of the keys, and the share of a stored cell that they have, alone and with family and qualifier.
+
+    `share_with_names` is None where no column was given: without its name it is not known how long that is.
+    """
 
     mean: float
     p99: int
     longest: int
     share: float
-    share_with_names: float
+    share_with_names: float | None
 
 
 class CellSize(NamedTuple):
-    """The cell whose size the key is held against: `family:qualifier`, and the bytes of its value."""
+    """The cell whose size the key is held against: its `family:qualifier` where it is known, its value's bytes."""
 
-    column: str = "metadata:page"
+    column: str | None = None
     value_bytes: int = 600
+
+    def __str__(self) -> str:
+        named = "" if self.column is None else f" {self.column}"
+        return f"a cell{named} with {self.value_bytes:,} bytes"
 
 
 def measure_writes(
@@ -123,6 +131,7 @@ def measure_writes(
         busiest += max(writes.values())
         busiest_server += max(on_servers.values())
         one_owner += max(Counter(owners[part]).values())
+    ascending, descending = _in_order(keys, window)
     totals = [*map(sum, heat), *[0] * (regions - count)]
     return Writes(
         splits=tuple(splits),
@@ -135,7 +144,8 @@ def measure_writes(
         fair_server=max(fair_share(min(servers, regions), size), -(-regions // servers) / regions),
         fair_in_the_end=fair_share(regions, len(places)),
         owner_at_once=one_owner / len(places),
-        ascending=_ascending(keys, window),
+        ascending=ascending,
+        descending=descending,
         gini=gini(totals),
         max_over_mean=max(totals) * regions / len(places),
     )
@@ -145,10 +155,11 @@ def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     """Return how long *keys* are, and what that is of *cell*."""
     lengths = sorted(map(len, keys))
     mean = sum(lengths) / len(lengths)
-    names = len(cell.column.replace(":", "", 1).encode())
+    names = 0 if cell.column is None else len(cell.column.replace(":", "", 1).encode())
     whole = _SIZE_OF_A_CELL + mean + names + cell.value_bytes
     p99 = lengths[min(len(lengths) - 1, math.ceil(0.99 * len(lengths)) - 1)]
-    return Lengths(mean, p99, lengths[-1], mean / whole, (mean + names) / whole)
+    with_names = None if cell.column is None else (mean + names) / whole
+    return Lengths(mean, p99, lengths[-1], mean / whole, with_names)
 
 
 def measure_questions(design: Design, items: Sequence[Any]) -> tuple[QuestionCost, ...]:
@@ -204,10 +215,12 @@ def fair_share(places: int, size: int) -> float:
     return min(1.0, max(mean, 1.0) / size)
 
 
-def _ascending(keys: Sequence[bytes], window: int) -> float:
+def _in_order(keys: Sequence[bytes], window: int) -> tuple[float, float]:
+    """Return the shares of *keys* that sort behind, and in front of, the key a window before."""
     # Neighbours would not do: the pages of one host may come in order, and the hosts in none.
     pairs = list(zip(keys, keys[window:], strict=False))
-    return sum(one < other for one, other in pairs) / len(pairs) if pairs else 0.0
+    count = max(1, len(pairs))
+    return sum(one < other for one, other in pairs) / count, sum(one > other for one, other in pairs) / count
 
 
 def _hot(owners: Sequence[str], places: Sequence[int], totals: Sequence[int], splits: Sequence[bytes]) -> Hot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from webtable.rowkey.advice.judgement import Judgement
+from webtable.rowkey.advice.scope import Scope
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -17,10 +18,12 @@ class Ranking(msgspec.Struct, frozen=True):
     regions: int
     servers: int
     window: int
-    column: str
+    column: str | None
     value_bytes: int
     skipped: int
     first_skipped: str
+    scope: Scope | None = None
+    holds_for: tuple[str, ...] = ()
 
     @property
     def best(self) -> Judgement:
@@ -35,9 +38,10 @@ class Ranking(msgspec.Struct, frozen=True):
             if not self.margin
             else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
         )
+        made_up = "made-up " if self.scope is not None and self.scope.models else ""
         regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
         return (
-            f"{self.keys:,} key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
+            f"{self.keys:,} {made_up}key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
             f"{self.window:,} at a moment"
         )
 
