@@ -41,7 +41,7 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="By which to count: host, status, type, age, region. Default: all.",
+            help="By which to count: host, status, type, age, region, size, day. Default: the first five.",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +51,7 @@ def stats(
     full_scan: FullScanOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Count pages and their bytes, now: by host, status, type, age of the last capture, and region.
+    """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
 
     All rows of the domain are read for it, without their bodies.
     """

@@ -328,7 +328,8 @@ class WebTable:
 
         The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
         *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
-        `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
+        `region`, which are counted unless told otherwise; `size` (classes that double) and `day` (of the last capture,
+        in UTC). No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
         *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
         be read are counted apart.
 

@@ -1,11 +1,11 @@
-"""Counts and bytes of pages by host, status, type, age and region: one pass over the rows, without their bodies."""
+"""Counts and bytes of pages by host, status, type, age, region, size and day: one pass over rows, without bodies."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -13,6 +13,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.repository.sizes import size_class, size_name
 from webtable.repository.tabular import Tabular
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
 
-Grouping = Literal["host", "status", "type", "age", "region"]
+Grouping = Literal["host", "status", "type", "age", "region", "size", "day"]
 """What pages are counted by."""
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
+"""What they are counted by where nothing else is said; the others have many groups, and are there to be drawn."""
 AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, from the youngest on."""
 UNKNOWN = "unknown"
@@ -67,7 +69,8 @@ class Stats(Tabular[GroupRow]):
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
     ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
-    order. As a table it has a row for each group.
+    order; sizes from the smallest on, each class twice as wide as the one before, and days from the first on. As a
+    table it has a row for each group.
     """
 
     pages: int
@@ -163,6 +166,10 @@ def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
         case "region":
             starts = [region.keys.start for region in frame.store.regions(frame.table)]
             return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+        case "size":
+            return _Tally(lambda _, page: size_class(page.size), size_name)
+        case "day":
+            return _Tally(lambda _, page: page.fetched_at.astimezone(UTC).date(), date.isoformat)
 
 
 class _Tally:
@@ -191,7 +198,7 @@ class _Tally:
 def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
     """Return *by* as it is meant, or raise `InvalidArgument`."""
     names = (by,) if isinstance(by, str) else tuple(by)
-    unknown = [name for name in names if name not in GROUPINGS]
+    unknown = [name for name in names if name not in get_args(Grouping)]
     if unknown:
-        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(GROUPINGS)}")
+        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(get_args(Grouping))}")
     return names
