@@ -62,8 +62,8 @@ def test_what_is_no_door_begins_with_an_underscore():
     assert doors == {"cli", "errors", "formats", "repository", "rowkey", "schema", "store", "testing"}
 
 
-ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader"}
-"""Names of the standard library, of pandas, polars and pyarrow."""
+ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader", "Axes"}
+"""Names of the standard library, of pandas, polars, pyarrow and matplotlib."""
 
 
 def annotations_of_the_public_door():

@@ -23,6 +23,8 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from matplotlib.axes import Axes
+
     from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
@@ -90,6 +92,19 @@ class Stats(Tabular[GroupRow]):
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
+
+    def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the groups of the grouping *by*, the first that was counted unless it is named, and return the axes.
+
+        Statuses, types, ages and hosts are bars, sizes a histogram, days a calendar; of regions the hot ones are
+        marked. Raises `InvalidArgument` for what was not counted, and `MissingExtra` without matplotlib.
+        """
+        from webtable.repository.pictures.groupings import draw_groups
+
+        named = next(iter(self.by), None) if by is None else by
+        if named not in self.by:
+            raise InvalidArgument(f"by={named!r} was not counted: ask with stats(by={named or 'status'!r})")
+        return draw_groups(named, self.by[named], ax)
 
     def __str__(self) -> str:
         """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""
