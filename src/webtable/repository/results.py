@@ -222,8 +222,12 @@ class Slice(NamedTuple):
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
-        behind = _position_of(self.after, question, self.order)
+        behind = self.behind(question)
         return Results(question, self.order, self.limit, behind, run, place, explain, damage, kind, cells)
+
+    def behind(self, question: str) -> bytes | None:
+        """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""
+        return _position_of(self.after, question, self.order)
 
 
 def _position_of(token: str | None, question: str, order: str) -> bytes | None:

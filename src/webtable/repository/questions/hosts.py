@@ -23,8 +23,11 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from matplotlib.axes import Axes
+
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
+    from webtable.repository.pictures.treemap import Amount
     from webtable.store import Row
 
 MOST_HOSTS = 256
@@ -46,7 +49,22 @@ class Host:
     counted_at: datetime | None = None
 
 
-def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
+@dataclass(frozen=True, slots=True)
+class Hosts(Results[Host]):
+    """The hosts that have pages, as `Results`; and as a picture."""
+
+    def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
+        """Draw the hosts as areas in those of their registered domains, by their pages or bytes; return the axes.
+
+        The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. Raises
+        `MissingExtra` without matplotlib and squarify, `InvalidArgument`, and what the question raises.
+        """
+        from webtable.repository.pictures.treemap import draw_hosts
+
+        return draw_hosts(self, by, ax)
+
+
+def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     """Return what `WebTable.hosts` does."""
     part.check("url")
     host = None if domain is None else canonical_host(domain)
@@ -66,7 +84,8 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
     def place(found: Host) -> bytes:
         return PLAIN_KEY.host_ranges(found.name)[0].start
 
-    return part.of(question, run, place, explain, frame.damage, HOSTS)
+    behind = part.behind(question)
+    return Hosts(question, part.order, part.limit, behind, run, place, explain, frame.damage, HOSTS)
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
