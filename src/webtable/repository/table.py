@@ -16,15 +16,16 @@ from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
 from webtable.repository.questions.frontier import discovered
-from webtable.repository.questions.hosts import Host, hosts
+from webtable.repository.questions.hosts import Hosts, hosts
 from webtable.repository.questions.inlinks import Inlink, linking_to
 from webtable.repository.questions.integrity import Verification, verify
+from webtable.repository.questions.neighbours import MOST_NEIGHBOURS, Neighbours, neighbours
 from webtable.repository.questions.orphans import orphans
 from webtable.repository.questions.pages import Condition, pages
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
-from webtable.repository.results import Pages, Results, Several, Slice
+from webtable.repository.results import Pages, Results, Slice
 from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
 from webtable.store.deadline import Deadline, until
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.versions import History
     from webtable.repository.times import Moment
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
@@ -211,7 +213,7 @@ class WebTable:
         """
         return versions.get_many(self._frame, urls, columns)
 
-    def history(self, url: str, *, columns: Sequence[str] | None = None) -> Several[Page]:
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
         Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its
@@ -275,7 +277,7 @@ class WebTable:
 
     def hosts(
         self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
-    ) -> Results[Host]:
+    ) -> Hosts:
         """Return the hosts that have pages, of *domain* or of the whole table, with how many pages and bytes they have.
 
         The counts are those of `refresh_links`, and each says when it was made; `stats` counts now. Hosts come in the
@@ -493,6 +495,14 @@ class WebTable:
         Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
         """
         return links.links_of(self._frame, url, Slice(order, limit, after))
+
+    def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
+        """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
+
+        Each page comes once on a side, and *url* itself never; pages that link here come by their URL, the others in
+        the order of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
+        """
+        return neighbours(self._frame, url, limit)
 
     def most_linked(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; none without a link.
