@@ -38,7 +38,7 @@ def draw_neighbours(around: Any, ax: Axes | None) -> Axes:
     ax = axes_of(ax, 10, 1.1 + 0.27 * rows)
     ax.set_axis_off()
     title = f"links from and to {short(around.url, 80)}"
-    if not (around.linking or around.linked):
+    if not (around.linking or around.linked or around.more_linking or around.more_linked):
         return titled(say_empty(ax, "no links from or to this page"), title)
     host = split_url(around.url).host
     # No whole number is told of the left side: counting those who link here takes as long as reading them.
