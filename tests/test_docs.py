@@ -124,6 +124,18 @@ def test_the_pictures_of_the_row_keys_are_what_the_advisor_draws():
 
 
 @pytest.mark.usefixtures("makers_of_docs")
+def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small():
+    from make_gallery import FOLDER, PICTURES
+
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    files = {path.stem.removeprefix("gallery-"): path.stat().st_size for path in FOLDER.glob("gallery-*")}
+
+    assert set(re.findall(r"\]\(pictures/gallery-(\w+)\.png\)", page)) == set(PICTURES) == set(files)
+    assert set(re.findall(r"webtable plot (\w+) .*--out", page)) == set(PICTURES)
+    assert max(files.values()) < 100_000, "a picture is too large for a page of the docs"
+
+
+@pytest.mark.usefixtures("makers_of_docs")
 def test_the_page_of_the_command_line_is_what_the_commands_say():
     from make_cli_page import PAGE, cli_page
 

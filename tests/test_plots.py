@@ -53,7 +53,7 @@ def texts_of(ax):
 
 def drawn(ax):
     """Draw the picture as a file would have it: layout and labels are made only then."""
-    ax.figure.canvas.draw()
+    ax.figure.draw_without_rendering()
     return ax
 
 
@@ -161,6 +161,19 @@ def test_regions_are_bars_of_shares_and_hot_ones_are_marked():
     assert max(text.get_window_extent().x1 for text in ax.texts) <= ax.figure.bbox.x1
 
 
+def test_regions_without_pages_are_drawn_too():
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, regions=4) as table:
+        table.put(Page(url="https://a.example/", html=b"x", fetched_at=NOW))
+        table.refresh_links()
+
+        ax = drawn(table.stats(full_scan=True, by="region").plot())
+
+    pages, _ = ax.containers
+    assert sorted(bar.get_width() for bar in pages) == [0, 0, 0, 1]
+    assert labels_of(ax.yaxis) == ["(first key)", "40", "80", "c0"]
+    assert texts_of(ax)[0].strip() == "hot: 4.0 times its share of pages"
+
+
 def test_regions_without_bytes_have_one_bar_and_an_only_one_is_not_hot():
     ax = draw_regions({"": (10, None)}, None)
 
@@ -230,6 +243,21 @@ def test_a_history_is_drawn_by_time_and_size_with_changes_of_the_status(table):
     assert len(changes) == 2
     assert sorted(len(marks.get_offsets()) for marks in ax.collections) == [1, 3]
     assert ax.get_title(loc="left") == f"4 versions of {url}"
+
+
+def test_the_words_around_a_history_do_not_touch(table):
+    url = f"https://a.example/{'long/' * 40}"
+    for n, status in enumerate((200, 301, 404, 503)):
+        table.put(Page(url=url, html=b"x" * (n + 1), status_code=status, fetched_at=NOW + timedelta(days=n)))
+
+    ax = drawn(table.history(url).plot())
+
+    words = [ax._left_title, ax.xaxis.label, ax.xaxis.get_offset_text(), *ax.texts]
+    legend = ax.get_legend().get_window_extent()
+    assert overlapping(words) == []
+    assert not any(legend.overlaps(text.get_window_extent()) for text in words)
+    assert max(box.x1 for box in (legend, *(text.get_window_extent() for text in words))) <= ax.figure.bbox.x1
+    assert legend.y0 >= 0
 
 
 def test_a_history_without_a_body_or_of_one_version_is_drawn_too(table):

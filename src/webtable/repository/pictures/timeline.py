@@ -87,4 +87,4 @@ def _label(ax: Axes, first: float, last: float) -> None:
     ax.set_xlim(first - room, last + room)
     ax.set_ylabel("size of the body")
     ax.set_xlabel("fetched (UTC)")
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, fontsize="small", borderpad=0)
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.01, -0.22), ncols=5, frameon=False, fontsize="small", borderpad=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -82,6 +82,8 @@ class Stats(Tabular[GroupRow]):
     """How many rows were left out because they cannot be read."""
     examples: tuple[DamagedRow, ...] = ()
     """The first 100 of them."""
+    regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """All regions of the table, where it was counted by them: those without pages have no group."""
 
     @property
     def _kind(self) -> Kind:
@@ -104,7 +106,10 @@ class Stats(Tabular[GroupRow]):
         named = next(iter(self.by), None) if by is None else by
         if named not in self.by:
             raise InvalidArgument(f"by={named!r} was not counted: ask with stats(by={named or 'status'!r})")
-        return draw_groups(named, self.by[named], ax)
+        groups = self.by[named]
+        if named == "region" and groups:
+            groups = {name: groups.get(name, Group(0, 0)) for name in self.regions} | groups
+        return draw_groups(named, groups, ax)
 
     def __str__(self) -> str:
         """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""
@@ -134,12 +139,14 @@ def stats(
     ranges = [KeyRange()] if scope.domain is None else narrowed(frame, scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
-    tallies = {name: _tally(frame, name, now) for name in names}
+    starts = [region.keys.start for region in frame.store.regions(frame.table)] if "region" in names else []
+    tallies = {name: _tally(frame, name, now, starts) for name in names}
     unreadable: list[DamagedRow] = []
     damage = frame.damage(unreadable)
     pages, size = _count(frame, spec, tuple(tallies.values()), damage, on_progress)
     groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
-    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable))
+    regions = tuple(map(key_text, starts))
+    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable), regions)
 
 
 def _count(
@@ -167,7 +174,7 @@ def _count(
     return pages, total
 
 
-def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
+def _tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes]) -> _Tally:
     match name:
         case "host":
             host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
@@ -179,7 +186,6 @@ def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
         case "age":
             return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
         case "region":
-            starts = [region.keys.start for region in frame.store.regions(frame.table)]
             return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
         case "size":
             return _Tally(lambda _, page: size_class(page.size), size_name)
