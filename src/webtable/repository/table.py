@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
-from webtable._shown import Shown
+from webtable._shown import Shown, ShowsItself
 from webtable.repository.batch import BatchWriter
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
@@ -16,7 +16,7 @@ from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.questions import handles, indexed, links, versions
 from webtable.repository.questions.frontier import discovered
-from webtable.repository.questions.hosts import Hosts, hosts
+from webtable.repository.questions.hosts import Hosts, counted_rows, hosts, known_totals
 from webtable.repository.questions.inlinks import Inlink, linking_to
 from webtable.repository.questions.integrity import Verification, verify
 from webtable.repository.questions.neighbours import MOST_NEIGHBOURS, Neighbours, neighbours
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from webtable.store import Store
 
 
-class WebTable:
+class WebTable(ShowsItself):
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
@@ -73,14 +73,8 @@ class WebTable:
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
 
-    def _repr_html_(self) -> str:
-        return self._shown().html()
-
-    def __rich__(self) -> object:
-        return self._shown().rich()
-
     def _shown(self) -> Shown:
-        """Return where it is, how its keys are made, its indexes, and whether links wait to be counted."""
+        """Return where it is, how its keys are made, its indexes, what hosts were counted, and what waits for that."""
         layout, freshness = self.layout, self.links_freshness()
         ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
@@ -89,6 +83,7 @@ class WebTable:
             ("kept", f"{ttl}, {layout.versions} versions"),
             ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
             ("links counted", counted),
+            *counted_rows(known_totals(self._frame)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.arrow.kinds import HOSTS
+from webtable.repository.damage import Damage
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.scope import PLAIN_KEY, Scope
@@ -18,6 +19,7 @@ from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
+from webtable.store.tally import Tally
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.pictures.treemap import Amount
     from webtable.store import Row
@@ -86,6 +87,42 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
 
     behind = part.behind(question)
     return Hosts(question, part.order, part.limit, behind, run, place, explain, frame.damage, HOSTS)
+
+
+class Totals(NamedTuple):
+    """What the hosts of a table had when they were counted, the one that was counted first at `as_of`."""
+
+    hosts: int
+    pages: int
+    bytes: int
+    as_of: datetime
+
+
+def known_totals(frame: Frame) -> Totals | None:
+    """Return the sums of the counts that hosts have, by one short look at their entries.
+
+    None where there is no host index, where a host has no counts, and where there are more than MOST_HOSTS of them.
+    """
+    try:
+        rows = list(islice(_Entries(frame, None, "").rows(None, MOST_HOSTS + 1), MOST_HOSTS + 1))
+    except IndexNeeded:
+        return None
+    # Of its own, for to be shown a table neither raises nor counts what is damaged.
+    counts = [_counts(row, Damage(Tally(), [])) for row in rows]
+    found = [one for one in counts if one is not None]
+    if len(rows) > MOST_HOSTS or not found or len(found) < len(counts):
+        return None
+    hosts = sum(one.pages > 0 for one in found)
+    sums = sum(one.pages for one in found), sum(one.bytes for one in found)
+    return Totals(hosts, *sums, min(one.counted_at for one in found))
+
+
+def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
+    """Return *totals* as a table is shown with them; `stats` tells where they are not known."""
+    if totals is None:
+        return [("pages", "stats() counts them")]
+    hosts, pages, size, as_of = totals
+    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M}")]
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:

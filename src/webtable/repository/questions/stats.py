@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
@@ -38,6 +39,8 @@ AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days 
 """The groups of pages by the age of their last capture, from the youngest on."""
 UNKNOWN = "unknown"
 """The group of the pages without a media type."""
+SHOWN_GROUPS = 8
+"""How many groups of a grouping notebooks and terminals are shown."""
 PROGRESS_PAGES = 1_000
 """After how many pages the caller is told how far the count is."""
 
@@ -89,8 +92,16 @@ class Stats(Tabular[GroupRow]):
     def _kind(self) -> Kind:
         return GROUPS
 
-    def _title(self) -> str:
-        return str(self).partition("\n")[0]
+    def _shown(self) -> Shown:
+        """Return the largest groups of each grouping."""
+        rows: list[Sequence[object]] = []
+        for by, groups in self.by.items():
+            largest = sorted(groups, key=lambda name: -groups[name].pages)[:SHOWN_GROUPS]
+            rows += [(by, name, *groups[name]) for name in groups if name in largest]
+            if len(groups) > SHOWN_GROUPS:
+                rows.append((by, f"… and {len(groups) - SHOWN_GROUPS:,} more", None, None))
+        damaged = f"{self.damaged:,} rows cannot be read and are left out" if self.damaged else ""
+        return Shown(str(Group(self.pages, self.bytes)), ("by", "group", "pages", "bytes"), rows, damaged)
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
