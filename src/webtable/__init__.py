@@ -6,6 +6,7 @@
 
 from webtable._headers import Headers
 from webtable._page import Link, LinkCounts, Page, PageOutcome
+from webtable._progress import ProgressBar, progress_bar
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.repository import (
     AlterOptions,
@@ -115,6 +116,7 @@ __all__ = [
     "Pages",
     "Plan",
     "Progress",
+    "ProgressBar",
     "Receipt",
     "Record",
     "RecordOutcome",
@@ -141,6 +143,7 @@ __all__ = [
     "create",
     "handle_of",
     "open",
+    "progress_bar",
     "regions_of",
     "split_points",
 ]

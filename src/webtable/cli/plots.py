@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from webtable._progress import progress_bar
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, note
-from webtable.cli.progress import counting
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.text import examples
@@ -60,7 +60,7 @@ def _counted(name: str, by: Grouping, said: str) -> None:
     ) -> None:
         check_out(out)
         check_scan(domain, full_scan)
-        with session(ctx).open() as table, counting("plot", "page") as counted:
+        with session(ctx).open() as table, progress_bar("plot", "page") as counted:
             found = table.stats(domain, host_only=host_only, path=path, by=by, full_scan=full_scan, on_progress=counted)
         write_picture(found.plot(by), out)
         if found.damaged:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from webtable._progress import progress_bar
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import TABLE, FormatOption, chosen_format, write_records
@@ -55,11 +56,9 @@ def stats(
 
     All rows of the domain are read for it, without their bodies.
     """
-    from webtable.cli.progress import counting
-
     check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(parse_names(by))
-    with session(ctx).open() as table, counting("stats", "page") as counted:
+    with session(ctx).open() as table, progress_bar("stats", "page") as counted:
         found = table.stats(
             domain,
             host_only=host_only,
