@@ -269,6 +269,18 @@ def test_a_history_without_a_body_or_of_one_version_is_drawn_too(table):
     assert ax.get_title(loc="left") == "1 version of https://a.example/"
 
 
+@pytest.mark.parametrize("first", [datetime(1970, 1, 2, tzinfo=UTC), NOW - timedelta(milliseconds=1)])
+def test_a_history_may_be_as_old_as_dates_are_or_a_moment_long(table, first):
+    for n, fetched_at in enumerate((first, NOW)):
+        table.put(Page(url="https://a.example/", html=b"x" * (n + 1), fetched_at=fetched_at))
+
+    ax = drawn(table.history("https://a.example/").plot())
+
+    assert list(ax.lines[0].get_ydata()) == [1, 2]
+    left, right = ax.get_xlim()
+    assert left < ax.lines[0].get_xdata()[0] < ax.lines[0].get_xdata()[1] < right
+
+
 def areas_of(ax):
     return sorted(round(patch.get_width() * patch.get_height()) for patch in ax.patches if patch.get_fill())
 
