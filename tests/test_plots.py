@@ -317,14 +317,14 @@ def test_names_of_hosts_stay_within_their_areas():
 def test_no_more_hosts_are_held_than_are_drawn():
     def endless():
         for n in range(50_000):
-            yield Host(f"{n % 100}.site{n // 100:03}.example", 1 + n % 100, 10)
+            yield Host(f"{n % 100}.site{n // 100:03}.example", 1 + 37 * n % 100, 10)
 
     found, uncounted = treemap.largest_domains(endless(), "pages")
 
     assert len(found) == treemap.MOST_DOMAINS + 1
     assert {len(domain.parts) for domain in found if not domain.is_rest} == {treemap.MOST_HOSTS + 1}
     assert sum(domain.pages for domain in found) == 500 * sum(range(1, 101))
-    assert found[0].parts[0].pages == 100
+    assert [part.pages for part in found[0].parts[:-1]] == list(range(100, 100 - treemap.MOST_HOSTS, -1))
     assert uncounted == 0
 
 
