@@ -14,21 +14,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).parent
-
 
 def run(*command: str, folder: Path) -> None:
     """Show a command, run it, and stop where it fails."""
     print(f"\n$ {shlex.join(command)}", flush=True)
-    program = Path(sys.executable).with_name("webtable") if command[0] == "webtable" else Path(sys.executable)
+    program = Path(sys.executable).with_name(command[0])
     subprocess.run([str(program), *command[1:]], cwd=folder, check=True)
 
 
 def demo(folder: Path) -> None:
     """Make the sample web in *folder*, store it, and ask about it."""
-    run("python", str(HERE / "make_sample_web.py"), "--out", "sample", folder=folder)
+    run("webtable", "demo", "sample", "--no-ask", folder=folder)
     for crawl in sorted((folder / "sample").glob("*.warc.gz")):
         run("webtable", "ingest", f"sample/{crawl.name}", folder=folder)
+    run("webtable", "links", "refresh", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "10", folder=folder)
     run("webtable", "pages", "docs.example.com", "--host-only", "--path", "/guide/", "--limit", "5", folder=folder)
     run("webtable", "pages", "example.com", "--limit", "3", "--explain", folder=folder)

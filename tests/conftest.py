@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -23,6 +28,11 @@ pytest_plugins = ["webtable.testing"]
 
 # They hold no examples, and as modules to be looked at for some they would all have one name.
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
+
+SITES = ("debian-policy", "git-doc", "nodejs-doc")
+BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.py"
+"""Where the script that makes the corpus is kept: beside the checkout."""
 
 
 def pytest_report_header() -> str:
@@ -105,3 +115,24 @@ def new_table(store: Store) -> Iterator[Callable[..., str]]:
     yield create
     for name in set(names) & set(store.tables()):
         store.drop_table(name)
+
+
+@pytest.fixture(scope="session")
+def warc_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Sites of the real web corpus, or a skip that says why there is none."""
+    given = os.environ.get("WEBTABLE_CORPUS")
+    folder = Path(given) if given else tmp_path_factory.mktemp("corpus")
+    if not given:
+        missing = [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
+        if missing or not BUILD_CORPUS.is_file():
+            what = missing[0] if missing else BUILD_CORPUS.name
+            pytest.skip(f"no corpus: WEBTABLE_CORPUS is not set, and there is no {what} to make one")
+        sites = [part for site in SITES for part in ("--site", site)]
+        command = [sys.executable, str(BUILD_CORPUS), "--out", str(folder), *sites]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
+        if built.returncode:
+            pytest.skip(f"no corpus: {BUILD_CORPUS.name} failed: {built.stderr.strip()[-500:]}")
+    files = [folder / f"{site}.warc.gz" for site in SITES]
+    present = [file for file in files if file.is_file()]
+    assert len(present) >= 2, f"WEBTABLE_CORPUS={folder} holds fewer than two of {', '.join(SITES)}"
+    return present

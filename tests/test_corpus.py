@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +19,6 @@ from webtable.repository.indexes import WEB_INDEXES
 
 pytestmark = pytest.mark.corpus
 
-SITES = ("debian-policy", "git-doc", "nodejs-doc")
-BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.py"
-"""Where the script that makes the corpus is kept: beside the checkout."""
-
 
 @dataclass(frozen=True)
 class Record:
@@ -37,26 +29,6 @@ class Record:
     fetched_at: datetime
     last_modified: datetime | None
     etag: str | None
-
-
-@pytest.fixture(scope="module")
-def warc_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    given = os.environ.get("WEBTABLE_CORPUS")
-    folder = Path(given) if given else tmp_path_factory.mktemp("corpus")
-    if not given:
-        missing = [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
-        if missing or not BUILD_CORPUS.is_file():
-            what = missing[0] if missing else BUILD_CORPUS.name
-            pytest.skip(f"no corpus: WEBTABLE_CORPUS is not set, and there is no {what} to make one")
-        sites = [part for site in SITES for part in ("--site", site)]
-        command = [sys.executable, str(BUILD_CORPUS), "--out", str(folder), *sites]
-        built = subprocess.run(command, capture_output=True, text=True, check=False)
-        if built.returncode:
-            pytest.skip(f"no corpus: {BUILD_CORPUS.name} failed: {built.stderr.strip()[-500:]}")
-    files = [folder / f"{site}.warc.gz" for site in SITES]
-    present = [file for file in files if file.is_file()]
-    assert len(present) >= 2, f"WEBTABLE_CORPUS={folder} holds fewer than two of {', '.join(SITES)}"
-    return present
 
 
 @pytest.fixture(scope="module")

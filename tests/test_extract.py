@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._extract import MAX_TITLE, Extract, extract, is_html, looks_like_html, plain_text
+from webtable._extract import Extract, extract, is_html, looks_like_html, plain_text
+from webtable._facts import MAX_FACT, Facts
 from webtable._limits import ReadLimits
 from webtable._outlinks import MAX_ANCHOR
-from webtable._page import Link
+from webtable._page import SAID, Link
 from webtable.errors import InvalidArgument
 
 URL = "https://example.com/docs/intro?page=1"
@@ -33,11 +34,38 @@ def urls(html: str, url: str = URL) -> list[str]:
         ("<title>  </title><p>text", None),
         ("<p>no title", None),
         ("", None),
-        (f"<title>{'x' * 5_000}</title>", "x" * MAX_TITLE),
+        (f"<title>{'x' * 5_000}</title>", "x" * MAX_FACT),
     ],
 )
 def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(html, title):
     assert extract(html.encode(), URL).title == title
+
+
+@pytest.mark.parametrize(
+    ("html", "fact", "value"),
+    [
+        ('<link rel="alternate CANONICAL" href="../a">', "canonical", "https://example.com/a"),
+        ('<base href="/en/"><link rel=canonical href=b>', "canonical", "https://example.com/en/b"),
+        ("<link rel=canonical href='mailto:x'><link rel=canonical href=/b>", "canonical", "https://example.com/b"),
+        ("<body><p>x</p><link rel=canonical href=/evil>", "canonical", None),
+        ('<meta name="Description" content=" A  page\n ">', "description", "A page"),
+        ("<meta name=description content=''><meta name=description content=b>", "description", "b"),
+        (f"<meta name=description content={'x' * 5_000}>", "description", "x" * MAX_FACT),
+        ("<meta name=ROBOTS content='NoIndex'><meta name=robots content=nofollow>", "robots", "noindex, nofollow"),
+        ("<meta name=googlebot content=noindex>", "robots", None),
+        ("<h2>no</h2><div><h1> The <b>first</b>\n one</h1><h1>second</h1>", "h1", "The first one"),
+        ("<h1><img src=x alt='A logo'></h1>", "h1", "A logo"),
+        ("<h1> </h1><p>text", "h1", None),
+        ("<!doctype html><html lang=' pt-BR '><p>x", "language", "pt-br"),
+        ("<p lang=de>x", "language", None),
+    ],
+)
+def test_what_a_page_says_of_itself_is_found_in_its_head_and_its_first_heading(html, fact, value):
+    assert getattr(extract(html.encode(), URL).facts, fact) == value
+
+
+def test_the_facts_of_a_page_are_fields_of_a_page():
+    assert Facts._fields == SAID
 
 
 @pytest.mark.parametrize(
@@ -336,7 +364,7 @@ def test_a_page_that_is_hard_to_parse_is_given_up(name):
 
     found = extract(HARD_TO_PARSE[name], URL, None, limits)
 
-    assert found == Extract(None, (), "utf-8", found.over)
+    assert found == Extract(Facts(), (), "utf-8", found.over)
     assert found.over in {"seconds", "memory"}
     assert not found.is_parsed
     assert plain_text(HARD_TO_PARSE[name], None, "text/html", limits) is None
@@ -362,7 +390,7 @@ def test_a_small_page_and_a_large_one_say_the_same():
 def test_a_body_over_the_limit_is_not_parsed():
     body = b"<title>T</title>" + b"x" * 1_000
 
-    assert extract(body, URL, "iso-8859-1", ReadLimits(parsed=1_000)) == Extract(None, (), "cp1252", "parsed")
+    assert extract(body, URL, "iso-8859-1", ReadLimits(parsed=1_000)) == Extract(Facts(), (), "cp1252", "parsed")
     assert plain_text(body, None, "text/html", ReadLimits(parsed=1_000)) is None
     assert extract(body, URL, None, ReadLimits(parsed=len(body))).title == "T"
 

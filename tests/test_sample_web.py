@@ -1,34 +1,26 @@
-"""The sample web of examples/: what it promises, and that it can be read."""
+"""The sample web: what it promises, and that it can be read."""
 
 from __future__ import annotations
 
-import runpy
-import sys
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from webtable.demo import make_sample, sample_table
 from webtable.formats import ReadReport, read_pages
 from webtable.rowkey import canonical_url
 
-SCRIPT = Path(__file__).parent.parent / "examples" / "make_sample_web.py"
 CRAWLS = ["crawl-1.warc.gz", "crawl-2.warc.gz", "crawl-3.warc.gz"]
 UNTIL = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def make(out: Path, *options: str) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [str(SCRIPT), "--out", str(out), *options])
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    return out
-
-
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    return make(tmp_path_factory.mktemp("sample"), "--until", "2026-03-01T12:00")
+    folder = tmp_path_factory.mktemp("sample")
+    make_sample(folder, until=UNTIL)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +28,39 @@ def crawls(sample):
     return [list(read_pages(sample / name, verify_digests=True)) for name in CRAWLS]
 
 
-def test_it_writes_three_crawls_and_says_so(tmp_path, capsys):
-    make(tmp_path / "new" / "folder")
+def test_it_is_three_crawls_and_a_store_that_has_them(tmp_path):
+    made = make_sample(tmp_path / "new" / "folder")
 
-    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == CRAWLS
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    with sample_table(tmp_path / "new" / "folder") as table:
+        pages = table.pages(full_scan=True).count()
+        uncounted = table.links_freshness().waiting
+
+    assert [path.name for path in made.crawls] == CRAWLS
+    assert pages > 500
+    assert uncounted == 0
+
+
+def test_what_is_there_already_stays(sample):
+    before = {path.name: path.read_bytes() for path in sample.iterdir()}
+
+    again = make_sample(sample, seed=8)
+
+    assert [path.name for path in again.crawls] == CRAWLS
+    assert {path.name: path.read_bytes() for path in sample.iterdir()} == before
+
+
+def test_a_store_that_was_cut_short_is_made_anew(tmp_path):
+    (tmp_path / "webtable.db.part").write_bytes(b"half of it")
+    (tmp_path / "webtable.db.part-wal").write_bytes(b"half of it")
+
+    made = make_sample(tmp_path, until=UNTIL)
+
+    assert {path.name for path in tmp_path.iterdir()} == {*CRAWLS, made.store.name}
 
 
 def test_the_same_seed_and_date_make_the_same_bytes(sample, tmp_path):
-    again = make(tmp_path / "again", "--until", "2026-03-01T12:00")
-    other = make(tmp_path / "other", "--until", "2026-03-01T12:00", "--seed", "8")
+    again = make_sample(tmp_path / "again", until=UNTIL).store.parent
+    other = make_sample(tmp_path / "other", until=UNTIL, seed=8).store.parent
 
     for name in CRAWLS:
         assert (again / name).read_bytes() == (sample / name).read_bytes()

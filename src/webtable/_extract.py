@@ -1,4 +1,4 @@
-"""What an HTML page says: its title, its links, its charset and its text.
+"""What an HTML page says: of itself, its links, its charset and its text.
 
 Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
 (`webtable._parser_process`), because the parser takes quadratic time for nested elements and for the attributes of one
@@ -15,13 +15,11 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLParserException, HTMLTree
 
 from webtable._encodings import decoded, encoding_of
+from webtable._facts import Facts, facts_of
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._outlinks import Outlinks, shortened
-from webtable._page import Link, Page, with_facts
+from webtable._outlinks import Outlinks
+from webtable._page import SAID, Link, Page, with_facts
 from webtable._parser_process import ParserProcess, TooMuch, Unavailable
-
-MAX_TITLE = 1_000
-"""Characters of a title that are kept."""
 
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 # What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
@@ -52,7 +50,7 @@ Over = Literal["parsed", "memory", "seconds", "links", "link_text"]
 class Extract(NamedTuple):
     """What `extract` found in a page."""
 
-    title: str | None
+    facts: Facts
     outlinks: tuple[Link, ...]
     charset: str
     """The encoding in which the page was read, as Python names it."""
@@ -61,17 +59,22 @@ class Extract(NamedTuple):
     "link_text" only its first links are here."""
 
     @property
+    def title(self) -> str | None:
+        """The title, None if there is none."""
+        return self.facts.title
+
+    @property
     def is_parsed(self) -> bool:
         """Whether the page was parsed, so that its title and links are here if it has any."""
         return self.over in {None, "links", "link_text"}
 
 
 def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS) -> Extract:
-    """Return the title, the links and the charset of the HTML page *body* at *url*.
+    """Return what the HTML page *body* at *url* says of itself, its links and its charset.
 
     *charset* is the one that the response named. The links are in the order of the document, one for each canonical
     http or https URL, with its first anchor text that is not empty (or the alternative text of its image) and its first
-    `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no title and no
+    `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no facts and no
     links, or only the first links, and `over` names the limit.
 
     >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
@@ -86,7 +89,7 @@ def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimit
             return _extract_decoder.decode(_apart(page, limits))
         except TooMuch as exc:
             over = exc.limit
-    return Extract(None, (), encoding_of(body, charset), over)
+    return Extract(Facts(), (), encoding_of(body, charset), over)
 
 
 def plain_text(
@@ -172,7 +175,7 @@ def _found(page: _Page, text: str, encoding: str) -> Extract:
     tree = HTMLTree.parse(text)
     links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
     links.add_all(tree)
-    return Extract(shortened(tree.title, MAX_TITLE) or None, tuple(links.found.values()), encoding, links.over)
+    return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
 
 
 def _readable(text: str) -> str:
@@ -202,9 +205,10 @@ def looks_like_html(body: bytes) -> bool:
 def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
     """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
-    These are the fields of `with_facts`, the title, the links and the charset. A body without a type counts as HTML
-    unless it is binary. The second value is what was found in the HTML, None if it was not parsed.
+    These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
+    counts as HTML unless it is binary. The second value is what was found in the HTML, None if it was not parsed.
     """
+    given = page
     page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.
     known = page.outlinks is not None and (page.title is not None or page.charset is not None)
@@ -213,11 +217,22 @@ def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extra
     found = extract(page.html, page.url, page.charset, limits)
     page = msgspec.structs.replace(
         page,
-        title=found.title if page.title is None else page.title,
+        **_said(given, found.facts, page),
         outlinks=found.outlinks if page.outlinks is None else page.outlinks,
         charset=page.charset or found.charset,
     )
     return page, found
+
+
+def _said(given: Page, facts: Facts, page: Page) -> dict[str, str | None]:
+    """Return what a page says of itself: what was *given*, or the *facts* of its HTML, or what *page* has of headers.
+
+    Crawlers do what both say.
+    """
+    told = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
+    order = ((getattr(one, name) for one in (given, told, page)) for name in SAID)
+    said = (next((value for value in values if value is not None), None) for values in order)
+    return dict(zip(SAID, said, strict=True))
 
 
 def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:

@@ -17,6 +17,9 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _MAX_DATE = 100
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
+# A link of the header Link and its parameters (RFC 8288, section 3), and the value of one parameter.
+_LINK = re.compile(r"<([^<>]*)>([^<]*)")
+_REL = re.compile(r""";\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))""", re.IGNORECASE)
 
 
 class Headers(dict[str, str]):
@@ -152,3 +155,25 @@ def redirect_target(url: str, location: str | None) -> str | None:
         return join_url(url, location) if location else None
     except InvalidURL:
         return None
+
+
+def canonical_link(url: str, links: str | None) -> str | None:
+    """Return where the header Link says that the content of *url* has its own place; None if it does not.
+
+    >>> canonical_link("https://example.com/a.pdf?v=1", '</style.css>; rel=preload, </a.pdf>; rel="canonical"')
+    'https://example.com/a.pdf'
+    """
+    for reference, parameters in _LINK.findall(links or ""):
+        found = _REL.search(parameters)
+        if found and "canonical" in (found[1] or found[2]).lower().split():
+            return redirect_target(url, reference.strip())
+    return None
+
+
+def said_once(value: str | None) -> str | None:
+    """Return the *value* of a header in lower case, as it is where it names one thing; None for a list of several.
+
+    >>> said_once("pt-BR"), said_once("de, en")
+    ('pt-br', None)
+    """
+    return None if not value or "," in value else value.strip().lower() or None

@@ -11,7 +11,7 @@ from webtable.errors import InvalidURL
 from webtable.rowkey import MAX_WEB_KEY, join_url
 
 if TYPE_CHECKING:
-    from resiliparse.parse.html import ElementNode, HTMLTree
+    from resiliparse.parse.html import DocumentNode, ElementNode, HTMLTree
 
 MAX_ANCHOR = 500
 """How many characters of an anchor text are kept."""
@@ -26,10 +26,13 @@ _SHORT = 500
 
 
 class Outlinks:
-    """Collects the links of a page in the order of the document, until a limit is reached."""
+    """Collects the links of a page in the order of the document, until a limit is reached.
+
+    `base` is what references of the page are relative to.
+    """
 
     def __init__(self, url: str, most: int, most_text: int) -> None:
-        self._url = url
+        self._url = self.base = url
         self._most = most
         self._room = most_text
         self._targets: dict[str, str] = {}
@@ -41,10 +44,9 @@ class Outlinks:
         document = tree.document
         if document is None:
             return
-        element = document.query_selector("base[href]")
-        base = (_target(self._url, element.get_attribute("href") or "") if element is not None else "") or self._url
+        base = self.base = _base(document, self._url)
         directory = base.partition("?")[0].rpartition("/")[0] + "/"
-        is_own = base in (self._url, _target(self._url, ""))
+        is_own = base in (self._url, resolved(self._url, ""))
         targets, found = self._targets, self.found
         # `values()`, because iterating over the collection looks each element up again from its beginning: a page of
         # 4,000 links took 49 seconds.
@@ -71,9 +73,9 @@ class Outlinks:
         if relative and relative[0] != "?":
             # The pages of a directory have most of their links in common.
             is_short = len(relative) < _SHORT and len(directory) < _SHORT
-            target = (_cached_target if is_short else _target)(directory, relative)
+            target = (_cached_target if is_short else resolved)(directory, relative)
         else:
-            target = _target(base, relative)
+            target = resolved(base, relative)
         self._room -= len(target)
         if self._room < 0:
             self.over = "link_text"
@@ -89,8 +91,14 @@ class Outlinks:
         self._room -= len(link.anchor) + len(link.rel)
 
 
-def _target(base: str, reference: str) -> str:
-    """Return the URL that *reference* leads to, or "" if that cannot be a page."""
+def _base(document: DocumentNode, url: str) -> str:
+    """Return what the references of a page at *url* are relative to."""
+    element = document.query_selector("base[href]")
+    return (resolved(url, element.get_attribute("href") or "") if element is not None else "") or url
+
+
+def resolved(base: str, reference: str) -> str:
+    """Return the URL that *reference* on a page at *base* leads to, or "" if that cannot be a page."""
     if _NO_PAGE.match(reference):
         return ""
     try:
@@ -100,7 +108,7 @@ def _target(base: str, reference: str) -> str:
     return target if len(target) <= MAX_WEB_KEY else ""
 
 
-_cached_target = lru_cache(maxsize=1 << 14)(_target)
+_cached_target = lru_cache(maxsize=1 << 14)(resolved)
 
 
 def _anchor(element: ElementNode) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from webtable._encodings import codec_name, decoded, encoding_of
-from webtable._headers import REDIRECTS, Headers, http_date, media_type, redirect_target
+from webtable._headers import REDIRECTS, Headers, canonical_link, http_date, media_type, redirect_target, said_once
 from webtable._responses import body_of, headers_of, status_of, url_of
 from webtable._shown import Shown, shown_text
 from webtable.errors import WebTableError
@@ -79,6 +79,21 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     """Whether the stored body was cut (`max_body`)."""
     redirect_to: str | None = None
     """Where a redirect leads. What is given as in the header Location is stored as an absolute URL."""
+    canonical: str | None = None
+    """The URL that the page names as the one for its content (`rel=canonical`, in its head or in the header Link)."""
+    description: str | None = None
+    """The description in its head, at most 1,000 characters."""
+    robots: str | None = None
+    """What it tells crawlers, in lower case, as in `noindex, nofollow`: in its head and in the header X-Robots-Tag."""
+    h1: str | None = None
+    """Its first heading of the first level, at most 1,000 characters."""
+    language: str | None = None
+    """The language that it says it is in, in lower case, as in `pt-br`: of `<html>`, or the header Content-Language."""
+    first_seen: datetime | None = None
+    """The date of the oldest capture that was ever stored of it.
+
+    None where that is not known: it was stored first when this was not kept yet.
+    """
     changed_at: datetime | None = None
     """The date of the first capture with the content that the page has now."""
     change_count: int = 0
@@ -172,6 +187,10 @@ def _extent(value: object) -> object:
     return value
 
 
+SAID = ("title", "canonical", "description", "robots", "h1", "language")
+"""The fields of what a page says of itself, in its HTML or its headers."""
+
+
 def charset_of(page: Page) -> str | None:
     """Return the `charset` of *page*, or else the one that its header names.
 
@@ -183,9 +202,11 @@ def charset_of(page: Page) -> str | None:
 def with_facts(page: Page) -> Page:
     """Return *page* with the fields filled in that are not given and that its headers tell.
 
-    These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified) and, for
-    a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as in a
-    header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as `same_as`.
+    These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified), the
+    language (Content-Language, where it names one), the canonical URL (Link), what crawlers are told (X-Robots-Tag)
+    and, for a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as
+    in a header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as
+    `same_as`.
 
     >>> page = Page(url="https://example.com/a", status_code=301, headers={"Location": "../b", "ETag": "1"})
     >>> with_facts(page).redirect_to, with_facts(page).etag
@@ -208,6 +229,9 @@ def with_facts(page: Page) -> Page:
         etag=named.get("etag") if page.etag is None else page.etag,
         last_modified=http_date(named.get("last-modified")) if page.last_modified is None else page.last_modified,
         redirect_to=redirect_target(page.url, leads_to) or page.redirect_to,
+        canonical=redirect_target(page.url, page.canonical) or canonical_link(page.url, named.get("link")),
+        robots=page.robots or named.get("x-robots-tag", "").lower() or None,
+        language=page.language or said_once(named.get("content-language")),
         same_as=page.url if repeats and page.same_as is None else page.same_as,
     )
 
@@ -242,7 +266,7 @@ def memory_of(page: Page) -> int:
         _PAGE_BYTES
         + len(page.url)
         + len(page.html or b"")
-        + len(page.title or "")
+        + sum(len(getattr(page, name) or "") for name in SAID)
         + sum(_LINK_BYTES + len(url) + len(anchor) for url, anchor, _ in links)
         + sum(_HEADER_BYTES + len(name) + len(value) for name, value in page.headers.items())
     )

@@ -24,6 +24,7 @@ from webtable.formats import FORMATS
 NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
     "ingest",
+    "demo",
     "create",
     "alter",
     "info",

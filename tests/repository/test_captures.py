@@ -759,3 +759,35 @@ def test_half_of_a_surrogate_pair_in_a_link_of_a_page_without_a_body_fails_no_ba
 
     assert site.table.get(site.url("/a")).outlinks == (Link(site.url("/b"), "an?chor"),)
     assert site.table.get(site.url("/b")).html == b"x"
+
+
+def test_a_page_keeps_the_date_of_its_first_capture_however_often_it_is_fetched_again(site):
+    for age, html in ((90, b"a"), (60, b"b"), (30, b"b"), (20, b"c"), (10, b"c")):
+        site.table.put(site.page(html=html, age=age))
+    site.table.put_not_modified(site.url(), site.now - timedelta(seconds=5))
+
+    page = site.table.get(site.url(), columns=[])
+
+    assert page.first_seen == site.now - timedelta(seconds=90)
+    assert page.fetched_at == site.now - timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("html", [b"old", b"new"])
+def test_a_late_capture_that_is_older_than_all_others_is_the_first_one_and_changes_nothing_else(site, html):
+    links = (Link(site.url("/b"), "b"),)
+    site.store(site.page("/b"), site.page(html=b"new", outlinks=links, age=10))
+    before = site.table.get(site.url())
+
+    site.table.put(site.page(html=html, age=99, outlinks=()))
+    site.table.put(site.page(html=b"in between", age=50, outlinks=()))
+    page = site.table.get(site.url())
+
+    assert page.first_seen == site.now - timedelta(seconds=99)
+    assert (page.html, page.outlinks, page.fetched_at) == (before.html, before.outlinks, before.fetched_at)
+    assert [link.source for link in site.table.linking_to(site.url("/b"))] == [site.url()]
+
+
+def test_a_first_capture_stays_what_it_is_whatever_a_page_says(site):
+    site.table.put(site.page(age=60, first_seen=site.now - timedelta(days=9)))
+
+    assert site.table.get(site.url()).first_seen == site.now - timedelta(seconds=60)

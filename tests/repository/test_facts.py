@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -45,6 +45,57 @@ def test_what_the_headers_say_is_stored_with_the_page(site, headers):
         "If-None-Match": '"1"',
         "If-Modified-Since": "Sun, 06 Nov 1994 08:49:37 GMT",
     }
+
+
+SAYING = (
+    b"<html lang=de><link rel=canonical href=/a><meta name=description content='A page'>"
+    b"<meta name=robots content=NoArchive><title>A</title><h1>The A</h1>"
+)
+
+
+def said(page):
+    return page.title, page.canonical, page.description, page.robots, page.h1, page.language
+
+
+def test_what_a_page_says_of_itself_is_stored_with_it_and_with_its_versions(site):
+    url = site.url("/a")
+    facts = ("A", url, "A page", "noarchive", "The A", "de")
+    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", html=SAYING, age=60))
+    site.table.put(site.page("/a", title="B", content_type="text/html", html=b"<p>", language="fr", age=30))
+
+    assert said(site.table.get(url, columns=[])) == ("B", None, None, None, None, "fr")
+    assert said(site.table.history(url)[1]) == facts
+    assert said(site.table.get(url, as_of=site.now - timedelta(seconds=50))) == facts
+
+
+def test_what_a_page_says_of_itself_stays_when_the_page_was_not_modified_or_was_an_error_meanwhile(site):
+    url = site.url("/a")
+    facts = ("A", url, "A page", "noarchive", "The A", "de")
+    site.table.put(site.page("/a", title=None, outlinks=None, content_type="text/html", html=SAYING, age=60))
+
+    site.table.put_not_modified(url, site.now - timedelta(seconds=50))
+
+    assert said(site.table.get(url)) == facts
+
+    site.table.put(site.page("/a", status_code=503, age=40, title=None))
+    site.table.put_not_modified(url, site.now - timedelta(seconds=30))
+
+    assert said(site.table.get(url)) == facts
+
+
+def test_headers_say_what_the_html_does_not_and_robots_are_told_by_both(site):
+    headers = {
+        "Link": f'</x>; rel=preload, <{site.url("/b")}>; rel="canonical"',
+        "X-Robots-Tag": "NoIndex",
+        "Content-Language": "de-DE",
+    }
+    site.table.put(site.page("/a.pdf", html=b"%PDF", content_type="application/pdf", headers=headers))
+    site.table.put(site.page("/a", outlinks=None, title=None, content_type="text/html", html=SAYING, headers=headers))
+
+    pdf, page = site.table.get(site.url("/a.pdf")), site.table.get(site.url("/a"))
+
+    assert (pdf.canonical, pdf.robots, pdf.language) == (site.url("/b"), "noindex", "de-de")
+    assert (page.canonical, page.robots, page.language) == (site.url("/a"), "noarchive, noindex", "de")
 
 
 def test_headers_come_back_as_they_were_given(site):

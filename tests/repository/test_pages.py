@@ -302,3 +302,63 @@ def test_every_salt_gives_the_same_pages_in_the_same_order(new_url, site, salt):
         assert urls(table.pages("b.co.uk", path="/3/")) == [url for url in expected if "b.co.uk/3/" in url]
         assert urls(table.pages("127.0.0.1")) == [url for url in expected if "127.0.0.1" in url]
         assert {page.url for page in table.get_many(crawl)} == set(crawl)
+
+
+@pytest.fixture
+def partly_gone(site):
+    """A site in which each twentieth page is gone, some of them behind a 200, or before it."""
+    with site.table.writer() as writer:
+        for number in range(200):
+            gone = 404 if number % 20 == 7 else 200
+            writer.put(site.page(f"/{number:03}", html=b"x", status_code=404 if number % 3 else 200, age=900))
+            writer.put(site.page(f"/{number:03}", html=b"y", status_code=gone, age=600))
+    return site
+
+
+def rows_read(table):
+    return sum(operation.rows for operation in table.metrics.operations.values())
+
+
+@pytest.mark.parametrize("order", ["url", "storage"])
+def test_a_status_is_filtered_by_the_store_and_the_answer_is_that_of_a_loop(partly_gone, order):
+    table, domain = partly_gone.table, partly_gone.domain
+    wanted = [page.url for page in table.pages(domain, order=order) if page.status_code == 404]
+    before = rows_read(table)
+
+    found = urls(table.pages(domain, status=404, order=order))
+    read = rows_read(table) - before
+    batch = table.pages(domain, status=404, order=order, columns=["html"]).page(size=4)
+    rest = table.pages(domain, status=404, order=order, columns=["html"], after=batch.next_token)
+    first = table.pages(domain, status=404, order=order, limit=3)
+
+    assert found == wanted
+    assert len(found) == 10
+    assert read < 60
+    assert urls(batch) + urls(rest) == wanted
+    assert {page.html for page in rest} == {b"y"}
+    assert urls(first) == wanted[:3]
+    assert "filter in the store: metadata:status_code is 404" in str(first.explain())
+
+
+def test_a_status_is_filtered_by_the_store_for_tables_too(partly_gone):
+    pytest.importorskip("pyarrow")
+    table, domain = partly_gone.table, partly_gone.domain
+    wanted = [page.url for page in table.pages(domain) if page.status_code == 404]
+    before = rows_read(table)
+
+    found = table.pages(domain, status=404).to_arrow(["url"]).read_all()["url"].to_pylist()
+    read = rows_read(table) - before
+
+    assert found == wanted
+    assert read < 60
+    for limit in (1, 3, 11):
+        some = table.pages(domain, status=404, limit=limit).to_arrow(["url"]).read_all()["url"].to_pylist()
+        assert some == wanted[:limit]
+
+
+def test_a_status_that_no_page_or_nearly_each_has_is_right_too(partly_gone):
+    table, domain = partly_gone.table, partly_gone.domain
+
+    assert urls(table.pages(domain, status=40)) == []
+    assert len(urls(table.pages(domain, status=200))) == 190
+    assert len(urls(table.pages(domain, status=[200, 404]))) == 200

@@ -12,6 +12,7 @@ from webtable.cli import (
     advice,
     compaction,
     deletion,
+    demo,
     index_questions,
     indexes,
     info,
@@ -47,6 +48,7 @@ app = typer.Typer(
     ),
 )
 app.add_typer(ingestion.commands)
+app.add_typer(demo.commands)
 app.add_typer(tables.commands)
 app.add_typer(info.commands)
 app.add_typer(deletion.commands)

@@ -6,12 +6,12 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from webtable._headers import Headers
-from webtable._page import Link, Page
+from webtable._page import SAID, Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
 from webtable.repository.values import json_of
 
@@ -23,7 +23,7 @@ MAX_AHEAD = timedelta(days=1)
 
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("url",), (str,)),
-    **dict.fromkeys(("title", "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
+    **dict.fromkeys((*SAID, "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
     **dict.fromkeys(("status_code", "change_count"), (int,)),
     **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
     **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
@@ -33,6 +33,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "truncated": (bool,),
     "outlinks": (tuple, list, NoneType),
 }
+
+_OURS: dict[str, Any] = {
+    "inlinks_at": None,
+    "hints_at": None,
+    "first_seen": None,
+    "link_counts": None,
+    "only_self_links": False,
+}
+"""The fields that are found when a page is stored, whatever it says."""
 
 
 def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
@@ -54,7 +63,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
-    page = replace(page, fetched_at=fetched_at, link_counts=None, inlinks_at=None, hints_at=None, only_self_links=False)
+    page = replace(page, fetched_at=fetched_at, **_OURS)
     if error := expired(page, ttl, now):
         raise error
     return page

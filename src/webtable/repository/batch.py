@@ -155,7 +155,7 @@ class BatchWriter:
         sources, count = self._repeats.sources(batch, CONTENT_BYTES)
         plan = Planner(self._frame, self._measured(batch[:count]), self._repeats, sources, CONTENT_BYTES).plan()
         puts, unwritable = self._puts(plan.writes)
-        changes = [one.change for one in puts if one.planned.write.with_metadata]
+        changes = [one.change for one in puts if one.planned.write.changes_hints]
         upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
         rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
         return Prepared(rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from webtable._headers import Headers
-from webtable._page import Page
+from webtable._page import SAID, Page
 from webtable.repository.moments import hints_at
 from webtable.repository.page_state import Capture, Stored, Version
 
@@ -30,6 +31,13 @@ class PageWrite:
     with_metadata: bool = True
     content_of: Page | None = None
     """The stored page whose body and links are to be written again, where `page` does not bring its own."""
+    with_hints: bool = True
+    """Whether metadata comes with its entries and inlinks; where these stay as they are it does not."""
+
+    @property
+    def changes_hints(self) -> bool:
+        """Whether the entries and inlinks of the page may be others when it is written."""
+        return self.with_metadata and self.with_hints
 
     def with_inlinks_since(self, before: Page | None, ttl: int | None) -> PageWrite:
         """Return the write with the date under which the page's links were last written to where they lead."""
@@ -37,7 +45,11 @@ class PageWrite:
         if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
             since = None
         page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
-        return PageWrite(page, self.with_content, self.with_metadata, self.content_of)
+        return dataclasses.replace(self, page=page)
+
+    def with_first_seen(self, seen: datetime | None) -> PageWrite:
+        """Return the write with the date of the page's first capture."""
+        return dataclasses.replace(self, page=replace(self.page, first_seen=seen))
 
     def with_hints_after(self, before: Page | None) -> PageWrite:
         """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
@@ -45,7 +57,7 @@ class PageWrite:
         moved = after if after is not None and after > self.page.fetched_at else None
         if moved == self.page.hints_at:
             return self
-        return PageWrite(replace(self.page, hints_at=moved), self.with_content, self.with_metadata, self.content_of)
+        return dataclasses.replace(self, page=replace(self.page, hints_at=moved))
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
@@ -57,9 +69,24 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
     to (`inlinks_at` is None) in half of their time: they live twice as long.
     """
-    before = stored.page
+    before, seen = stored.page, _first_seen(page, stored.page)
     writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
-    return [write.with_inlinks_since(before, ttl).with_hints_after(before) for write in writes]
+    done = [write.with_inlinks_since(before, ttl).with_hints_after(before).with_first_seen(seen) for write in writes]
+    has_metadata = any(write.with_metadata for write in done)
+    if before is not None and seen == page.fetched_at < before.fetched_at and not has_metadata:
+        done.append(PageWrite(replace(before, first_seen=seen), with_content=False, with_hints=False))
+    return done
+
+
+def _first_seen(page: Page, before: Page | None) -> datetime | None:
+    """Return the date of the first capture of *page* that was ever stored, with this one; None where nobody knows.
+
+    What was stored before that date was kept tells it as long as the content was never another.
+    """
+    if before is None:
+        return page.fetched_at
+    known = before.first_seen or (None if before.change_count else before.changed_at)
+    return known and min(known, page.fetched_at)
 
 
 def _first(page: Page) -> PageWrite:
@@ -91,6 +118,7 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
         page,
         changed_at=before.changed_at,
         change_count=before.change_count,
+        first_seen=before.first_seen,
         size=page.size if page.html is not None else before.size,
         content_at=before.content_at,
         has_body=before.has_body,
@@ -171,14 +199,9 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
     capture = good.capture
     again = replace(
         page,
-        title=page.title or capture.title,
+        **_told(page, capture),
         status_code=capture.status_code,
-        content_type=page.content_type or capture.content_type,
-        charset=page.charset or capture.charset,
         headers=Headers(capture.headers) | page.headers,
-        etag=page.etag or capture.etag,
-        last_modified=page.last_modified or capture.last_modified,
-        redirect_to=page.redirect_to or capture.redirect_to,
         digest=capture.digest,
         size=capture.size,
         truncated=capture.truncated,
@@ -200,18 +223,21 @@ def _repeated(page: Page, before: Page) -> Page:
     return replace(
         page,
         same_as=None,
-        title=page.title or before.title,
+        **_told(page, before),
         status_code=before.status_code if page.status_code == 304 else page.status_code,
-        content_type=page.content_type or before.content_type,
-        charset=page.charset or before.charset,
         headers=Headers(before.headers) | page.headers,
-        etag=page.etag or before.etag,
-        last_modified=page.last_modified or before.last_modified,
-        redirect_to=page.redirect_to or before.redirect_to,
         digest=before.digest,
         size=before.size,
         links_digest=before.links_digest,
     )
+
+
+_TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+
+
+def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
+    """Return what the response of *page* told, or what that *before* it did where it is silent."""
+    return {name: getattr(page, name) or getattr(before, name) for name in _TOLD}
 
 
 def _changed(page: Page, count: int) -> Page:

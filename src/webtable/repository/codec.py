@@ -211,6 +211,11 @@ class PageCodec(ContentCodec):
             etag=fields.etag,
             last_modified=fields.last_modified,
             redirect_to=fields.redirect_to,
+            canonical=fields.canonical,
+            description=fields.description,
+            robots=fields.robots,
+            h1=fields.h1,
+            language=fields.language,
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,
         )

@@ -87,6 +87,11 @@ class ContentCodec:
             etag=page.etag,
             last_modified=page.last_modified,
             redirect_to=page.redirect_to,
+            canonical=page.canonical,
+            description=page.description,
+            robots=page.robots,
+            h1=page.h1,
+            language=page.language,
             has_links=links is not None,
         )
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]

@@ -31,6 +31,11 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     etag: str | None = None
     last_modified: datetime | None = None
     redirect_to: str | None = None
+    canonical: str | None = None
+    description: str | None = None
+    robots: str | None = None
+    h1: str | None = None
+    language: str | None = None
     has_links: bool = True
     """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
 

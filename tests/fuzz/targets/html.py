@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
-from webtable._extract import MAX_TITLE, extract, plain_text
+from webtable._extract import extract, plain_text
+from webtable._facts import MAX_FACT
 from webtable._limits import ReadLimits
 from webtable.rowkey import canonical_url
 
@@ -19,7 +20,7 @@ def check(data: bytes) -> None:
     choice, body = (data[0], data[1:]) if data else (0, b"")
     charset, media = _CHARSETS[choice % len(_CHARSETS)], _TYPES[choice // 16 % len(_TYPES)]
     found = extract(body, "https://example.com/a/b?c", charset, _LIMITS)
-    assert found.title is None or 0 < len(found.title) <= MAX_TITLE
+    assert found.title is None or 0 < len(found.title) <= MAX_FACT
     assert len(found.outlinks) <= _LIMITS.links
     urls = [link.url for link in found.outlinks]
     assert [canonical_url(url) for url in urls] == urls

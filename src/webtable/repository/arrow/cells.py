@@ -43,13 +43,15 @@ def in_batches(
     each: Callable[[Row], Page | DamagedRow | None],
     columns: Sequence[Column],
     damage: Damage,
+    expected: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the pages of *rows*, without those that are none, reading the next ones while the caller works.
 
-    Their stored column *metadata* has them. Each of *columns* must be stored, or made of the URL. Where pages are made,
-    *each* makes them (`PageReader.each`). Damaged rows are told to *damage*.
+    The first batch comes when *expected* rows are there, if that is soon. Their stored column *metadata* has them. Each
+    of *columns* must be stored, or made of the URL. Where pages are made, *each* makes them (`PageReader.each`).
+    Damaged rows are told to *damage*.
     """
-    with closing(ahead(_pieces(rows, metadata))) as pieces:
+    with closing(ahead(_pieces(rows, metadata, min(expected or FIRST_ROWS, FIRST_ROWS)))) as pieces:
         for piece in pieces:
             parsed = piece.parsed(columns)
             yield piece.made(metadata, each, columns, damage) if parsed is None else parsed
@@ -113,8 +115,7 @@ def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
     return filled.combine_chunks()
 
 
-def _pieces(rows: Iterator[Row], column: bytes) -> Iterator[_Piece]:
-    most = FIRST_ROWS
+def _pieces(rows: Iterator[Row], column: bytes, most: int) -> Iterator[_Piece]:
     while True:
         piece = _piece(rows, column, most)
         yield piece

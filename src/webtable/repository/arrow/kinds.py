@@ -98,6 +98,12 @@ _PAGE = (
     _stored("has_body", "bool", False),
     _stored("outlink_count", "int"),
     _stored("only_self_links", "bool", False),
+    _stored("first_seen", "time"),
+    _stored("canonical", "string"),
+    _stored("description", "string"),
+    _stored("robots", "string"),
+    _stored("h1", "string"),
+    _stored("language", "string"),
 )
 _PARTS = (
     _part("host", lambda url: url.host),

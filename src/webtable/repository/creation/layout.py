@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
+from webtable._threads import Threads
 from webtable.errors import TableNotFound
 from webtable.repository.creation.tables import bring
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table
@@ -25,12 +28,13 @@ def create_with_layout(
     store: Store,
     wanted: TableSchema,
     layout: bytes,
+    make_others: Callable[[], None] = _nothing,
     prepare: Callable[[], None] = _nothing,
     *,
     apply: bool,
     remedy: str,
 ) -> Plan:
-    """Create the table, *prepare* it, store its *layout*, and return what was to be done with the table.
+    """Create the table, *make_others*, *prepare* it, store its *layout*, and return what was to be done with the table.
 
     Where somebody else has stored a layout in the meantime, that one stays: read it back (`stored_layout`). A table
     that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
@@ -38,7 +42,9 @@ def create_with_layout(
     """
     steps = bring(store, wanted, apply=apply, remedy=remedy)
     meta = meta_table(wanted.name)
-    bring(store, meta, apply=apply, remedy=remedy)
+    made: list[Callable[[], object]] = [partial(bring, store, meta, apply=apply, remedy=remedy), make_others]
+    with closing(Threads(2, "webtable-create-meta")) as threads:
+        threads.map(lambda make: make(), made)
     prepare()
     # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
     # two that are written at once the earlier one stays, because it has the higher timestamp.

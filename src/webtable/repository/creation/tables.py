@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from webtable.store import Store, TableDescription
 
 _CREATION_SECONDS = 5.0
+_AT_ONCE = 8
+"""As many as a store's pool has connections, and a web table has indexes and a queue."""
 
 
 def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> None:
@@ -33,7 +35,7 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
             families = tuple(replace(family, block_encoding="NONE") for family in schema.families)
             bring(store, replace(schema, families=families, split_keys=()), apply=True, remedy=remedy)
 
-    with closing(Threads(4, "webtable-create")) as threads:
+    with closing(Threads(_AT_ONCE, "webtable-create")) as threads:
         threads.map(create, schemas)
 
 

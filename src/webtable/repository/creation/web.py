@@ -137,8 +137,10 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
     `TableNotFound` where it was dropped in the same moment. Raises `SchemaDrift` as `StoredWebTable.complete` does.
     """
 
-    def prepare() -> None:
+    def make_others() -> None:
         create_tables(store, [*(index_table(table, name) for name in wanted.indexes), queue_table(table)], _REMEDY)
+
+    def prepare() -> None:
         known = Indexes(store, table)
         # There is no layout yet, so what is there is of a creation that was cut short.
         for name in known.read().keys() - wanted.indexes.keys():
@@ -147,7 +149,7 @@ def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bo
             known.set(name, state)
 
     schema, layout = wanted.schema(table), wanted.layout.to_json()
-    steps = create_with_layout(store, schema, layout, prepare, apply=apply, remedy=_REMEDY)
+    steps = create_with_layout(store, schema, layout, make_others, prepare, apply=apply, remedy=_REMEDY)
     stored = StoredWebTable.read(store, table)
     if stored is None:
         raise TableNotFound(f"{store.name}/{table} was dropped while it was created: create it again")

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from webtable.repository.read_ahead import read_ahead
+from webtable.repository.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.results import Explanation
 from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 
@@ -31,7 +31,7 @@ class PageRows:
         """Yield the pages of *spec*; where it has a limit, so many of them that can be read."""
         page_of = self._page_of(spec)
         if spec.limit is None:
-            with closing(read_ahead(self.rows(spec, order, after), page_of, damage)) as pages:
+            with closing(read_ahead(self.likely(spec, order, after), page_of, damage)) as pages:
                 yield from pages
             return
         left = spec.limit
@@ -54,6 +54,23 @@ class PageRows:
         codec = self._frame.codec
         spec = replace(spec, weight=codec.weight(spec.wanted.columns or ()))
         return in_key_order(self._frame.store, spec, self._frame.key.unsalted, [codec.columns.page], after)
+
+    def likely(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[Row]:
+        """Yield the rows of *spec*, which has no limit, that the store does not leave out for what they contain.
+
+        Where a few are `expected`, the store is asked for no more of them, or it would go on to look for the next ones
+        that match before it gave the first; and for more each time, as it may let too many through.
+        """
+        limit = None if spec.wanted.containing is None else spec.expected
+        while True:
+            count = 0
+            for row in self.rows(replace(spec, limit=limit), order, after):
+                count += 1
+                after = self.place(row.key, order)
+                yield row
+            if limit is None or count < limit:
+                return
+            limit = min(2 * limit, max(limit, PIECE_ROWS))
 
     def keys(self, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
         """Yield the keys of the rows of *spec* behind the place *after*, whether they are pages or not."""

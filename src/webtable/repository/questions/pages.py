@@ -16,7 +16,7 @@ from webtable.repository.codec import column_names
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.scan import ScanSpec
-from webtable.store.wanted import Wanted
+from webtable.store.wanted import Containing, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +68,17 @@ class Condition(NamedTuple):
 
         return keep, said
 
+    def in_store(self, frame: Frame) -> Containing | None:
+        """Return what the store can leave rows out by, None where that would spare little: one status but 200.
+
+        Statuses have a column of their own. A row whose metadata cannot be read may be among those left out, so nobody
+        is told of it; a table that is strict has none left out.
+        """
+        if not isinstance(self.status, int) or self.status == 200 or frame.strict:
+            return None
+        column = frame.codec.columns.plain["status_code"]
+        return Containing(column, (str(self.status),)) if "status_code" in frame.layout.plain_columns else None
+
     def columns(self, wanted: Sequence[Column]) -> Sequence[Column]:
         """Return the columns *wanted*, and those that the condition asks for."""
         asked = PAGES.chosen([_FIELD.get(name, name) for name, value in self._asdict().items() if value is not None])
@@ -99,6 +110,7 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
     rows = PageRows(frame)
     said, ranges = scope.ranges(frame)
     keep, chosen = condition.filter()
+    likely = condition.in_store(frame)
     question = said + chosen
     selected = frame.codec.select(columns)
     # A row that is no page may have counts of links, so the store's limit would count it.
@@ -106,7 +118,8 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
 
     def spec(at_most: int | None) -> ScanSpec:
         some = narrowed(frame, scope, ranges)
-        return ScanSpec(frame.table, some, Wanted(selected), at_most if is_limited else None, expected=at_most)
+        wanted = Wanted(selected, containing=likely)
+        return ScanSpec(frame.table, some, wanted, at_most if is_limited else None, expected=at_most)
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         if at_most == 0:
@@ -117,13 +130,15 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
     def cells(
         wanted: Sequence[Column], after: bytes | None, at_most: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
-        some = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(None)), expected=at_most)
+        metadata = Wanted(frame.codec.select(None), containing=likely)
+        some = ScanSpec(frame.table, narrowed(frame, scope, ranges), metadata, expected=at_most)
         found = in_batches(
-            rows.rows(some, part.order, after),
+            rows.likely(some, part.order, after),
             frame.codec.columns.page,
             frame.counted.each,
             condition.columns(wanted),
             damage,
+            at_most,
         )
         return first_rows((condition.met(batch, wanted) for batch in found), at_most)
 
@@ -131,7 +146,8 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
         return rows.place_of(page.url, part.order)
 
     def explain() -> Explanation:
-        return rows.explained(question, part.order, spec(None))
+        notes = () if likely is None else (f"filter in the store: {likely.column.decode()} is {likely.words[0]}",)
+        return rows.explained(question, part.order, spec(None), *notes)
 
     kind = pages_with(column_names(columns))
     return part.of(question, run, place, explain, frame.damage, kind, cells)

@@ -19,7 +19,6 @@ from webtable.repository.matcher import Hit, Matcher, SearchIn
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.matched import matched
 from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.read_ahead import PIECE_ROWS
 from webtable.repository.scan import ScanSpec
 from webtable.repository.words import Words
 from webtable.rowkey import KeyRange
@@ -118,21 +117,10 @@ class _Search:
                         yield replace(hit, page=frame.refreshed.counted(page, self.names))
 
     def _likely(self) -> Iterator[Page]:
-        """Yield the pages that the store's filter lets through."""
-        # The store is asked for no more rows than are wanted, or it would go on to look for the next ones that match;
-        # and for more of them each time, as it may let too many through.
-        rows, limit, after = PageRows(self.frame), self.at_most, self.after
-        while True:
-            count = 0
-            for row in rows.rows(replace(self.spec, limit=limit), self.order, after):
-                count += 1
-                after = rows.place(row.key, self.order)
-                for page in self.damage.sift([self.frame.counted.each(row)]):
-                    if page is not None:
-                        yield page
-            if limit is None or count < limit:
-                return
-            limit = min(2 * limit, max(limit, PIECE_ROWS))
+        """Return the pages that the store's filter lets through."""
+        rows = PageRows(self.frame).likely(replace(self.spec, expected=self.at_most), self.order, self.after)
+        pages = self.damage.sift(map(self.frame.counted.each, rows))
+        return (page for page in pages if page is not None)
 
     def _completed(self, hits: Iterator[Hit]) -> Iterator[Hit]:
         """Yield *hits* with the columns that are wanted: the first by itself, as the next one may be far behind it."""

@@ -1,24 +1,17 @@
-"""Make a small web of some 500 pages on a dozen hosts, crawled three times, as WARC files to try webtable on.
+"""A small web of some 500 pages on a dozen hosts that does not exist, and what three crawls of it get.
 
-    python examples/make_sample_web.py --out sample/
-
-writes `crawl-1.warc.gz`, `crawl-2.warc.gz` and `crawl-3.warc.gz`, dated 14, 7 and 0 days before `--until` (now by
-default). Between two crawls some pages change, vanish or appear; most stay the same. All host names and addresses are
-reserved for documentation. The same `--seed` and `--until` give the same bytes.
+Between two crawls some pages change, vanish or appear; most stay the same. All host names and addresses are reserved
+for documentation.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import hashlib
 import html
 import random
-import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.utils import format_datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -118,7 +111,7 @@ class SampleWeb:
         revision = page.revision(crawl)
         body = self._html(page, revision)
         validators = {
-            "Last-Modified": _http_date(self.dates[revision] - timedelta(hours=9)),
+            "Last-Modified": http_date(self.dates[revision] - timedelta(hours=9)),
             "ETag": f'"{hashlib.sha256(body).hexdigest()[:16]}"',
         }
         if revision == crawl:
@@ -154,7 +147,7 @@ class SampleWeb:
                 title=title if number else f"Welcome to {site.partition('://')[2]}",
                 born=born,
                 gone=max(gone, born + 1),
-                changes=frozenset(crawl for crawl in range(CRAWLS) if chance.random() < 0.25),
+                changes=frozenset(crawl for crawl in range(CRAWLS) if chance.random() < 0.25 or not number),
             )
 
     def _html(self, page: SamplePage, revision: int) -> bytes:
@@ -168,12 +161,23 @@ class SampleWeb:
             parts += [self._paragraph(site, chance) for _ in range(chance.randint(1, 6))]
         return TEMPLATE.format(
             title=html.escape(page.title),
+            head="\n".join(self._head(page)),
             navigation="\n".join(
                 f'<li><a href="{html.escape(url)}">{html.escape(text)}</a></li>' for url, text in navigation
             ),
             text="\n".join(parts),
             revision=f"{self.dates[revision]:%d %B %Y}",
         ).encode()
+
+    def _head(self, page: SamplePage) -> Iterator[str]:
+        """Yield what most pages tell crawlers in their head; some do not, and some want to be in no index."""
+        chance = self._random(page.url, "head")
+        if chance.random() < 0.9:
+            yield f'<link rel="canonical" href="{html.escape(page.url)}">'
+        if chance.random() < 0.8:
+            yield f'<meta name="description" content="{_sentence(chance, 12)}.">'
+        if chance.random() < 0.03:
+            yield '<meta name="robots" content="noindex">'
 
     def _paragraph(self, site: str, chance: random.Random) -> str:
         sentences = [_sentence(chance, chance.randint(6, 16)) + "." for _ in range(chance.randint(4, 12))]
@@ -199,6 +203,7 @@ TEMPLATE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <title>{title}</title>
+{head}
 </head>
 <body>
 <nav><a href="/"><img src="/logo.png" alt="Logo"></a>
@@ -218,63 +223,10 @@ def _sentence(chance: random.Random, length: int) -> str:
     return " ".join(chance.choices(WORDS, k=length)).capitalize()
 
 
-def _http_date(when: datetime) -> str:
+def http_date(when: datetime) -> str:
+    """Return a moment as headers have it."""
     return format_datetime(when, usegmt=True)
 
 
 def _answer(status: str, media: str, body: bytes = b"", **headers: str) -> Answer:
     return Answer(status, {"Content-Type": media, "Content-Length": str(len(body)), **headers}, body)
-
-
-def warc_record(url: str, answer: Answer, when: datetime) -> bytes:
-    """Return *answer* as a WARC 1.1 record in a gzip member of its own, as the standard recommends."""
-    lines = [f"HTTP/1.1 {answer.status}", f"Date: {_http_date(when)}"]
-    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
-    block = "\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body
-    fields = {
-        "WARC-Type": "revisit" if answer.unchanged else "response",
-        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {when}')}>",
-        "WARC-Date": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "WARC-Target-URI": url,
-        "Content-Type": "application/http; msgtype=response",
-    }
-    if answer.unchanged:
-        fields["WARC-Profile"] = f"http://netpreserve.org/warc/1.1/revisit/{answer.unchanged}"
-        fields["WARC-Refers-To-Target-URI"] = url
-    fields["WARC-Block-Digest"] = f"sha256:{hashlib.sha256(block).hexdigest()}"
-    fields["Content-Length"] = str(len(block))
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return gzip.compress(b"WARC/1.1\r\n" + head.encode() + b"\r\n" + block + b"\r\n\r\n", mtime=0)
-
-
-def write_crawl(web: SampleWeb, crawl: int, path: Path) -> str:
-    """Write a crawl to *path*, a fetch every two seconds up to its date, and return a line that sums it up."""
-    fetches = list(web.fetches(crawl))
-    begin = web.dates[crawl] - timedelta(seconds=2 * len(fetches))
-    with path.open("wb") as file:
-        for number, (url, answer) in enumerate(fetches, start=1):
-            file.write(warc_record(url, answer, begin + timedelta(seconds=2 * number)))
-    unchanged = sum(1 for _, answer in fetches if answer.unchanged)
-    size = path.stat().st_size / 1e6
-    return (
-        f"{path}: {len(fetches)} fetches on {web.dates[crawl]:%Y-%m-%d}, {unchanged} of them unchanged, {size:.1f} MB"
-    )
-
-
-def main() -> None:
-    """Write the files and say what is in them."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("sample"), help="the directory to write to (%(default)s)")
-    parser.add_argument("--until", help="the date of the newest crawl, as in 2026-03-01 or 2026-03-01T12:00 (now)")
-    parser.add_argument("--seed", type=int, default=7, help="another number makes another web (%(default)s)")
-    options = parser.parse_args()
-    until = datetime.fromisoformat(options.until) if options.until else datetime.now(UTC)
-    until = (until if until.tzinfo else until.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
-    options.out.mkdir(parents=True, exist_ok=True)
-    web = SampleWeb(options.seed, until)
-    for crawl in range(CRAWLS):
-        print(write_crawl(web, crawl, options.out / f"crawl-{crawl + 1}.warc.gz"))
-
-
-if __name__ == "__main__":
-    main()

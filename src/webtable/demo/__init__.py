@@ -1,0 +1,5 @@
+"""Something to try webtable on: three crawls of a small web that does not exist, as WARC files and as a store."""
+
+from webtable.demo.sample import Sample, make_sample, sample_table
+
+__all__ = ["Sample", "make_sample", "sample_table"]
