@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +12,8 @@ from msgspec.structs import replace
 
 import webtable
 from webtable.cli.plots import write_picture
+from webtable.demo.crawls import write_crawls
+from webtable.demo.web import SampleWeb
 from webtable.formats import read_pages
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable import Page, WebTable
 
 FOLDER = Path(__file__).with_name("pictures")
-SAMPLE = Path(__file__).parents[1] / "examples" / "make_sample_web.py"
+SEED = 7
 UNTIL = datetime(2026, 11, 22, 12, tzinfo=UTC)
 CHANGED = "https://docs.example.com/guide/news/group-road-first-street-5.html"
 REGIONS = 16
@@ -57,8 +57,7 @@ def main() -> None:
 
 def sample_pages(folder: Path) -> Iterator[Page]:
     """Yield the pages of the sample web, with dates that are spread, so that the calendar has something to show."""
-    subprocess.run([sys.executable, SAMPLE, "--out", folder, "--until", f"{UNTIL:%Y-%m-%dT%H:%M}"], check=True)
-    for crawl in sorted(folder.glob("*.warc.gz")):
+    for crawl in write_crawls(SampleWeb(SEED, UNTIL), folder):
         for page in read_pages(crawl):
             days = crc32("/".join(page.url.split("/")[2:5]).encode()) % 500
             yield replace(page, fetched_at=page.fetched_at - timedelta(days=days))

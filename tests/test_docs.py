@@ -136,6 +136,17 @@ def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small(
 
 
 @pytest.mark.usefixtures("makers_of_docs")
+def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
+    import make_gallery
+
+    monkeypatch.setattr(make_gallery, "FOLDER", tmp_path)
+
+    make_gallery.main()
+
+    assert {path.stem.removeprefix("gallery-") for path in tmp_path.iterdir()} == set(make_gallery.PICTURES)
+
+
+@pytest.mark.usefixtures("makers_of_docs")
 def test_the_page_of_the_command_line_is_what_the_commands_say():
     from make_cli_page import PAGE, cli_page
 
