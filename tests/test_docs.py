@@ -62,8 +62,8 @@ def test_what_is_no_door_begins_with_an_underscore():
     assert doors == {"cli", "errors", "formats", "reports", "repository", "rowkey", "schema", "store", "testing"}
 
 
-ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader"}
-"""Names of the standard library, of pandas, polars and pyarrow."""
+ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader", "Axes"}
+"""Names of the standard library, of pandas, polars, pyarrow and matplotlib."""
 
 
 def annotations_of_the_public_door():
@@ -121,6 +121,29 @@ def test_the_pictures_of_the_row_keys_are_what_the_advisor_draws():
     )
     guide = (ROOT / "docs" / "rowkeys.md").read_text()
     assert [name for name in drawn if f"pictures/{name}" not in guide] == []
+
+
+@pytest.mark.usefixtures("makers_of_docs")
+def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small():
+    from make_gallery import FOLDER, PICTURES
+
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    files = {path.stem.removeprefix("gallery-"): path.stat().st_size for path in FOLDER.glob("gallery-*")}
+
+    assert set(re.findall(r"\]\(pictures/gallery-(\w+)\.png\)", page)) == set(PICTURES) == set(files)
+    assert set(re.findall(r"webtable plot (\w+) .*--out", page)) == set(PICTURES)
+    assert max(files.values()) < 100_000, "a picture is too large for a page of the docs"
+
+
+@pytest.mark.usefixtures("makers_of_docs")
+def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
+    import make_gallery
+
+    monkeypatch.setattr(make_gallery, "FOLDER", tmp_path)
+
+    make_gallery.main()
+
+    assert {path.stem.removeprefix("gallery-") for path in tmp_path.iterdir()} == set(make_gallery.PICTURES)
 
 
 @pytest.mark.usefixtures("makers_of_docs")

@@ -6,6 +6,7 @@
 
 from webtable._headers import Headers
 from webtable._page import Link, LinkCounts, Page, PageOutcome
+from webtable._progress import ProgressBar, progress_bar
 from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
 from webtable.repository import (
     AlterOptions,
@@ -23,8 +24,10 @@ from webtable.repository import (
     Explanation,
     Freshness,
     Grouping,
+    History,
     Hit,
     Host,
+    Hosts,
     Index,
     IndexMetrics,
     Inlink,
@@ -32,6 +35,8 @@ from webtable.repository import (
     LayoutOptions,
     Metrics,
     Moment,
+    Neighbour,
+    Neighbours,
     OutcomeCallback,
     Pages,
     Progress,
@@ -95,8 +100,10 @@ __all__ = [
     "GatewayMetrics",
     "Grouping",
     "Headers",
+    "History",
     "Hit",
     "Host",
+    "Hosts",
     "Index",
     "IndexMetrics",
     "IndexState",
@@ -111,6 +118,8 @@ __all__ = [
     "LinkCounts",
     "Metrics",
     "Moment",
+    "Neighbour",
+    "Neighbours",
     "OperationMetrics",
     "OutcomeCallback",
     "Page",
@@ -118,6 +127,7 @@ __all__ = [
     "Pages",
     "Plan",
     "Progress",
+    "ProgressBar",
     "Receipt",
     "Record",
     "RecordOutcome",
@@ -147,6 +157,7 @@ __all__ = [
     "create",
     "handle_of",
     "open",
+    "progress_bar",
     "regions_of",
     "split_points",
 ]

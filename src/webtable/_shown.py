@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -10,12 +11,47 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 # Zero-width joiners belong to words (Persian) and emoji.
 _INVISIBLE_AND_HARMLESS = "\u200c\u200d"
 MOST_CHARACTERS = 200
 """Of a value so many characters are shown."""
-_CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top;overflow-wrap:anywhere"
+_CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top;overflow-wrap:anywhere;min-width:4em"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text in pieces, each with whether it is marked."""
+
+    pieces: Sequence[tuple[str, bool]]
+
+    def __str__(self) -> str:
+        return "".join(text for text, _ in self.pieces)
+
+    @classmethod
+    def of(cls, text: str, marks: Iterable[tuple[int, int]]) -> Marked:
+        """Return *text* with the pieces marked that *marks* tell from where to where; they do not overlap."""
+        pieces, at = [], 0
+        for start, stop in sorted(marks):
+            pieces += [(text[at:start], False), (text[start:stop], True)]
+            at = stop
+        return cls([(piece, marked) for piece, marked in [*pieces, (text[at:], False)] if piece])
+
+
+class ShowsItself(ABC):
+    """What notebooks and terminals show as a small table."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _shown(self) -> Shown: ...
+
+    def _repr_html_(self) -> str:
+        return self._shown().html()
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +67,9 @@ class Shown:
         """Return it as HTML: everything in it is text, whatever markup it has."""
         head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f'<td style="{_CELL}">{escape(shown_text(value))}</td>' for value in row) + "</tr>"
-            for row in self.rows
+            "<tr>" + "".join(f'<td style="{_CELL}">{_html(value)}</td>' for value in row) + "</tr>" for row in self.rows
         )
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        note = f"<p>{escape(harmless(self.note))}</p>" if self.note else ""
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"<p><b>{escape(shown_text(self.caption))}</b></p>{table}{note}"
 
@@ -43,13 +78,28 @@ class Shown:
         from rich.table import Table
         from rich.text import Text
 
-        note = Text(self.note) if self.note else None
+        note = Text(harmless(self.note)) if self.note else None
         table = Table(title=Text(shown_text(self.caption)), caption=note, title_justify="left")
         for name in self.columns:
             table.add_column(name, overflow="fold")
         for row in self.rows:
-            table.add_row(*(Text(shown_text(value)) for value in row))
+            table.add_row(*map(_rich, row))
         return table
+
+
+def _html(value: object) -> str:
+    if not isinstance(value, Marked):
+        return escape(shown_text(value))
+    pieces = ((escape(harmless(text)), marked) for text, marked in value.pieces)
+    return "".join(f"<mark>{text}</mark>" if marked else text for text, marked in pieces)
+
+
+def _rich(value: object) -> Text:
+    from rich.text import Text
+
+    if not isinstance(value, Marked):
+        return Text(shown_text(value))
+    return Text.assemble(*((harmless(text), "reverse" if marked else "") for text, marked in value.pieces))
 
 
 def shown_text(value: object) -> str:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
-from webtable import Page, WebTable
-from webtable._shown import MOST_CHARACTERS, Shown
+import webtable
+from webtable import FamilySchema, Link, Page, WebTable
+from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.repository.difference import Change
+from webtable.repository.questions import hosts
+from webtable.repository.questions.stats import SHOWN_GROUPS
+from webtable.repository.side_by_side import SHOWN_CHANGES, side_by_side
 from webtable.repository.tabular import SHOWN_ROWS
+from webtable.rowkey.advice import advise
+from webtable.schema import TableSchema, plan
 from webtable.testing import ListeningStore
+
+SCRIPT = "<script>alert(1)</script>\x1b[2J"
 
 
 def printed(value, width=80):
@@ -20,8 +31,27 @@ def printed(value, width=80):
 
 @pytest.fixture
 def crawl(site):
-    title = "<script>alert(1)</script>\x1b[2J"
-    site.store(*(site.page(f"/{n:02}", html=b"<img src=x onerror=alert(1)>", title=title) for n in range(12)))
+    site.store(*(site.page(f"/{n:02}", html=b"<img src=x onerror=alert(1)>", title=SCRIPT) for n in range(12)))
+    return site
+
+
+@pytest.fixture
+def hostile(site):
+    """Two pages that link to each other, with markup wherever a page has text, and one of them with two versions."""
+    url, other = site.url(f"/?{SCRIPT[:25]}"), site.url("/other")
+    for age, word in ((9, "once"), (5, "now")):
+        site.store(
+            Page(
+                url=url,
+                html=f"<p>{word} &lt;script&gt;alert(2)&lt;/script&gt;".encode(),
+                title=f"{word} {SCRIPT}",
+                content_type="text/html",
+                headers={"X-A": f"{word} {SCRIPT}"},
+                outlinks=(Link(other, f"{word} {SCRIPT}", SCRIPT),),
+                fetched_at=site.page(age=age).fetched_at,
+            )
+        )
+    site.store(site.page("/other", html=b"x", outlinks=(Link(url, SCRIPT, ""),)))
     return site
 
 
@@ -62,6 +92,218 @@ def test_what_was_crawled_is_never_live(crawl):
         assert "<img" not in shown._repr_html_()
         assert "\x1b" not in shown._repr_html_()
         assert "\x1b[2J" not in printed(shown)
+
+
+def test_markup_in_titles_urls_headers_and_anchors_is_text_in_everything_that_is_shown(hostile):
+    table, url = hostile.table, hostile.url(f"/?{SCRIPT[:25]}")
+    hits = table.search("alert", domain=hostile.domain)
+    shown = [
+        table.get(url),
+        Page(url=f"https://a.example/{SCRIPT}"),
+        hits,
+        hits.first(),
+        hits.explain(),
+        table.search(f'"{SCRIPT}"', domain=hostile.domain).explain(),
+        table.diff(url),
+        table.history(url),
+        table.links_of(url),
+        table.linking_to(url),
+        table.neighbours(url),
+        table.stats(hostile.domain),
+        table.pages(hostile.domain).page(1),
+        FamilySchema(SCRIPT[:25]),
+        TableSchema(SCRIPT[:25], (FamilySchema(SCRIPT[:25]),)),
+        plan(TableSchema("t", (FamilySchema(SCRIPT[:25]),)), None),
+    ]
+
+    pages, texts = [one._repr_html_() for one in shown], [printed(one) for one in shown]
+
+    assert [html for html in pages if "<script" in html or "\x1b" in html] == []
+    assert [text for text in texts if "\x1b[2J" in text] == []
+    assert "&lt;script&gt;" in pages[3]
+
+
+def test_a_hit_shows_where_its_words_are(site):
+    site.store(
+        site.page("/", title="Salt & pepper", html=b"<p>a pinch of salt <b>in front</b>", content_type="text/html")
+    )
+
+    hit = site.table.search("salt", domain=site.domain).first()
+
+    html, text = hit._repr_html_(), printed(hit)
+    assert "<mark>Salt</mark> &amp; pepper" in html
+    assert "a pinch of <mark>salt</mark>" in html
+    assert "2 matches" in text
+    assert site.url() in text
+
+
+def changes(*rows):
+    return [Change(*row) for row in rows]
+
+
+def test_a_difference_shows_both_sides_with_the_words_marked_that_differ(site):
+    site.store(
+        site.page("/", age=9, html=b"<p>The old house<p>stays<p>goes away", title="One", content_type="text/html")
+    )
+    site.store(site.page("/", age=5, html=b"<p>The new house<p>stays", title="One & two", content_type="text/html"))
+
+    html = site.table.diff(site.url())._repr_html_()
+
+    assert "The <mark>old</mark> house" in html
+    assert "The <mark>new</mark> house" in html
+    assert "One <mark>&amp; two</mark>" in html
+    assert "goes away" in html
+    row = next(row for row in html.split("<tr>") if "house" in row)
+    assert row.index("old") < row.index("new")
+
+
+def test_lines_that_were_replaced_stand_beside_those_that_came_for_them():
+    rows = changes(
+        ("title", None, "a", "b"),
+        ("text", None, "one", None),
+        ("text", None, "two", None),
+        ("text", None, None, "uno"),
+        ("text", None, "three", None),
+        ("text", None, None, "tres"),
+    )
+
+    shown = side_by_side("difference", rows)
+
+    assert [tuple(None if cell is None else str(cell) for cell in row[2:]) for row in shown.rows] == [
+        ("a", "b"),
+        ("one", "uno"),
+        ("two", None),
+        ("three", "tres"),
+    ]
+
+
+def test_of_a_long_line_the_places_are_shown_that_differ():
+    old, new = ["word"] * 5_000, ["word"] * 5_000
+    new[3_000] = "other"
+
+    ((*_, one, other),) = side_by_side("", changes(("header", "x", " ".join(old), " ".join(new)))).rows
+
+    assert [text for text, marked in other.pieces if marked] == ["other"]
+    assert [text for text, marked in one.pieces if marked] == ["word"]
+    assert len(str(other)) < 2 * MOST_CHARACTERS
+    assert str(other)[0] == str(other)[-1] == "…"
+
+
+def test_lines_that_have_nothing_in_common_are_marked_as_a_whole_and_cut():
+    old, new = (" ".join(f"{letter}{n}" for n in range(3_000)) for letter in "ab")
+
+    ((*_, one, _),) = side_by_side("", changes(("header", "x", old, new))).rows
+
+    assert [marked for _, marked in one.pieces] == [True, False]
+    assert len(str(one)) < 2 * MOST_CHARACTERS
+
+
+def test_no_more_changes_are_shown_than_a_screen_takes():
+    rows = changes(*(("header", f"x-{n}", "a", "b") for n in range(100)))
+
+    shown = side_by_side("", rows)
+
+    assert len(shown.rows) == SHOWN_CHANGES
+    assert "to_dicts()" in shown.note
+    assert side_by_side("", []).note == "no difference"
+
+
+def test_an_explanation_is_printed_as_it_is_read(crawl):
+    assert "order: url" in printed(crawl.table.pages(crawl.domain).explain())
+
+
+def test_statistics_show_the_largest_groups_of_each_grouping(site):
+    site.store(*(site.page(f"/{n}", host=f"h{m:02}", html=b"x") for m in range(12) for n in range(m)))
+
+    html = site.table.stats(site.domain, by=["host", "status"])._repr_html_()
+
+    assert html.count("<tr>") == 1 + SHOWN_GROUPS + 1 + 1
+    assert f"h11.{site.domain}" in html
+    assert f"h03.{site.domain}" not in html
+    assert "… and 3 more" in html
+    assert "66 pages, 66 bytes" in html
+
+
+def test_a_batch_tells_that_there_is_more(crawl):
+    batch = crawl.table.pages(crawl.domain).page(2)
+
+    assert "after=batch.next_token" in batch._repr_html_()
+    assert "next_token" not in crawl.table.pages(crawl.domain, limit=2).page(2)._repr_html_()
+
+
+def test_a_table_shows_how_many_pages_were_counted_and_as_of_when_without_reading_them(new_url, site):
+    with webtable.open(new_url(), create=True) as table:
+        assert "stats() counts them" in table._repr_html_()
+        for n in range(3):
+            table.put(Page(url=f"https://{'ab'[n % 2]}.example/{n}", html=b"xx", fetched_at=site.now))
+        table.refresh_links()
+        counted_at = min(host.counted_at for host in table.hosts())
+        calls = []
+        listening = WebTable(ListeningStore(table.store, calls.append), table.table, table.layout)
+
+        html = listening._repr_html_()
+
+        assert f"3 of 2 hosts, 6 bytes, as of {counted_at:%Y-%m-%d %H:%M}" in html
+        assert [call.name for call in calls if call.table == table.table and call.name in ("scan", "first_rows")] == []
+
+
+def test_a_table_with_many_hosts_is_not_added_up_to_be_shown(new_url, site, monkeypatch):
+    monkeypatch.setattr(hosts, "MOST_HOSTS", 1)
+    with webtable.open(new_url(), create=True) as table:
+        for name in "ab":
+            table.put(Page(url=f"https://{name}.example/", html=b"xx", fetched_at=site.now))
+        table.refresh_links()
+
+        assert "stats() counts them" in table._repr_html_()
+
+
+def test_schemas_show_their_families_and_options():
+    content = FamilySchema("content", versions=3, ttl=90 * 86_400)
+    table = TableSchema("pages", (content, FamilySchema("links")), (b"80",))
+
+    assert "versions 3, ttl 90 days" in table._repr_html_()
+    assert "2 regions" in table._repr_html_()
+    assert "block_size" in printed(content)
+    assert "65,536" in printed(content)
+    assert "for ever" in content._repr_html_()
+
+
+def test_plans_show_their_steps_and_what_is_lost():
+    found = TableSchema("pages", (FamilySchema("content", versions=3),))
+    wanted = TableSchema("pages", (replace(found.families[0], versions=1), FamilySchema("links")))
+
+    html = plan(wanted, found)._repr_html_()
+
+    assert "add family &#x27;links&#x27;" in html
+    assert ">loss<" in html
+    assert "all but the newest 1" in html
+    assert "nothing to do" in plan(found, found)._repr_html_()
+
+
+def test_a_plan_for_a_layout_shows_its_losses_once(site):
+    steps = site.table.alter(versions=1, ttl=86_400, dry_run=True)
+
+    html = steps._repr_html_()
+
+    assert html.count("<tr>") == 1 + len(str(steps).splitlines())
+    assert html.count(">loss<") == len(steps.losses) > 0
+    assert "change" in printed(steps)
+
+
+def test_advice_is_a_table_in_a_terminal():
+    found = advise([f"https://{n % 7}.example/{n}" for n in range(200)], ["host", "url"])
+
+    text = printed(found, width=100)
+
+    assert [name for name in ("host", "url", "score", "200 keys") if name not in text] == []
+
+
+def test_marks_are_pieces_of_a_text():
+    marked = Marked.of("web tables", [(4, 9), (0, 3)])
+
+    assert marked.pieces == [("web", True), (" ", False), ("table", True), ("s", False)]
+    assert str(marked) == "web tables"
+    assert Shown("", ["a"], [[Marked.of("<b>&", [(0, 3)])]]).html().count("<mark>&lt;b&gt;</mark>&amp;") == 1
 
 
 def test_a_page_shows_what_it_has(crawl):

@@ -58,6 +58,24 @@ def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
     assert found.by["region"] == {"": Group(5, 4_330)}
 
 
+def test_sizes_are_counted_in_classes_that_double_and_captures_by_their_day(crawl, stats):
+    crawl.store(crawl.page("/empty", html=b"", age=60 * DAY), crawl.page("/1k", html=b"x" * 1_024, age=20 * DAY))
+
+    found = stats(by=["size", "day"])
+
+    assert found.by["size"] == {
+        "no body": Group(1, 0),
+        "under 128 bytes": Group(3, 30),
+        "256 to 512 bytes": Group(1, 300),
+        "1 to 2 KiB": Group(1, 1_024),
+        "2 to 4 KiB": Group(1, 4_000),
+    }
+    assert next(iter(found.by["size"])) == "no body"
+    days = [(crawl.now - timedelta(days=age)).date().isoformat() for age in (89, 60, 20, 3, 0.5)]
+    assert {day: group.pages for day, group in found.by["day"].items()} == dict(zip(days, [1, 2, 2, 1, 1], strict=True))
+    assert list(found.by["day"]) == days
+
+
 def test_groups_are_sorted_by_name_number_and_age(crawl, stats):
     crawl.store(crawl.page("/99", status_code=999, age=60), crawl.page("/99a", status_code=99, age=60))
 
@@ -235,7 +253,7 @@ def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, adapte
     ("arguments", "error", "text"),
     [
         ({"by": ["host", "colour"]}, InvalidArgument, "by='colour'.*host, status, type, age, region"),
-        ({"by": "size"}, InvalidArgument, "by='size'"),
+        ({"by": "title"}, InvalidArgument, "by='title'"),
         ({"by": [None]}, InvalidArgument, "by=None"),
         ({"now": datetime(2026, 1, 1)}, InvalidArgument, "now="),
         ({"domain": "a b"}, InvalidURL, "a b"),

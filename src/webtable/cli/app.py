@@ -21,6 +21,7 @@ from webtable.cli import (
     keys,
     links,
     page,
+    plots,
     reports,
     search,
     site_questions,
@@ -68,6 +69,7 @@ keys.commands.add_typer(sketch.commands)
 keys.commands.add_typer(advice.commands)
 app.add_typer(links.group, name="links")
 app.add_typer(indexes.group, name="index")
+app.add_typer(plots.group, name="plot")
 app.add_typer(keys.commands, name="keys")
 
 

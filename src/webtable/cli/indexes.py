@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
-from webtable.cli.progress import counting
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
@@ -84,7 +84,7 @@ def add(
         this = replace(this, indexes=tuple(dict.fromkeys([*this.indexes, index])))
     with this.open() as table:
         try:
-            with counting("index add", "page") as counted:
+            with progress_bar("index add", "page") as counted:
                 pages, damaged = table.add_index(index, on_progress=counted), table.metrics.damaged
         except KeyboardInterrupt:
             name = next((name for name, state in table.index_states().items() if state.of == index), index)
@@ -108,7 +108,7 @@ def rebuild(ctx: typer.Context, index: NameArgument) -> None:
 
     The table may be in use. Entries that no longer hold are removed by `index repair`.
     """
-    with session(ctx).open() as table, counting("index rebuild", "page") as counted:
+    with session(ctx).open() as table, progress_bar("index rebuild", "page") as counted:
         pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics.damaged
     typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
     _tell_damage(damaged)
@@ -187,7 +187,7 @@ def _compared(
     drifts, errors = [], []
     for name in names:
         try:
-            with counting(f"index {name}", "row") as counted:
+            with progress_bar(f"index {name}", "row") as counted:
                 drifts.append(table.repair_index(name, apply=apply, on_progress=counted))
         except (LayoutMismatch, IndexFailed) as exc:
             if len(names) == 1:

@@ -105,7 +105,7 @@ def ingest(
     times its size. Sizes may end with kB, MB or GB.
     """
     from webtable.cli.load import Load
-    from webtable.cli.progress import progress_bar
+    from webtable.cli.progress import load_progress
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     cut = parse_size("max-body", max_body) if max_body else None
@@ -115,7 +115,7 @@ def ingest(
     this = session(ctx)
     load = Load(files, _types(types), limits=parse_limits(limit or ()))
     journal = _journal(this, files, repr((types, max_body, limit))) if resume else None
-    with load.handling_interrupts(), progress_bar(load), journal or nullcontext():
+    with load.handling_interrupts(), load_progress(load), journal or nullcontext():
         load.journal = journal
         pages = load.pages()
         # The store is opened, and may be made, only when there is something to put into it.

@@ -7,6 +7,7 @@ from typing import Annotated, Unpack
 import typer
 
 from webtable._page import Link
+from webtable._progress import progress_bar
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.listings import question
@@ -158,9 +159,7 @@ def refresh(
 
     It may run at any time, also beside writers, and again where it was interrupted; `ingest` does it at its end.
     """
-    from webtable.cli.progress import counting
-
-    with session(ctx).open() as table, counting("links refresh", "page") as counted:
+    with session(ctx).open() as table, progress_bar("links refresh", "page") as counted:
         done = table.refresh_links(on_progress=counted, also_unfinished=also_unfinished)
     tell_damage((), done.damaged)
     if not done.batches:

@@ -1,4 +1,4 @@
-"""The progress bars: of files, and of what has no known end."""
+"""The progress bars of files, whose end is known."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webtable._progress import terminal_bar
 from webtable._shown import size_text
 from webtable.cli.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from rich.console import RenderableType
+
     from webtable.cli.load import Load
 
 
 @contextmanager
-def progress_bar(load: Load) -> Iterator[None]:
+def load_progress(load: Load) -> Iterator[None]:
     """Show how far *load* is, with its rates, while the block runs; nothing where stderr is no terminal."""
     with shown_progress("ingest", size_of(load.files), lambda: (load.report.bytes_read, _rates(load))):
         yield
@@ -32,7 +35,6 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console, RenderableType
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     class Bar(Progress):
@@ -43,37 +45,17 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
                 self.update(task, completed=done, text=text)
             yield from super().get_renderables()
 
-    share = [] if total is None else [TaskProgressColumn()]
-    remaining = [] if total is None else [TimeRemainingColumn(compact=True)]
-    bar = Bar(
+    bar = terminal_bar(
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
-        *share,
+        *([] if total is None else [TaskProgressColumn()]),
         TextColumn("{task.fields[text]}"),
-        *remaining,
-        console=Console(stderr=True),
-        transient=True,
-        refresh_per_second=5,
-        redirect_stdout=False,
-        redirect_stderr=False,
-        expand=True,
+        *([] if total is None else [TimeRemainingColumn(compact=True)]),
+        kind=Bar,
     )
     with bar:
         bar.add_task(command, total=total, text="")
         yield
-
-
-@contextmanager
-def counting(command: str, noun: str) -> Iterator[Callable[[int], None]]:
-    """Show how many there are so far while the block runs; it tells that to what it is given."""
-    count = 0
-
-    def counted(so_far: int) -> None:
-        nonlocal count
-        count = so_far
-
-    with shown_progress(command, None, lambda: (0, plural(count, noun))):
-        yield counted
 
 
 def size_of(files: Sequence[str]) -> int | None:

@@ -66,12 +66,12 @@ def audit(
 
     A finding whose index the table does not have is left out, and the command is told that adds it.
     """
-    from webtable.cli.progress import counting
+    from webtable._progress import progress_bar
     from webtable.reports import audit
 
     _check(html)
     program = session(ctx).command("").strip()
-    with session(ctx).open() as table, counting("audit", "page") as counted:
+    with session(ctx).open() as table, progress_bar("audit") as counted:
         found = audit(table, domain, most=most, program=program, on_progress=counted)
     _write(found, html, format, [_Line("Pages", found.pages, f"{program} pages {found.domain}"), *_lines(found)])
     if not found.pages:
@@ -100,13 +100,13 @@ def compare(
     format: ReportFormatOption = ReportFormat.text,  # noqa: A002
 ) -> None:
     """Tell what has changed on a site between two moments: which pages are new, gone or changed, and what they were."""
-    from webtable.cli.progress import counting
+    from webtable._progress import progress_bar
     from webtable.reports import compare
 
     _check(html)
     times = parse_times(since=since, until=until)
     program = session(ctx).command("").strip()
-    with session(ctx).open() as table, counting("compare", "page") as counted:
+    with session(ctx).open() as table, progress_bar("compare") as counted:
         found = compare(table, domain, most=most, program=program, on_progress=counted, **times)  # type: ignore[arg-type]
     unchanged = found.counts["unchanged"]
     _write(found, html, format, [*_lines(found), _Line("Unchanged", unchanged, found.command("unchanged"))])

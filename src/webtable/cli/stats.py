@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from webtable._progress import progress_bar
 from webtable._shown import size_text
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
@@ -42,7 +43,7 @@ def stats(
         typer.Option(
             "--by",
             metavar="A,B",
-            help="By which to count: host, status, type, age, region. Default: all.",
+            help="By which to count: host, status, type, age, region, size, day. Default: the first five.",
             show_default=False,
         ),
     ] = None,
@@ -52,15 +53,13 @@ def stats(
     full_scan: FullScanOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Count pages and their bytes, now: by host, status, type, age of the last capture, and region.
+    """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
 
     All rows of the domain are read for it, without their bodies.
     """
-    from webtable.cli.progress import counting
-
     check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(parse_names(by))
-    with session(ctx).open() as table, counting("stats", "page") as counted:
+    with session(ctx).open() as table, progress_bar("stats", "page") as counted:
         found = table.stats(
             domain,
             host_only=host_only,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from webtable._progress import progress_bar
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import FormatOption, write_records
@@ -27,10 +28,8 @@ def verify(
     exit code is 1. To delete a page mends it, and so does storing a newer capture. What is missing as a whole is found
     by `index verify`.
     """
-    from webtable.cli.progress import counting
-
     check_scan(domain, full_scan)
-    with session(ctx).open() as table, counting("verify", "page") as counted:
+    with session(ctx).open() as table, progress_bar("verify", "page") as counted:
         found = table.verify(domain, full_scan=full_scan, on_progress=counted)
     write_records([found], ("pages", "bodies", "bytes", "damaged", "lost"), format)
     tell_damage(found.examples, found.damaged + found.lost, left_out=False)

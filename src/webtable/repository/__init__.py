@@ -18,15 +18,17 @@ from webtable.repository.questions.changes import Change, ChangeKind
 from webtable.repository.questions.crawls import Crawl
 from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
 from webtable.repository.questions.handles import Resolution
-from webtable.repository.questions.hosts import Host
+from webtable.repository.questions.hosts import Host, Hosts
 from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import SizeClass
 from webtable.repository.questions.inlinks import Inlink
 from webtable.repository.questions.integrity import Verification
 from webtable.repository.questions.links import BrokenLink, Freshness
+from webtable.repository.questions.neighbours import Neighbour, Neighbours
 from webtable.repository.questions.redirect_chains import RedirectChain
 from webtable.repository.questions.stats import Grouping, Stats
 from webtable.repository.questions.titles import TitleProblem
+from webtable.repository.questions.versions import History
 from webtable.repository.receipts import Receipt
 from webtable.repository.records.reader import Records
 from webtable.repository.records.record import Record, RecordOutcome
@@ -54,8 +56,10 @@ __all__ = [
     "Explanation",
     "Freshness",
     "Grouping",
+    "History",
     "Hit",
     "Host",
+    "Hosts",
     "Index",
     "IndexMetrics",
     "Inlink",
@@ -63,6 +67,8 @@ __all__ = [
     "LayoutOptions",
     "Metrics",
     "Moment",
+    "Neighbour",
+    "Neighbours",
     "OutcomeCallback",
     "Pages",
     "Progress",

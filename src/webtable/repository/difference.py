@@ -16,10 +16,13 @@ from webtable._headers import Headers
 from webtable._page import Link, Page, charset_of
 from webtable.repository.arrow.kinds import CHANGES, Kind
 from webtable.repository.matcher import text_of
+from webtable.repository.side_by_side import side_by_side
 from webtable.repository.tabular import Tabular
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from webtable._shown import Shown
 
     Pair = tuple[int, int]
 
@@ -73,8 +76,8 @@ class Difference(Tabular[Change]):
     def _kind(self) -> Kind:
         return CHANGES
 
-    def _title(self) -> str:
-        return next(self._lines())
+    def _shown(self) -> Shown:
+        return side_by_side(next(self._lines()), self)
 
     def __iter__(self) -> Iterator[Change]:
         if self.title:

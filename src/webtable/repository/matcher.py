@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable._extract import plain_text
 from webtable._page import Page, charset_of
+from webtable._shown import Marked, Shown, ShowsItself
 from webtable.errors import InvalidArgument
 from webtable.repository.words import Span, Words
 from webtable.rowkey.conditions import shown
@@ -34,11 +35,12 @@ class Excerpt(NamedTuple):
         >>> Excerpt("web tables", ((0, 3), (4, 7), (5, 9))).highlighted()
         '[web] [table]s'
         """
-        parts, at = [], 0
-        for start, stop in _merged(self.marks, gap=-1):
-            parts += [self.text[at:start], before, self.text[start:stop], after]
-            at = stop
-        return "".join([*parts, self.text[at:]])
+        pieces = self.marked().pieces
+        return "".join(f"{before}{text}{after}" if marked else text for text, marked in pieces)
+
+    def marked(self) -> Marked:
+        """Return the text with its marks, of which those that overlap are one."""
+        return Marked.of(self.text, _merged(self.marks, gap=-1))
 
 
 def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 3) -> tuple[Excerpt, ...]:
@@ -113,7 +115,7 @@ def _excerpt(text: str, piece: Span, spans: Sequence[Span]) -> Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(ShowsItself):
     """A page that has all the words."""
 
     page: Page
@@ -123,6 +125,13 @@ class Hit:
     """Pieces of its body around the words; none where they are in the title only."""
     matches: int
     """How many times the words occur in what was searched."""
+
+    def _shown(self) -> Shown:
+        """Return where the words are, marked."""
+        places = [("title", self.title), *(("text", one) for one in self.excerpts)]
+        rows = [(name, one.marked()) for name, one in places if one is not None]
+        matches = f"{self.matches:,} match{'' if self.matches == 1 else 'es'}"
+        return Shown(self.page.url, ("in its", matches), rows)
 
 
 @dataclass(frozen=True, slots=True)

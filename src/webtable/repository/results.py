@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 import msgspec
 
 from webtable._page import Page
+from webtable._shown import harmless
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.repository.arrow.batches import batches_of
 from webtable.repository.arrow.kinds import Kind
@@ -48,7 +49,15 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return f"<pre>{escape(self._lines())}</pre>"
+
+    def __rich__(self) -> object:
+        from rich.text import Text
+
+        return Text(self._lines())
+
+    def _lines(self) -> str:
+        return "\n".join(map(harmless, str(self).splitlines()))
 
     def __str__(self) -> str:
         shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
@@ -113,6 +122,9 @@ class Batch(Several[T]):
     def __init__(self, results: Sequence[T], next_token: str | None, kind: Kind) -> None:
         super().__init__(results, kind)
         self.next_token = next_token
+
+    def _title(self) -> str:
+        return super()._title() + (", and more behind them: after=batch.next_token" if self.next_token else "")
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
@@ -222,8 +234,12 @@ class Slice(NamedTuple):
 
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
-        behind = _position_of(self.after, question, self.order)
+        behind = self.behind(question)
         return Results(question, self.order, self.limit, behind, run, place, explain, damage, kind, cells)
+
+    def behind(self, question: str) -> bytes | None:
+        """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""
+        return _position_of(self.after, question, self.order)
 
 
 def _position_of(token: str | None, question: str, order: str) -> bytes | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
-from webtable._shown import Shown
+from webtable._shown import Shown, ShowsItself
 from webtable.repository.batch import BatchWriter
 from webtable.repository.compaction import compact
 from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
@@ -19,9 +19,10 @@ from webtable.repository.questions.changes import Change, ChangeKind, changes
 from webtable.repository.questions.crawls import GAP, Crawl, crawls
 from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness, duplicate_groups
 from webtable.repository.questions.frontier import discovered
-from webtable.repository.questions.hosts import Host, hosts
+from webtable.repository.questions.hosts import Hosts, counted_rows, hosts, known_totals
 from webtable.repository.questions.inlinks import Inlink, linking_to
 from webtable.repository.questions.integrity import Verification, verify
+from webtable.repository.questions.neighbours import MOST_NEIGHBOURS, Neighbours, neighbours
 from webtable.repository.questions.orphans import orphans
 from webtable.repository.questions.pages import Condition, pages
 from webtable.repository.questions.redirect_chains import RedirectChain, redirect_chains
@@ -29,7 +30,7 @@ from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.search import Phrase, search
 from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
 from webtable.repository.questions.titles import MAX_TITLE, TitleProblem, titles
-from webtable.repository.results import Pages, Results, Several, Slice
+from webtable.repository.results import Pages, Results, Slice
 from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
 from webtable.store.deadline import Deadline, until
@@ -50,12 +51,13 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.versions import History
     from webtable.repository.times import Moment
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
 
-class WebTable:
+class WebTable(ShowsItself):
     """A table of web pages; `webtable.open` makes one.
 
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
@@ -76,14 +78,8 @@ class WebTable:
     def __repr__(self) -> str:
         return f"<WebTable {self.name} salt={self.layout.salt}>"
 
-    def _repr_html_(self) -> str:
-        return self._shown().html()
-
-    def __rich__(self) -> object:
-        return self._shown().rich()
-
     def _shown(self) -> Shown:
-        """Return where it is, how its keys are made, its indexes, and whether links wait to be counted."""
+        """Return where it is, how its keys are made, its indexes, what hosts were counted, and what waits for that."""
         layout, freshness = self.layout, self.links_freshness()
         ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
@@ -92,6 +88,7 @@ class WebTable:
             ("kept", f"{ttl}, {layout.versions} versions"),
             ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
             ("links counted", counted),
+            *counted_rows(known_totals(self._frame)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 
@@ -216,7 +213,7 @@ class WebTable:
         """
         return versions.get_many(self._frame, urls, columns)
 
-    def history(self, url: str, *, columns: Sequence[str] | None = None) -> Several[Page]:
+    def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
 
         Bodies and links are read where *columns* names `html` or `outlinks`. A version has its links as long as its
@@ -280,7 +277,7 @@ class WebTable:
 
     def hosts(
         self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
-    ) -> Results[Host]:
+    ) -> Hosts:
         """Return the hosts that have pages, of *domain* or of the whole table, with how many pages and bytes they have.
 
         The counts are those of `refresh_links`, and each says when it was made; `stats` counts now. Hosts come in the
@@ -333,7 +330,8 @@ class WebTable:
 
         The pages are those of *domain*, *host_only* and *path* as in `pages`, or with *full_scan* of the whole table.
         *by* names the groupings: `host`, `status`, `type` (the media type), `age` (of the last capture, at *now*) and
-        `region`. No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
+        `region`, which are counted unless told otherwise; `size` (classes that double) and `day` (of the last capture,
+        in UTC). No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
         *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
         be read are counted apart.
 
@@ -615,6 +613,14 @@ class WebTable:
         Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
         """
         return links.links_of(self._frame, url, Slice(order, limit, after))
+
+    def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
+        """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
+
+        Each page comes once on a side, and *url* itself never; pages that link here come by their URL, the others in
+        the order of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
+        """
+        return neighbours(self._frame, url, limit)
 
     def most_linked(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; none without a link.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from webtable._shown import Shown
+from webtable._shown import Shown, ShowsItself
 from webtable.errors import MissingExtra
 from webtable.repository.arrow.batches import arrow, batches_of, schema_of
 from webtable.repository.arrow.parquet import write
@@ -27,7 +27,7 @@ SHOWN_ROWS = 10
 """How many rows notebooks and terminals are shown."""
 
 
-class Tabular(ABC, Generic[T]):
+class Tabular(ShowsItself, Generic[T]):
     """An answer as a table: a row for each result, and columns with names and types that stay.
 
     pyarrow, polars, duckdb and pandas take it as it is, by the Arrow PyCapsule protocol: `pl.DataFrame(answer)`,
@@ -112,12 +112,6 @@ class Tabular(ABC, Generic[T]):
         """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""
         chosen = self._kind.chosen(columns)
         return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
-
-    def _repr_html_(self) -> str:
-        return self._shown().html()
-
-    def __rich__(self) -> object:
-        return self._shown().rich()
 
     def _shown(self) -> Shown:
         """Return the first rows, which are read for it."""

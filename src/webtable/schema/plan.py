@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webtable._shown import Shown, ShowsItself
 from webtable.schema.layout import Layout
 from webtable.schema.shell import alter_statement, create_statement, option_text
-from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, days_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webtable.schema.layout import OptionValue
 
 
@@ -54,7 +57,7 @@ class FamilyChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(ShowsItself):
     """The steps from the table that was found to the schema that is wanted; no family or table is removed."""
 
     wanted: TableSchema
@@ -74,6 +77,9 @@ class Plan:
             return f"create table {self.wanted.name!r}: families {names}; {regions} region{'s'[: regions > 1]}"
         return "\n".join(f"table {self.wanted.name!r}: {change}" for change in self.changes)
 
+    def _shown(self) -> Shown:
+        return _steps_shown(f"plan for table {self.wanted.name}", str(self).splitlines(), self.losses)
+
     def shell(self) -> str:
         """Return the steps as statements for the HBase shell, one on each line."""
         if self.create:
@@ -91,7 +97,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutPlan:
+class LayoutPlan(ShowsItself):
     """The steps from the layout that a web table has to the one that is wanted, with the plans of its tables."""
 
     table: str
@@ -125,27 +131,24 @@ class LayoutPlan:
         layout = [f"layout of {self.table!r}: {', '.join(changes)}"] if self.options else []
         return "\n".join([*layout, *map(str, self.tables), *self.losses])
 
+    def _shown(self) -> Shown:
+        steps = str(self).splitlines()
+        return _steps_shown(f"plan for {self.table}", steps[: len(steps) - len(self.losses)], self.losses)
+
     def shell(self) -> str:
         """Return the steps for the tables as statements for the HBase shell, one on each line."""
         return "\n".join(steps.shell() for steps in self.tables)
+
+
+def _steps_shown(title: str, steps: Sequence[str], losses: Sequence[str]) -> Shown:
+    rows = [("change", step) for step in steps] + [("loss", loss) for loss in losses]
+    return Shown(title, ("what", "how"), rows, "" if rows else "nothing to do")
 
 
 def _value_text(value: OptionValue, name: str) -> str:
     if name.rpartition(".")[2] == "ttl" and not isinstance(value, str):
         return "for ever" if value is None else days_text(value)
     return "default" if value is None else option_text(value)
-
-
-def days_text(seconds: int) -> str:
-    """Return a time to live, given in seconds, in words.
-
-    >>> days_text(90 * 86_400), days_text(43_200), days_text(5)
-    ('90 days', '0.5 days', '5 seconds')
-    """
-    if seconds < 3_600:
-        return f"{seconds:,} second{'s'[: seconds != 1]}"
-    days = seconds / 86_400
-    return f"{days:,.4g} day{'s'[: days != 1]}"
 
 
 def plan(wanted: TableSchema, found: TableSchema | None, unread: frozenset[str] = frozenset()) -> Plan:

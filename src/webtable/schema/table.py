@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
+from webtable._shown import Shown, ShowsItself
 from webtable.errors import InvalidArgument
 
 Compression = Literal["NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD"]
@@ -15,7 +16,7 @@ FOREVER = None  # a TTL that never ends; HBase shows it as FOREVER or 2147483647
 
 
 @dataclass(frozen=True, slots=True)
-class FamilySchema:
+class FamilySchema(ShowsItself):
     """A column family: columns with the same options. The defaults are those of HBase.
 
     `versions` is how many versions of a cell are kept, `min_versions` how many of them even after the TTL. `ttl` is in
@@ -59,13 +60,39 @@ class FamilySchema:
         require(self.block_size >= 1024, "block_size", "at least 1024 bytes")
         require(self.replication_scope in (0, 1), "replication_scope", "0 or 1")
 
+    def _shown(self) -> Shown:
+        """Return the options, beside those that HBase gives a family of which nothing is said."""
+        usual = FamilySchema(self.name)
+        rows = [(option, option_value(self, option), option_value(usual, option)) for option in FAMILY_OPTIONS]
+        return Shown(f"family {self.name}", ("option", "value", "HBase's default"), rows)
+
+
+def option_value(family: FamilySchema, option: str) -> object:
+    """Return the value of an *option* of *family* as people read it."""
+    value = getattr(family, option)
+    if option != "ttl":
+        return value
+    return "for ever" if value is None else days_text(value)
+
+
+def days_text(seconds: int) -> str:
+    """Return a time to live, given in seconds, in words.
+
+    >>> days_text(90 * 86_400), days_text(43_200), days_text(5)
+    ('90 days', '0.5 days', '5 seconds')
+    """
+    if seconds < 3_600:
+        return f"{seconds:,} second{'s'[: seconds != 1]}"
+    days = seconds / 86_400
+    return f"{days:,.4g} day{'s'[: days != 1]}"
+
 
 #: The names of a family's options, in the order in which they are shown.
 FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if f.name != "name")
 
 
 @dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(ShowsItself):
     """A table: its name (with `namespace:` in front if it has one), its families and its split points.
 
     `split_keys` are the split points: the first keys of all regions but the first, in byte order.
@@ -86,6 +113,18 @@ class TableSchema:
             raise InvalidArgument(f"table {self.name!r}: split_keys={self.split_keys!r} must be bytes, as in b'80'")
         if list(self.split_keys) != sorted(set(self.split_keys)) or b"" in self.split_keys:
             raise InvalidArgument(f"table {self.name!r}: split_keys must be distinct, not empty and in byte order")
+
+    def _shown(self) -> Shown:
+        """Return the families with the options that are not HBase's defaults."""
+        rows = []
+        for family in self.families:
+            usual = FamilySchema(family.name)
+            own = [option for option in FAMILY_OPTIONS if getattr(family, option) != getattr(usual, option)]
+            rows.append((family.name, ", ".join(f"{option} {option_value(family, option)}" for option in own)))
+        regions = len(self.split_keys) + 1
+        return Shown(
+            f"table {self.name}, {regions:,} region{'s'[: regions != 1]}", ("family", "options of its own"), rows
+        )
 
     def family(self, name: str) -> FamilySchema:
         """Return the family with that name; raises `KeyError` if there is none."""

@@ -154,6 +154,10 @@ INLINKS = Kind(
     ("source", "anchor", "rel", "at", "is_current", "source_status", "source_title"),
 )
 LINKS = Kind(tuple(_columns("string", "url", "anchor", "rel")), ("url", "anchor", "rel"))
+NEIGHBOURS = Kind(
+    (*_columns("string", "direction", "url", "anchor", "rel"), _column("status_code", "int")),
+    ("direction", "url", "anchor", "rel", "status_code"),
+)
 BROKEN_LINKS = Kind(
     (*_columns("string", "source", "target", "anchor", "rel"), _column("status_code", "int")),
     ("source", "target", "status_code", "anchor", "rel"),

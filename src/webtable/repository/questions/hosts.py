@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.arrow.kinds import HOSTS
+from webtable.repository.damage import Damage
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.scope import PLAIN_KEY, Scope
@@ -18,13 +19,16 @@ from webtable.repository.scan import ScanSpec, in_key_order
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
+from webtable.store.tally import Tally
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.damage import Damage
+    from matplotlib.axes import Axes
+
     from webtable.repository.frame import Frame
+    from webtable.repository.pictures.treemap import Amount
     from webtable.store import Row
 
 MOST_HOSTS = 256
@@ -46,7 +50,22 @@ class Host:
     counted_at: datetime | None = None
 
 
-def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
+@dataclass(frozen=True, slots=True)
+class Hosts(Results[Host]):
+    """The hosts that have pages, as `Results`; and as a picture."""
+
+    def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
+        """Draw the hosts as areas in those of their registered domains, by their pages or bytes; return the axes.
+
+        The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. Raises
+        `MissingExtra` without matplotlib and squarify, `InvalidArgument`, and what the question raises.
+        """
+        from webtable.repository.pictures.treemap import draw_hosts
+
+        return draw_hosts(self, by, ax)
+
+
+def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     """Return what `WebTable.hosts` does."""
     part.check("url")
     host = None if domain is None else canonical_host(domain)
@@ -66,7 +85,44 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Results[Host]:
     def place(found: Host) -> bytes:
         return PLAIN_KEY.host_ranges(found.name)[0].start
 
-    return part.of(question, run, place, explain, frame.damage, HOSTS)
+    behind = part.behind(question)
+    return Hosts(question, part.order, part.limit, behind, run, place, explain, frame.damage, HOSTS)
+
+
+class Totals(NamedTuple):
+    """What the hosts of a table had when they were counted, the one that was counted first at `as_of`."""
+
+    hosts: int
+    pages: int
+    bytes: int
+    as_of: datetime
+
+
+def known_totals(frame: Frame) -> Totals | None:
+    """Return the sums of the counts that hosts have, by one short look at their entries.
+
+    None where there is no host index, where a host has no counts, and where there are more than MOST_HOSTS of them.
+    """
+    try:
+        rows = list(islice(_Entries(frame, None, "").rows(None, MOST_HOSTS + 1), MOST_HOSTS + 1))
+    except IndexNeeded:
+        return None
+    # Of its own, for to be shown a table neither raises nor counts what is damaged.
+    counts = [_counts(row, Damage(Tally(), [])) for row in rows]
+    found = [one for one in counts if one is not None]
+    if len(rows) > MOST_HOSTS or not found or len(found) < len(counts):
+        return None
+    hosts = sum(one.pages > 0 for one in found)
+    sums = sum(one.pages for one in found), sum(one.bytes for one in found)
+    return Totals(hosts, *sums, min(one.counted_at for one in found))
+
+
+def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
+    """Return *totals* as a table is shown with them; `stats` tells where they are not known."""
+    if totals is None:
+        return [("pages", "stats() counts them")]
+    hosts, pages, size, as_of = totals
+    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M}")]
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:

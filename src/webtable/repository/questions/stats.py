@@ -1,18 +1,20 @@
-"""Counts and bytes of pages by host, status, type, age and region: one pass over the rows, without their bodies."""
+"""Counts and bytes of pages by host, status, type, age, region, size and day: one pass over rows, without bodies."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.repository.sizes import size_class, size_name
 from webtable.repository.tabular import Tabular
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
@@ -22,18 +24,23 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from matplotlib.axes import Axes
+
     from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
 
-Grouping = Literal["host", "status", "type", "age", "region"]
+Grouping = Literal["host", "status", "type", "age", "region", "size", "day"]
 """What pages are counted by."""
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
+"""What they are counted by where nothing else is said; the others have many groups, and are there to be drawn."""
 AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, from the youngest on."""
 UNKNOWN = "unknown"
 """The group of the pages without a media type."""
+SHOWN_GROUPS = 8
+"""How many groups of a grouping notebooks and terminals are shown."""
 PROGRESS_PAGES = 1_000
 """After how many pages the caller is told how far the count is."""
 
@@ -67,7 +74,8 @@ class Stats(Tabular[GroupRow]):
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
     ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
-    order. As a table it has a row for each group.
+    order; sizes from the smallest on, each class twice as wide as the one before, and days from the first on. As a
+    table it has a row for each group.
     """
 
     pages: int
@@ -77,16 +85,42 @@ class Stats(Tabular[GroupRow]):
     """How many rows were left out because they cannot be read."""
     examples: tuple[DamagedRow, ...] = ()
     """The first 100 of them."""
+    regions: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """All regions of the table, where it was counted by them: those without pages have no group."""
 
     @property
     def _kind(self) -> Kind:
         return GROUPS
 
-    def _title(self) -> str:
-        return str(self).partition("\n")[0]
+    def _shown(self) -> Shown:
+        """Return the largest groups of each grouping."""
+        rows: list[Sequence[object]] = []
+        for by, groups in self.by.items():
+            largest = sorted(groups, key=lambda name: -groups[name].pages)[:SHOWN_GROUPS]
+            rows += [(by, name, *groups[name]) for name in groups if name in largest]
+            if len(groups) > SHOWN_GROUPS:
+                rows.append((by, f"… and {len(groups) - SHOWN_GROUPS:,} more", None, None))
+        damaged = f"{self.damaged:,} rows cannot be read and are left out" if self.damaged else ""
+        return Shown(str(Group(self.pages, self.bytes)), ("by", "group", "pages", "bytes"), rows, damaged)
 
     def __iter__(self) -> Iterator[GroupRow]:
         return (GroupRow(by, name, *group) for by, groups in self.by.items() for name, group in groups.items())
+
+    def plot(self, by: Grouping | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the groups of the grouping *by*, the first that was counted unless it is named, and return the axes.
+
+        Statuses, types, ages and hosts are bars, sizes a histogram, days a calendar; of regions the hot ones are
+        marked. Raises `InvalidArgument` for what was not counted, and `MissingExtra` without matplotlib.
+        """
+        from webtable.repository.pictures.groupings import draw_groups
+
+        named = next(iter(self.by), None) if by is None else by
+        if named not in self.by:
+            raise InvalidArgument(f"by={named!r} was not counted: ask with stats(by={named or 'status'!r})")
+        groups = self.by[named]
+        if named == "region" and groups:
+            groups = {name: groups.get(name, Group(0, 0)) for name in self.regions} | groups
+        return draw_groups(named, groups, ax)
 
     def __str__(self) -> str:
         """Return a line on all pages, and one for each grouping: how many groups, and the one with the most pages."""
@@ -116,12 +150,14 @@ def stats(
     ranges = [KeyRange()] if scope.domain is None else narrowed(frame, scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
-    tallies = {name: _tally(frame, name, now) for name in names}
+    starts = [region.keys.start for region in frame.store.regions(frame.table)] if "region" in names else []
+    tallies = {name: _tally(frame, name, now, starts) for name in names}
     unreadable: list[DamagedRow] = []
     damage = frame.damage(unreadable)
     pages, size = _count(frame, spec, tuple(tallies.values()), damage, on_progress)
     groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
-    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable))
+    regions = tuple(map(key_text, starts))
+    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable), regions)
 
 
 def _count(
@@ -149,7 +185,7 @@ def _count(
     return pages, total
 
 
-def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
+def _tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes]) -> _Tally:
     match name:
         case "host":
             host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
@@ -161,8 +197,11 @@ def _tally(frame: Frame, name: Grouping, now: datetime) -> _Tally:
         case "age":
             return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
         case "region":
-            starts = [region.keys.start for region in frame.store.regions(frame.table)]
             return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+        case "size":
+            return _Tally(lambda _, page: size_class(page.size), size_name)
+        case "day":
+            return _Tally(lambda _, page: page.fetched_at.astimezone(UTC).date(), date.isoformat)
 
 
 class _Tally:
@@ -191,7 +230,7 @@ class _Tally:
 def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:
     """Return *by* as it is meant, or raise `InvalidArgument`."""
     names = (by,) if isinstance(by, str) else tuple(by)
-    unknown = [name for name in names if name not in GROUPINGS]
+    unknown = [name for name in names if name not in get_args(Grouping)]
     if unknown:
-        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(GROUPINGS)}")
+        raise InvalidArgument(f"by={unknown[0]!r} is nothing to count by; there are {', '.join(get_args(Grouping))}")
     return names

@@ -26,6 +26,8 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from matplotlib.axes import Axes
+
     from webtable.repository.frame import Frame
     from webtable.store import Row
 
@@ -51,10 +53,23 @@ def get_many(frame: Frame, urls: Iterable[str], columns: Sequence[str] | None) -
     return _Many(map(frame.key.encode, urls), lambda rows: frame.counted.read_each(rows, wanted))
 
 
-def history(frame: Frame, url: str, columns: Sequence[str] | None) -> Several[Page]:
+class History(Several[Page]):
+    """The stored versions of a page, newest first; equal to a list or a tuple of the same versions."""
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw how large the versions are over time, with their statuses, and return the axes.
+
+        Raises `MissingExtra` without matplotlib.
+        """
+        from webtable.repository.pictures.timeline import draw_timeline
+
+        return draw_timeline(tuple(self), ax)
+
+
+def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
     found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
-    return Several(found, pages_with(column_names(columns)))
+    return History(found, pages_with(column_names(columns)))
 
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
+from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.made_up import MOST_HOSTS, MadeUp, host_models, made_up_crawl
 from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.ranking import Ranking
@@ -53,6 +55,17 @@ class Advice(Ranking, frozen=True):
 
     def _repr_html_(self) -> str:
         return fragment(self)
+
+    def __rich__(self) -> object:
+        return self._shown().rich()
+
+    def _shown(self) -> Shown:
+        """Return the designs, the best first, with the first of their reasons."""
+        rows = [
+            (place, one.name, f"{one.score:.1f}", share_text(one.writes.hottest_at_once), one.why[0])
+            for place, one in enumerate(self.designs, 1)
+        ]
+        return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows)
 
     def __str__(self) -> str:
         lines = [self.measure, *self.holds_for]

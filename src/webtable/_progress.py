@@ -1,0 +1,167 @@
+"""How far something is: a bar in a terminal, a line in a notebook, and nothing where nobody looks."""
+
+from __future__ import annotations
+
+import sys
+import time
+import weakref
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress, ProgressColumn
+
+SECONDS_BETWEEN = 0.2
+"""A bar is drawn anew so often at most."""
+
+
+def progress_bar(title: str = "", noun: str = "page") -> ProgressBar:
+    """Return what shows how many pages were looked at: give it as `on_progress`.
+
+    In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It goes away
+    when nobody holds it any more, so it may be given as it is: `table.stats(on_progress=webtable.progress_bar())`. In a
+    `with` block it is there from the beginning of the block to its end.
+    """
+    return ProgressBar(title, noun)
+
+
+class ProgressBar:
+    """Is told how many there are so far, and shows it; `progress_bar` makes one."""
+
+    def __init__(self, title: str, noun: str) -> None:
+        self._title = title
+        self._noun = noun
+        self._view: _View | None = None
+
+    def __call__(self, so_far: int) -> None:
+        """Show that there are *so_far*."""
+        self._shown(animated=False).show(_text(so_far, self._noun))
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._view is not None:
+            self._end()
+            self._view = None
+
+    def __enter__(self) -> Self:
+        self._shown(animated=True).show(_text(0, self._noun))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _shown(self, *, animated: bool) -> _View:
+        if self._view is None:
+            self._view = _view(self._title, animated=animated)
+            # Also at the end of the process: a terminal would stay without a cursor.
+            self._end = weakref.finalize(self, self._view.close)
+        return self._view
+
+
+def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Progress] | None = None) -> Progress:
+    """Return a bar of rich on standard error, which goes away at its end; *animated* it is drawn by a thread."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return (kind or Progress)(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=animated,
+        refresh_per_second=1 / SECONDS_BETWEEN,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        expand=True,
+    )
+
+
+class _View(Protocol):
+    def show(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+def _view(title: str, *, animated: bool) -> _View:
+    if _in_notebook():
+        return _Notebook(title)
+    return _Terminal(title, animated=animated) if sys.stderr.isatty() else _Nowhere()
+
+
+def _in_notebook() -> bool:
+    """Whether IPython runs in a kernel, which shows what is displayed; in a terminal it has none."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+class _Nowhere:
+    def show(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Terminal:
+    def __init__(self, title: str, *, animated: bool) -> None:
+        from rich.progress import BarColumn, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[text]}"))
+        self._bar = terminal_bar(*columns, animated=animated)
+        self._task = self._bar.add_task(title, total=None, text="")
+        self._clock = None if animated else _Clock()
+        self._bar.start()
+
+    def show(self, text: str) -> None:
+        self._bar.update(self._task, text=text)
+        if self._clock is not None and self._clock.is_due():
+            self._bar.refresh()
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+class _Notebook:
+    # Rich needs ipywidgets for a bar in a notebook.
+    def __init__(self, title: str) -> None:
+        self._line = _Line(title, "", is_done=False)
+        self._clock = _Clock()
+        self._handle: Any = import_module("IPython.display").display(self._line, display_id=True)
+
+    def show(self, text: str) -> None:
+        self._line = _Line(self._line.title, text, is_done=False)
+        if self._clock.is_due():
+            self._handle.update(self._line)
+
+    def close(self) -> None:
+        self._handle.update(_Line(self._line.title, self._line.text, is_done=True))
+
+
+class _Line:
+    def __init__(self, title: str, text: str, *, is_done: bool) -> None:
+        self.title, self.text, self.is_done = title, text, is_done
+
+    def __repr__(self) -> str:
+        return f"{self.title}: {self.text}" if self.title else self.text
+
+    def _repr_html_(self) -> str:
+        return escape(repr(self)) if self.is_done else f"<progress></progress> {escape(repr(self))}"
+
+
+class _Clock:
+    """Tells whether it is time to draw again."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def is_due(self) -> bool:
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + SECONDS_BETWEEN
+        return True
+
+
+def _text(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

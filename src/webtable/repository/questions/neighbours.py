@@ -1,0 +1,108 @@
+"""The question for what is around a page: who links to it, and where it links to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from webtable.errors import DamagedRow
+from webtable.repository.arguments import check_numbers
+from webtable.repository.arrow.kinds import NEIGHBOURS, Kind
+from webtable.repository.questions.inlinks import linking_to
+from webtable.repository.results import Slice
+from webtable.repository.tabular import Tabular
+from webtable.rowkey import canonical_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from webtable._page import Link, Page
+    from webtable.repository.frame import Frame
+
+MOST_NEIGHBOURS = 20
+"""How many pages come of each side unless it is told."""
+
+
+class Neighbour(NamedTuple):
+    """A page that links to another (`direction` "from"), or that one links to ("to"), and the link.
+
+    `status_code` is that of its last capture, None where it is not stored.
+    """
+
+    direction: Literal["from", "to"]
+    url: str
+    anchor: str
+    rel: str
+    status_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours(Tabular[Neighbour]):
+    """The pages around `url`, which need not be stored itself: those that link to it, and those that it links to.
+
+    As a table it has a row for each. `more_linking` tells whether there are others that link here, `more_linked` to how
+    many others it links.
+    """
+
+    url: str
+    linking: tuple[Neighbour, ...]
+    linked: tuple[Neighbour, ...]
+    more_linking: bool = False
+    more_linked: int = 0
+
+    @property
+    def _kind(self) -> Kind:
+        return NEIGHBOURS
+
+    def _title(self) -> str:
+        return f"links from and to {self.url}"
+
+    def __iter__(self) -> Iterator[Neighbour]:
+        yield from self.linking
+        yield from self.linked
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the pages that link here on the left, those that it links to on the right, and return the axes.
+
+        Raises `MissingExtra` without matplotlib.
+        """
+        from webtable.repository.pictures.neighbourhood import draw_neighbours
+
+        return draw_neighbours(self, ax)
+
+
+def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
+    """Return what `WebTable.neighbours` does."""
+    check_numbers(limit=limit)
+    centre = canonical_url(url)
+    # One is the page itself, and one tells whether there are more.
+    asked = linking_to(frame, centre, past=False, domain=None, part=Slice("source", limit + 2))
+    inlinks = [one for one in asked if one.source != centre]
+    linking = [Neighbour("from", one.source, one.anchor, one.rel, _status(one.page)) for one in inlinks[:limit]]
+    links = [link for link in _links(frame, centre) if link.url != centre]
+    linked = tuple(_with_status(frame, links[:limit]))
+    return Neighbours(centre, tuple(linking), linked, len(inlinks) > limit, max(0, len(links) - limit))
+
+
+def _links(frame: Frame, url: str) -> Sequence[Link]:
+    """Return the links of *url*, the first to each page; none where it is not stored."""
+    (page,) = frame.counted.read([frame.key.encode(url)], ("outlinks",))
+    links: dict[str, Link] = {}
+    for link in (page and page.outlinks) or ():
+        links.setdefault(link.url, link)
+    return tuple(links.values())
+
+
+def _with_status(frame: Frame, links: Sequence[Link]) -> Iterator[Neighbour]:
+    rows = [frame.key.encode(link.url) for link in links]
+    for link, page in zip(links, frame.counted.read_each(rows, ()) if rows else (), strict=True):
+        if isinstance(page, DamagedRow):
+            frame.damage().add(page)
+            page = None
+        yield Neighbour("to", link.url, link.anchor, link.rel, _status(page))
+
+
+def _status(page: Page | None) -> int | None:
+    return None if page is None else page.status_code
