@@ -111,11 +111,11 @@ def test_hosts_are_counted_beyond_what_is_kept_in_memory(crawled, monkeypatch):
     monkeypatch.setattr(crawls, "HOSTS_BYTES", 300)
     hosts = [*range(12), *range(7)]
     crawled.store(*(crawled.page(f"/many/{n}", host=f"m{host}", age=HOUR) for n, host in enumerate(hosts)))
+    crawled.store(*(crawled.page(f"/older/{n}", host=f"o{n}", age=30 * HOUR) for n in range(8)))
 
-    newest, *rest = crawled.table.crawls()
+    found = list(crawled.table.crawls())
 
-    assert (newest.pages, newest.hosts) == (3 + 19, 2 + 12)
-    assert [crawl.hosts for crawl in rest] == [1, 1]
+    assert [(crawl.pages, crawl.hosts) for crawl in found] == [(3 + 19, 2 + 12), (1, 1), (2 + 8, 1 + 8)]
 
 
 def test_a_token_goes_on_behind_a_crawl_whatever_came_since(crawled):
@@ -124,6 +124,16 @@ def test_a_token_goes_on_behind_a_crawl_whatever_came_since(crawled):
     crawled.store(crawled.page("/new", age=5), crawled.page("/new/2", age=10 * HOUR))
 
     assert list(crawled.table.crawls(after=first.next_token))[-2:] == expected(crawled)[1:]
+
+
+@pytest.mark.parametrize("scope", [(), ("example",)], ids=["by the index", "by a pass"])
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_behind_a_token_come_the_crawls_that_are_left(crawled, scope, order):
+    first = crawled.table.crawls(*scope, order=order).page(1)
+
+    rest = list(crawled.table.crawls(*scope, order=order, after=first.next_token))
+
+    assert [*first, *rest] == (expected(crawled) if order == "newest" else expected(crawled)[::-1])
 
 
 @pytest.mark.parametrize("scope", [(), ("example",)], ids=["by the index", "by a pass"])

@@ -123,13 +123,13 @@ def plain_crawls(pages, gap):
 def one_by_one(ask):
     """Return the results of a question that is asked for one at a time, each behind the token of the one before."""
     found, token = [], None
-    while token or not found:
+    for _ in range(100):
         batch = ask(after=token).page(1)
         found += batch
         token = batch.next_token
-        if not len(batch):
+        if token is None:
             return found
-    return found
+    raise AssertionError("tokens do not end")
 
 
 def stored(shared_table, now, given_pages):

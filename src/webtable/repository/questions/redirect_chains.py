@@ -36,9 +36,8 @@ _TABLES = (
 )
 _INDEXES = ("CREATE INDEX by_place ON hops (place, target)", "CREATE INDEX by_target ON hops (target, place)")
 _WITH_ENTRY = """
-    INSERT INTO begins SELECT place FROM hops WHERE NOT EXISTS (
-        SELECT 1 FROM hops AS other WHERE other.target = hops.place AND other.place <> hops.place
-    ) ORDER BY place
+    INSERT INTO begins SELECT place FROM hops
+    WHERE NOT EXISTS (SELECT 1 FROM hops AS other WHERE other.target = hops.place) ORDER BY place
 """
 _REACH = """
     INSERT OR IGNORE INTO reached WITH RECURSIVE led (place) AS (
