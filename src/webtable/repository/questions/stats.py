@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable._shown import Shown
@@ -96,7 +97,7 @@ class Stats(Tabular[GroupRow]):
         """Return the largest groups of each grouping."""
         rows: list[Sequence[object]] = []
         for by, groups in self.by.items():
-            largest = sorted(groups, key=lambda name: -groups[name].pages)[:SHOWN_GROUPS]
+            largest = nlargest(SHOWN_GROUPS, groups, key=lambda name: groups[name].pages)
             rows += [(by, name, *groups[name]) for name in groups if name in largest]
             if len(groups) > SHOWN_GROUPS:
                 rows.append((by, f"… and {len(groups) - SHOWN_GROUPS:,} more", None, None))
