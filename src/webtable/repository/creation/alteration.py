@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 """How often the families are brought to the layout, where others change them at the same time."""
+_FIRST_PAUSE = 0.15
+"""Seconds; up to twice as long is waited before the second round, and before each further one twice as long again."""
 
 _FIXED = {
     **dict.fromkeys(("salt", "digits", "buckets", "key", "suffix_list"), "the row key of every page is made with it"),
@@ -176,15 +178,16 @@ class Alteration:
 
         Others may change them meanwhile: to other values of the same options, so the plans must be by what is stored.
         """
-        for left in reversed(range(ROUNDS)):
+        for tried in range(1, ROUNDS + 1):
             try:
                 if not self._changed(plans()) or once:
                     return
             except StoreRefused:
                 # What is read back is not what was asked for where somebody else has changed it in between.
-                if not left:
+                if tried == ROUNDS:
                     raise
-                time.sleep(random.uniform(0, 0.3))  # noqa: S311 - it spreads, it keeps no secret
+                # Longer each time: on a busy cluster a change takes seconds, and those of all would cross again.
+                time.sleep(random.uniform(0, _FIRST_PAUSE * 2**tried))  # noqa: S311 - it spreads, it keeps no secret
         raise StoreRefused(f"{self._name}: its families are changed by others all the time; alter it again")
 
     def _changed(self, plans: Iterator[Plan]) -> bool:
