@@ -59,7 +59,18 @@ def test_what_is_no_door_begins_with_an_underscore():
 
     doors = {name for name in rooms if not name.startswith("_")}
 
-    assert doors == {"cli", "demo", "errors", "formats", "repository", "rowkey", "schema", "store", "testing"}
+    assert doors == {
+        "cli",
+        "demo",
+        "errors",
+        "formats",
+        "reports",
+        "repository",
+        "rowkey",
+        "schema",
+        "store",
+        "testing",
+    }
 
 
 ELSEWHERE = {"PathLike", "None", "DataFrame", "RecordBatchReader", "Axes"}
