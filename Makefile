@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster check bench corpus clean
+.PHONY: demo test faults test-cluster check notebooks bench clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -41,6 +41,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The notebooks of examples/, each run in a clean kernel, as pages with what they show: build/notebooks.
+notebooks: $(STAMP)
+	$(BIN)/python docs/make_notebooks.py
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md

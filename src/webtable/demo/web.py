@@ -127,6 +127,9 @@ class SampleWeb:
         for number, page in enumerate(pages[1:6]):
             moved = _answer("301 Moved Permanently", "text/html", b"<title>Moved</title>", Location=page.url)
             yield f"{site}/old/{number}", moved
+        moves = {"/older/1": "/old/1", "/oldest/1": "/older/1", "/round": "/round/", "/round/": "/round"}
+        for path, target in moves.items():
+            yield f"{site}{path}", _answer("301 Moved Permanently", "text/html", Location=target)
         yield f"{site}/latest", _answer("302 Found", "text/html", Location=pages[-1].url.removeprefix(site))
         yield f"{site}/lost", _answer("404 Not Found", "text/html", b"<title>Not found</title>")
         yield f"{site}/report", _answer("500 Internal Server Error", "text/html", b"<title>Error</title>")
