@@ -203,6 +203,9 @@ class Array:
 
     __hash__ = None
 
+    def __repr__(self):
+        return "Array()"
+
     def __eq__(self, other):
         return self
 
@@ -831,7 +834,7 @@ def test_the_29th_of_february_and_the_366th_day_come_back_without_a_year():
         (Text("x"), memoryview(b"a")),
         (UInt("x", 1), 5),
     ],
-    ids=repr,
+    ids=lambda value: "memoryview" if isinstance(value, memoryview) else repr(value),
 )
 def test_bytes_that_no_value_has_are_refused(part, data):
     with pytest.raises(KeyFormatError):

@@ -43,10 +43,11 @@ RULES = {
     ".lead": "font-size:1.1em;margin:0 0 1em",
     "dl": "display:flex;flex-wrap:wrap;gap:.6em 2em;margin:0 0 1.4em;padding:.8em 0;"
     "border:solid var(--wt-c-line);border-width:1px 0",
-    "dt": "color:var(--wt-c-muted);font-size:.82em;font-weight:400",
-    "dd": "margin:0;font-weight:600;font-variant-numeric:tabular-nums",
+    # JupyterLab floats them, and gives all columns of a table the same width.
+    "dt": "color:var(--wt-c-muted);font-size:.82em;font-weight:400;float:none;width:auto",
+    "dd": "margin:0;float:none;width:auto;font-weight:600;font-variant-numeric:tabular-nums",
     ".wide": "overflow-x:auto;margin:0 0 1em",
-    "table": "border-collapse:collapse;width:100%;margin:0;font-size:.92em;font-variant-numeric:tabular-nums;"
+    "table": "border-collapse:collapse;table-layout:auto;width:100%;margin:0;font-size:.92em;font-variant-numeric:tabular-nums;"
     "border:0;color:inherit",
     "th": "font-weight:500;color:var(--wt-c-muted);font-size:.88em;line-height:1.3;text-align:right;"
     "vertical-align:bottom;padding:.35em .7em;border:0;border-bottom:1px solid var(--wt-c-line);max-width:none",
