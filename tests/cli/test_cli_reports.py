@@ -61,10 +61,21 @@ def test_an_audit_in_a_pipe_has_a_line_for_each_finding(run: Run, site: None) ->
     assert ["Broken links", "1", "webtable broken-links --domain example.com"] in result.cells
 
 
-def test_the_commands_of_a_report_are_for_its_store(run: Run, site: None) -> None:
+def test_the_commands_of_a_report_are_for_its_store(run: Run, site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("webtable.db").rename("other.db")
 
     assert run("-s", "other.db", "audit", "example.com").cells[0][2] == "webtable -s other.db pages example.com"
+
+    monkeypatch.setenv("WEBTABLE_STORE", "other.db")
+
+    assert run("audit", "example.com").cells[0][2] == "webtable pages example.com"
+    assert run("-s", "webtable.db", "audit", "example.com").code == 3
+
+
+def test_the_commands_of_a_report_are_whole_on_a_terminal(run: Run, site: None, on_terminal: None) -> None:
+    told = " ".join(run("audit", "example.com").out.split())
+
+    assert "…" not in told
 
 
 def test_a_comparison_in_a_pipe_has_a_line_for_each_kind_whose_command_lists_it(run: Run, site: None) -> None:

@@ -32,7 +32,7 @@ from webtable.cli import (
     verification,
 )
 from webtable.cli.exits import CommandGroup
-from webtable.cli.session import DEFAULT_STORE, Session
+from webtable.cli.session import DEFAULT_STORE, STORE_VARIABLE, Session
 from webtable.cli.text import examples
 
 app = typer.Typer(
@@ -88,7 +88,7 @@ def options(
             "-s",
             "--store",
             metavar="URL",
-            envvar="WEBTABLE_STORE",
+            envvar=STORE_VARIABLE,
             help="A file (an embedded store), or hbase://host:port/table?thrift2=port.",
         ),
     ] = DEFAULT_STORE,

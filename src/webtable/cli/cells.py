@@ -25,8 +25,8 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"url", "urls", "source", "target", "redirect_to"}
-"""A URL can be copied only as a whole; of the rest the beginning tells enough."""
+FOLDED = {"url", "urls", "source", "target", "redirect_to", "command"}
+"""A URL or a command can be copied only as a whole; of the rest the beginning tells enough."""
 
 _PADDING = 3
 """What rich puts between two columns."""
@@ -63,6 +63,7 @@ _NUMBERS = {
     "others",
     "length",
     "hosts",
+    "found",
     "entries",
     "missing",
     "stale",
@@ -86,6 +87,7 @@ _WIDE = {
     "name": 3,
     "group": 3,
     "value": 2,
+    "command": 3,
 }
 _WIDTHS = {
     "status_code": 6,
@@ -114,6 +116,8 @@ _WIDTHS = {
     "length": 6,
     "is_loop": 5,
     "hosts": 9,
+    "finding": 26,
+    "found": 9,
     "rel": 9,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from webtable.repository import LayoutOptions, WebTable
 
 DEFAULT_STORE = "./webtable.db"
+STORE_VARIABLE = "WEBTABLE_STORE"
+"""The variable of the environment that names the store where no option does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Session:
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
-        store = "" if self.store == DEFAULT_STORE else f"-s {shlex.quote(self.store)} "
+        usual = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
+        store = "" if self.store == usual else f"-s {shlex.quote(self.store)} "
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"
 
