@@ -47,8 +47,8 @@ RULES = {
     "dt": "color:var(--wt-c-muted);font-size:.82em;font-weight:400;float:none;width:auto",
     "dd": "margin:0;float:none;width:auto;font-weight:600;font-variant-numeric:tabular-nums",
     ".wide": "overflow-x:auto;margin:0 0 1em",
-    "table": "border-collapse:collapse;table-layout:auto;width:100%;margin:0;font-size:.92em;font-variant-numeric:tabular-nums;"
-    "border:0;color:inherit",
+    "table": "border-collapse:collapse;table-layout:auto;width:100%;margin:0;font-size:.92em;"
+    "font-variant-numeric:tabular-nums;border:0;color:inherit",
     "th": "font-weight:500;color:var(--wt-c-muted);font-size:.88em;line-height:1.3;text-align:right;"
     "vertical-align:bottom;padding:.35em .7em;border:0;border-bottom:1px solid var(--wt-c-line);max-width:none",
     "td": "text-align:right;vertical-align:middle;padding:.4em .7em;border:0;border-bottom:1px solid var(--wt-c-line);"
