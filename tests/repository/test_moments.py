@@ -54,6 +54,10 @@ def urls(site, pages):
     return [page.url.removeprefix(site.url("")) for page in pages]
 
 
+def changed(site, **moments):
+    return urls(site, site.table.changes(site.domain, **moments))
+
+
 # By the names of the method and of the argument.
 ASKED = {
     ("get", "as_of"): lambda site, at: site.table.get(site.url("/old"), as_of=at).html == b"2",
@@ -72,6 +76,8 @@ ASKED = {
     ("outdated", "not_modified_since"): lambda site, at: (
         urls(site, site.table.outdated(not_modified_since=at, domain=site.domain)) == ["/old"]
     ),
+    ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
+    ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
     ("verify_index", "as_of"): lambda site, at: site.table.verify_index("size", as_of=at, settle=0).as_of == BOUND,
     ("repair_index", "as_of"): lambda site, at: site.table.repair_index("size", as_of=at, settle=0).as_of == BOUND,
 }

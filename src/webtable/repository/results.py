@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
 
+_NUMBER = re.compile(rb"-?[0-9]{1,15}")
 _CHECKSUM = 6
 """How many bytes of a token are its checksum."""
 
@@ -252,6 +254,16 @@ def _position_of(token: str | None, question: str, order: str) -> bytes | None:
     if position.question != _fingerprint(question, order):
         raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
     return position.behind
+
+
+def number_of(place: bytes) -> int:
+    """Return the number that *place* is, as answers in the order of numbers have it; raises `InvalidToken` for another.
+
+    A checksum shows that a token is whole, not that webtable made it.
+    """
+    if not _NUMBER.fullmatch(place):
+        raise invalid_token(place)
+    return int(place)
 
 
 def invalid_token(token: object) -> InvalidToken:

@@ -11,12 +11,13 @@ from webtable.errors import IndexNeeded
 from webtable.repository.arrow.kinds import CRAWLS
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.web import HIGHEST_SIZE, TIME, time_text
-from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.moments import milliseconds, moment_of, possible_moment
 from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import by_time
 from webtable.repository.questions.passes import Pass
 from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.scratch import Scratch
+from webtable.repository.results import number_of
 from webtable.repository.times import duration_of
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.web import host_and_rest
@@ -82,7 +83,7 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Crawl]:
         if at_most == 0:
             return
-        behind = None if after is None else int(after)
+        behind = None if after is None else max(number_of(after), 0)
         with Scratch(*_TABLES) as scratch:
             if is_indexed():
                 captures = _indexed(frame, part.order, behind, damage)
@@ -107,9 +108,9 @@ def _indexed(frame: Frame, order: str, behind: int | None, damage: Damage) -> It
     """Yield the captures behind a moment as the time index has them."""
     places = KeyRange(_FETCHED, prefix_stop(_FETCHED))
     if behind is not None and order == "newest":
-        places = KeyRange(_FETCHED, _FETCHED + time_text(moment_of(behind)).encode())
+        places = KeyRange(_FETCHED, _FETCHED + time_text(possible_moment(behind)).encode())
     elif behind is not None:
-        places = KeyRange(_FETCHED + time_text(moment_of(behind + 1)).encode(), places.stop)
+        places = KeyRange(_FETCHED + time_text(possible_moment(behind + 1)).encode(), places.stop)
     table = frame.indexes.ready(TIME.name, "crawls").table
     lookup = Lookup(TIME, table, [places], reverse=order == "newest")
     return (_capture(page) for _, page in EntryReader(frame).pages(lookup, (), damage))

@@ -11,6 +11,7 @@ from webtable.repository.arrow.kinds import DUPLICATE_GROUPS
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.passes import Pass, url_at
 from webtable.repository.questions.scratch import Scratch
+from webtable.repository.results import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,7 @@ def _groups(found: Scratch, by: Sameness, order: str, after: bytes | None) -> It
     behind: tuple[int, bytes] = _BEFORE_ALL
     if after is not None:
         number, _, place = after.partition(b" ")
-        behind = int(number), place
+        behind = number_of(number), place
     for value, pages, size in found.rows(_GROUPS.format(order=order), behind):
         urls = tuple(url_at(place) for (place,) in found.rows(_FIRST, (value,)))
         yield DuplicateGroup(by, value.decode("utf-8", "surrogatepass"), pages, size, urls)
