@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
+import sys
 import uuid
 from datetime import UTC, datetime
 
@@ -77,6 +79,14 @@ def test_a_function_of_the_door_takes_the_same_parameters(name):
     wanted = dict(inspect.signature(getattr(webtable, name)).parameters)
     assert list(parameters) == list(wanted)
     assert [one.default for one in parameters.values()] == [one.default for one in wanted.values()]
+
+
+def test_who_does_not_use_it_does_not_import_asyncio():
+    code = "import sys, webtable; webtable.open('memory:none', create=True).close(); print('asyncio' in sys.modules)"
+
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert run.stdout == "False\n"
 
 
 @pytest.fixture(params=["sqlite", "memory", pytest.param("hbase", marks=pytest.mark.hbase)])
