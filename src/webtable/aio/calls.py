@@ -48,14 +48,14 @@ class Calls:
         """Return what *job* returns, or raise what it raises.
 
         Where the caller is cancelled a job that has not begun is taken back; one that has comes to its end in its
-        thread, and *left* is given what became of it, since nobody else is.
+        thread, and *left* is given the future of what becomes of it, since nobody else is.
         """
         future = self._threads.submit(job).future()
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if left is not None:
-                future.add_done_callback(left)
+                left(future)
             raise
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
-"""The errors of calls whose callers were cancelled: kept for the next call, so that no page is lost without a word."""
+"""Calls whose callers were cancelled: what they raise is kept for the next one, so no page is lost without a word."""
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from webtable._forks import renew_after_fork
@@ -12,30 +13,37 @@ if TYPE_CHECKING:
 
 
 class Missed:
-    """What nobody was told, by the writer that it is about. May be used by many threads."""
+    """The calls of one table and its writers that nobody awaits any more. May be used by many threads."""
 
     def __init__(self) -> None:
-        self._errors: list[tuple[object, Exception]] = []
         self.after_fork()
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Leave the errors to the parent, as the pages are."""
+        """Leave the calls to the parent, as the pages are."""
         self._lock = threading.Lock()
-        self._errors = []
+        self._calls: list[tuple[object, Future[Any]]] = []
 
-    def keep(self, writer: object, future: Future[Any]) -> None:
-        """Keep what *future*, which is done, was to raise."""
-        error = None if future.cancelled() else future.exception()
-        if isinstance(error, Exception):
-            with self._lock:
-                self._errors.append((writer, error))
-
-    def taken(self, writer: object = None) -> list[Exception]:
-        """Return what was kept of *writer*, or of all, and forget it."""
+    def keep(self, owner: object, call: Future[Any]) -> None:
+        """Keep *call*, of the writer or table *owner*."""
         with self._lock:
-            found = [error for whose, error in self._errors if writer is None or whose is writer]
-            self._errors = [
-                (whose, error) for whose, error in self._errors if writer is not None and whose is not writer
-            ]
-        return found
+            self._calls.append((owner, call))
+
+    def errors(self, owner: object, *, also_others: bool = False) -> list[Exception]:
+        """Return what calls of *owner* that have ended have raised, and others, when they have; each is told of once.
+
+        The calls of one owner are made one after another: one of its own that has not ended is the caller itself.
+        """
+        with self._lock:
+            taken = [one for one in self._calls if (one[1].done() if one[0] is owner else also_others)]
+            self._calls = [one for one in self._calls if one not in taken]
+        found = [_error(call) for _, call in taken]
+        return [error for error in found if error is not None]
+
+
+def _error(call: Future[Any]) -> Exception | None:
+    try:
+        error = call.exception()
+    except CancelledError:
+        return None  # it had not begun
+    return error if isinstance(error, Exception) else None

@@ -50,6 +50,10 @@ class Opening(Generic[C]):
 
 
 def close_unasked(future: Future[Any]) -> None:
-    """Close what was opened for somebody who did not wait for it."""
+    """Have closed what *future* opens for somebody who does not wait for it any more."""
+    future.add_done_callback(_close)
+
+
+def _close(future: Future[Any]) -> None:
     if not future.cancelled() and future.exception() is None:
         future.result().close()

@@ -10,7 +10,8 @@ from webtable.aio.calls import Wrapped, awaited
 from webtable.aio.stream import Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from typing import Any
 
     import pyarrow as pa
     from matplotlib.axes import Axes
@@ -104,6 +105,18 @@ def asked(
     @wraps(function)
     def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
         return Results(function(self._core, *args, **kwargs), self._calls)
+
+    return method
+
+
+def asked_of_the_store(
+    function: Callable[Concatenate[S, P], sync.Results[T]],
+) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
+    """Return the method *function*, which reads before it has an answer, as one whose answer is awaited first."""
+
+    @wraps(function)
+    async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
+        return Results(await self._calls.run(partial(function, self._core, *args, **kwargs)), self._calls)
 
     return method
 

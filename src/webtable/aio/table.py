@@ -9,7 +9,7 @@ from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Wrapped, awaited, checked_threads
 from webtable.aio.missed import Missed
 from webtable.aio.opening import Opening, close_unasked
-from webtable.aio.results import asked, asked_hosts, streamed
+from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together
 
@@ -40,7 +40,8 @@ class WebTable(Wrapped[sync.WebTable]):
     """A table of web pages, for asyncio; `webtable.aio.open` makes one, or `WebTable(table)` of one that is open.
 
     Its methods are those of `webtable.WebTable`, with the same arguments and errors. What reads or writes is awaited; a
-    question returns `Results`, to be iterated with `async for`. The calls are made in at most *threads* threads.
+    question returns `Results`, to be iterated with `async for`; `indexed`, which looks up its index, is awaited first.
+    The calls are made in at most *threads* threads.
 
     A task that is cancelled leaves its call to the thread, which brings it to its end and gives back what it has taken
     from the store; one that has not begun is not made. A table belongs to no loop: it may be used in a second
@@ -49,6 +50,7 @@ class WebTable(Wrapped[sync.WebTable]):
 
     def __init__(self, table: sync.WebTable, *, threads: int = THREADS) -> None:
         super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
+        self._closing = Calls(1, "webtable-aio-close")
         self._missed = Missed()
 
     def __repr__(self) -> str:
@@ -119,7 +121,7 @@ class WebTable(Wrapped[sync.WebTable]):
     errors = asked(sync.WebTable.errors)
     redirects = asked(sync.WebTable.redirects)
     duplicates = asked(sync.WebTable.duplicates)
-    indexed = asked(sync.WebTable.indexed)
+    indexed = asked_of_the_store(sync.WebTable.indexed)
     by_handle = awaited(sync.WebTable.by_handle)
     resolve = awaited(sync.WebTable.resolve)
 
@@ -149,7 +151,8 @@ class WebTable(Wrapped[sync.WebTable]):
 
         One that was cancelled goes on, and may be awaited again.
         """
-        await self._calls.run(self._closed, partial(self._missed.keep, self._core))
+        await self._closing.run(self._closed, partial(self._missed.keep, self))
+        self._closing.close()
         self._calls.close()
 
     async def __aenter__(self) -> Self:
@@ -170,5 +173,5 @@ class WebTable(Wrapped[sync.WebTable]):
             self._core.close()
         except Exception as exc:  # noqa: BLE001 - it is raised with the others
             errors.append(exc)
-        if errors := self._missed.taken() + errors:
+        if errors := self._missed.errors(self, also_others=True) + errors:
             raise failed_together(self.name, errors)

@@ -117,7 +117,7 @@ class Writer(Wrapped[sync.Writer]):
 
     async def _ended(self, job: Callable[[], None]) -> None:
         """Do *job*, and raise with what it raises what earlier ones did whose callers were cancelled."""
-        await self._calls.run(partial(self._told, job), partial(self._missed.keep, self._core))
+        await self._calls.run(partial(self._told, job), partial(self._missed.keep, self))
 
     def _told(self, job: Callable[[], None]) -> None:
         errors: list[Exception] = []
@@ -125,5 +125,5 @@ class Writer(Wrapped[sync.Writer]):
             job()
         except Exception as exc:  # noqa: BLE001 - it is raised with the others
             errors.append(exc)
-        if errors := self._missed.taken(self._core) + errors:
+        if errors := self._missed.errors(self) + errors:
             raise failed_together(f"{self.name}: a writer", errors)
