@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import subprocess
 import sys
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -182,3 +184,39 @@ def test_rows_under_any_key_go_in_and_come_out(url):
     assert one.cells == {"d:x": b"1"}
     assert (found, gone) == (list(range(300)), True)
     assert first[0].values["number"] == 1
+
+
+TYPED = """
+import asyncio
+from webtable import Hit, Host, Page, aio
+
+async def main() -> None:
+    async with aio.open("crawl.db", create=True, ttl=90) as table:
+        page: Page | None = await table.get("https://a.example/", as_of="7d")
+        async for found in table.search("word", domain="a.example"):
+            hit: Hit = found
+        host: Host | None = await table.hosts().first()
+        async with table.writer(max_age=1) as writer:
+            receipt: aio.Receipt = await writer.put(Page(url="https://a.example/"))
+        await table.get(7)  # error: arg-type
+        await table.get("https://a.example/", no=7)  # error: call-arg
+        table.errors(limit="7")  # error: arg-type
+        number: int = await table.delete("https://a.example/")
+        for page in table.pages("a.example"):  # error: attr-defined
+            pass
+"""
+
+
+def test_a_type_checker_knows_arguments_and_results(tmp_path):
+    (tmp_path / "typed.py").write_text(TYPED)
+
+    command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "typed.py")]
+    told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1]).stdout
+
+    found = re.findall(r"typed\.py:(\d+): error: .*\[([a-z-]+)\]", told)
+    wanted = [
+        (str(number), line.split("# error: ")[1])
+        for number, line in enumerate(TYPED.splitlines(), 1)
+        if "# error: " in line
+    ]
+    assert found == wanted, told
