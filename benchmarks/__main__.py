@@ -37,6 +37,7 @@ NAMES = (
     "embedded_ingest",
     "embedded_scan",
     "embedded_frames",
+    "asyncio_lag",
     "memory",
     "hostile_inputs",
 )

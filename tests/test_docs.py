@@ -60,6 +60,7 @@ def test_what_is_no_door_begins_with_an_underscore():
     doors = {name for name in rooms if not name.startswith("_")}
 
     assert doors == {
+        "aio",
         "cli",
         "demo",
         "errors",

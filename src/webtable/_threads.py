@@ -32,9 +32,13 @@ class Task(Generic[T]):
 
         Raises `OtherProcess` in a process that was forked since: the thread that had the job is not there.
         """
+        return self.future().result(timeout)
+
+    def future(self) -> Future[T]:
+        """Return the job as a future of the standard library; raises `OtherProcess` as `result` does."""
         if self._process != os.getpid():
             raise OtherProcess("this was begun by the process that this one was forked from: begin it anew here")
-        return self._future.result(timeout)
+        return self._future
 
     def done(self) -> bool:
         """Whether there is nothing to wait for."""
@@ -98,12 +102,12 @@ class Threads:
             task.wait()
         return [task.result() for task in tasks]
 
-    def close(self) -> None:
-        """Let the threads end when they have done what they were given, and wait for that."""
+    def close(self, *, wait: bool = True) -> None:
+        """Let the threads end when they have done what they were given, and *wait* for that."""
         with self._lock:
             executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown()
+            executor.shutdown(wait)
 
     def after_fork(self) -> None:
         """Forget the threads: they are the parent's."""

@@ -7,8 +7,6 @@ from dataclasses import replace
 from logging import INFO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
-
 from webtable._page import Page, PageOutcome
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
@@ -18,13 +16,16 @@ from webtable.store.deadline import Deadline, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tenacity import RetryCallState, Retrying
+
     from webtable.repository.batch import BatchWriter, Prepared
 
 IN_FLIGHT = 2
 """How many batches are on their way at once by default: one is compressed while the one before it is sent."""
 MOST_IN_FLIGHT = 8
 
-_PAUSE: Final = wait_random_exponential(multiplier=0.1, max=5.0)
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 5.0
 """Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
 
 Entry = tuple[bytes, Page]
@@ -63,6 +64,7 @@ class Dispatch:
         self._in_flight = in_flight
         self._deadline = deadline
         self._on_stored = on_stored
+        self._retrying = _retrying()
         # A batch that has no thread yet is behind others that were sent before it, in both.
         self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
         self._storing = Threads(max(1, in_flight - 1), "webtable-store")
@@ -148,7 +150,7 @@ class Dispatch:
         def is_over(state: RetryCallState) -> bool:
             return self._deadline is None or deadline.left() <= state.upcoming_sleep
 
-        Retrying(retry=retry_if_result(bool), wait=_PAUSE, stop=is_over, retry_error_callback=lambda _: None)(attempt)
+        self._retrying.copy(stop=is_over)(attempt)
         return [outcomes[index] for index in range(len(batch))]
 
     def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
@@ -172,3 +174,12 @@ class Dispatch:
             outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
         missing = batch[len(outcomes) :]
         return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]
+
+
+def _retrying() -> Retrying:
+    """Return what calls a function as long as that returns True, with growing pauses."""
+    # Here, for it imports asyncio, which who reads does without; and not as a batch goes, when the interpreter may end.
+    from tenacity import Retrying, retry_if_result, wait_random_exponential
+
+    pause = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
+    return Retrying(retry=retry_if_result(bool), wait=pause, retry_error_callback=lambda _: None)

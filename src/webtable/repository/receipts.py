@@ -51,12 +51,12 @@ class Receipt(Future[PageOutcome]):
 
         Raises what kept the page from being stored, and `TimeoutError` where it is not known within *timeout* seconds.
         """
-        self._ask()
+        self.ask()
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return what kept the page from being stored, None where it is; `TimeoutError` as from `result`."""
-        self._ask()
+        self.ask()
         return super().exception(timeout)
 
     def done(self) -> bool:
@@ -88,7 +88,8 @@ class Receipt(Future[PageOutcome]):
         else:
             self.set_exception(outcome.error)
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Have the page sent off, if it waits for its batch to be full."""
         if not self.done():
             self._receipts.sender.send_batch(self._batch)
 

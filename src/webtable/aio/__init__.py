@@ -1,0 +1,28 @@
+"""webtable for asyncio: the same names, whose calls are awaited.
+
+`open` gives a `WebTable` in an `async with` block. Values (pages, links, statistics), errors and row keys are those of
+`webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
+"""
+
+from webtable.aio.door import create, open, regions_of
+from webtable.aio.opening import Opening
+from webtable.aio.records import KeyedTable, Records
+from webtable.aio.results import Hosts, Results
+from webtable.aio.stream import Stream
+from webtable.aio.table import WebTable
+from webtable.aio.writer import Receipt, Writer
+
+__all__ = [
+    "Hosts",
+    "KeyedTable",
+    "Opening",
+    "Receipt",
+    "Records",
+    "Results",
+    "Stream",
+    "WebTable",
+    "Writer",
+    "create",
+    "open",
+    "regions_of",
+]

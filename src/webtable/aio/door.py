@@ -1,0 +1,70 @@
+"""The door to tables for asyncio: opening one, creating one, and the regions of one."""
+
+from __future__ import annotations
+
+from functools import partial, wraps
+from typing import TYPE_CHECKING, ParamSpec, Unpack
+
+from webtable import repository as sync
+from webtable.aio.calls import THREADS, Calls, checked_threads
+from webtable.aio.opening import Opening, close_unasked
+from webtable.aio.table import WebTable
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any, TypeVar
+
+    from webtable.aio.records import KeyedTable
+    from webtable.repository import LayoutOptions, RegionComparison
+
+    T = TypeVar("T")
+
+P = ParamSpec("P")
+
+
+def open(
+    url: str | os.PathLike[str],
+    *,
+    create: bool = False,
+    regions: int = 1,
+    strict: bool = False,
+    threads: int = THREADS,
+    **options: Unpack[LayoutOptions],
+) -> Opening[WebTable]:
+    """Return the web table that *url* leads to, to be used in an `async with` block, or awaited.
+
+    At most *threads* calls of it are made at once, each in a thread, where more wait for their turn. The other
+    arguments and the errors are those of `webtable.open`.
+    """
+    checked_threads(threads)
+    make = partial(sync.open, url, create=create, regions=regions, strict=strict, **options)
+
+    async def opened() -> WebTable:
+        return WebTable(await _once(make, close_unasked), threads=threads)
+
+    return Opening(opened)
+
+
+def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @wraps(function)
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await _once(partial(function, *args, **kwargs))
+
+    return awaited
+
+
+async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = None) -> T:
+    calls = Calls(1, "webtable-aio-open")
+    try:
+        return await calls.run(job, left)
+    finally:
+        calls.close()
+
+
+create = _in_a_thread(sync.create)
+
+
+async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:
+    """Return the regions of *table* beside those that are *wanted*, as `webtable.regions_of` does."""
+    return await _once(partial(sync.regions_of, table.synchronous, wanted))

@@ -1,0 +1,146 @@
+"""The table for rows under any key, for asyncio."""
+
+from __future__ import annotations
+
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self
+
+from webtable import repository as sync
+from webtable.aio.calls import THREADS, Calls, Wrapped, awaited, checked_threads
+from webtable.aio.opening import Opening, close_unasked
+from webtable.aio.stream import Stream
+from webtable.repository import Record
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+    from types import TracebackType
+
+    from webtable.errors import DamagedRow
+    from webtable.repository import Metrics
+    from webtable.rowkey import RowKey
+    from webtable.schema import FamilySchema
+
+P = ParamSpec("P")
+
+
+class Records(Stream[Record]):
+    """The rows that a scan gives, to be taken with `async for`; what it was given is checked at the first of them.
+
+    `damaged` has the rows that could not be read, 100 of them at most.
+    """
+
+    def __init__(self, calls: Calls, ask: Callable[[], sync.Records]) -> None:
+        self.damaged: list[DamagedRow] = []
+        super().__init__(calls, partial(_scanned, ask, self.damaged))
+
+
+def _scanned(ask: Callable[[], sync.Records], damaged: list[DamagedRow]) -> Iterator[Record]:
+    records = ask()
+    for record in records:
+        damaged[:] = records.damaged
+        yield record
+    damaged[:] = records.damaged
+
+
+def scanned(
+    function: Callable[Concatenate[sync.KeyedTable, P], sync.Records],
+) -> Callable[Concatenate[Wrapped[sync.KeyedTable], P], Records]:
+    """Return the method *function* as one whose rows are taken with `async for`."""
+
+    @wraps(function)
+    def method(self: Wrapped[sync.KeyedTable], /, *args: P.args, **kwargs: P.kwargs) -> Records:
+        return Records(self._calls, partial(function, self._core, *args, **kwargs))
+
+    return method
+
+
+class KeyedTable(Wrapped[sync.KeyedTable]):
+    """A table whose rows are found by the fields of their key, for asyncio; `KeyedTable.open` makes one.
+
+    Its methods are those of `webtable.KeyedTable`; what reads or writes is awaited, in at most *threads* threads, and
+    cancelled as the calls of `WebTable` are.
+    """
+
+    def __init__(self, table: sync.KeyedTable, *, threads: int = THREADS) -> None:
+        super().__init__(table, Calls(checked_threads(threads), "webtable-aio"))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        key: RowKey,
+        *,
+        families: Sequence[str | FamilySchema] = ("d",),
+        create: bool = False,
+        split_keys: Sequence[bytes] = (),
+        strict: bool = False,
+        threads: int = THREADS,
+    ) -> Opening[Self]:
+        """Return the table that *url* leads to, to be used in an `async with` block, or awaited.
+
+        The arguments and errors are those of `webtable.KeyedTable.open`.
+        """
+        make = partial(
+            sync.KeyedTable.open,
+            url,
+            key,
+            families=families,
+            create=create,
+            split_keys=split_keys,
+            strict=strict,
+        )
+
+        async def opened() -> Self:
+            calls = Calls(1, "webtable-aio-open")
+            return cls(await calls.run(make, close_unasked), threads=threads)
+
+        return Opening(opened)
+
+    def __repr__(self) -> str:
+        return f"<aio.KeyedTable {self.name} key={self.key.declaration}>"
+
+    @property
+    def synchronous(self) -> sync.KeyedTable:
+        """The table of the synchronous library, for what takes one: to be used in a thread (`asyncio.to_thread`)."""
+        return self._core
+
+    @property
+    def table(self) -> str:
+        """The name of the table in its store."""
+        return self._core.table
+
+    @property
+    def key(self) -> RowKey:
+        """How the keys of rows are made."""
+        return self._core.key
+
+    @property
+    def name(self) -> str:
+        """The store's URL and the table's name."""
+        return self._core.name
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the table has done until now: its calls, what went wrong, and the rows that scans have left out."""
+        return self._core.metrics
+
+    put = awaited(sync.KeyedTable.put)
+    put_many = awaited(sync.KeyedTable.put_many)
+    get = awaited(sync.KeyedTable.get)
+    delete = awaited(sync.KeyedTable.delete)
+    scan = scanned(sync.KeyedTable.scan)
+    latest = awaited(sync.KeyedTable.latest)
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self._calls.run(self._core.close)
+        self._calls.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,143 @@
+"""The answer to a question, for `async for` and `await`."""
+
+from __future__ import annotations
+
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
+
+from webtable import repository as sync
+from webtable.aio.calls import Wrapped, awaited
+from webtable.aio.stream import Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from typing import Any
+
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+    from webtable.errors import DamagedRow
+    from webtable.repository import ColumnNames
+    from webtable.repository.pictures.treemap import Amount
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Results(Wrapped[sync.Results[T]], Generic[T]):
+    """What answers a question: `webtable.Results`, to be iterated with `async for`; what reads is awaited.
+
+    Nothing is asked before. Each iteration asks anew, and reads in pieces of up to 1,024 results or 8 MB of pages, one
+    piece ahead; `damaged` has the rows that this has come across and could not read.
+    """
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def __aiter__(self) -> Stream[T]:
+        return Stream(self._calls, lambda: iter(self._core))
+
+    @property
+    def question(self) -> str:
+        """The question in words."""
+        return self._core.question
+
+    @property
+    def order(self) -> str:
+        """In which order the results come."""
+        return self._core.order
+
+    @property
+    def limit(self) -> int | None:
+        """The most results that an iteration gives."""
+        return self._core.limit
+
+    @property
+    def after(self) -> bytes | None:
+        """The place behind which they come."""
+        return self._core.after
+
+    @property
+    def damaged(self) -> list[DamagedRow]:
+        """The rows that the last iteration met and could not read, 100 of them at most."""
+        return self._core.damaged
+
+    def token_behind(self, result: T) -> str:
+        """Return the token that goes on behind *result*, one of those that the question gave."""
+        return self._core.token_behind(result)
+
+    async def to_arrow(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pa.Table:
+        """Return all results as an Arrow table, read whole: a reader would read from the store in the loop.
+
+        Raises as `webtable.Results.to_arrow` does, and what the question raises.
+        """
+        return await self._calls.run(lambda: self._core.to_arrow(columns, names=names).read_all())
+
+    page = awaited(sync.Results[T].page)
+    explain = awaited(sync.Results[T].explain)
+    first = awaited(sync.Results[T].first)
+    count = awaited(sync.Results[T].count)
+    to_dicts = awaited(sync.Results[T].to_dicts)
+    to_pandas = awaited(sync.Results[T].to_pandas)
+    to_polars = awaited(sync.Results[T].to_polars)
+    to_parquet = awaited(sync.Results[T].to_parquet)
+
+
+class Hosts(Results[sync.Host]):
+    """The hosts that have pages: `webtable.Hosts`."""
+
+    async def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
+        """Draw what `webtable.Hosts.plot` does: in the caller's own thread, as matplotlib wants it, once all is read.
+
+        The loop waits while it is drawn. Raises as that does.
+        """
+        from webtable.repository.pictures.treemap import draw_hosts
+
+        return draw_hosts(await self._calls.run(lambda: list(self._core)), by, ax)
+
+
+def asked(
+    function: Callable[Concatenate[S, P], sync.Results[T]],
+) -> Callable[Concatenate[Wrapped[S], P], Results[T]]:
+    """Return the method *function*, whose answer is lazy, as one whose answer is iterated with `async for`."""
+
+    @wraps(function)
+    def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
+        return Results(function(self._core, *args, **kwargs), self._calls)
+
+    return method
+
+
+def asked_of_the_store(
+    function: Callable[Concatenate[S, P], sync.Results[T]],
+) -> Callable[Concatenate[Wrapped[S], P], Coroutine[Any, Any, Results[T]]]:
+    """Return the method *function*, which reads before it has an answer, as one whose answer is awaited first."""
+
+    @wraps(function)
+    async def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Results[T]:
+        return Results(await self._calls.run(partial(function, self._core, *args, **kwargs)), self._calls)
+
+    return method
+
+
+def asked_hosts(
+    function: Callable[Concatenate[S, P], sync.Results[sync.Host]],
+) -> Callable[Concatenate[Wrapped[S], P], Hosts]:
+    """Return what `asked` does, for hosts."""
+
+    @wraps(function)
+    def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Hosts:
+        return Hosts(function(self._core, *args, **kwargs), self._calls)
+
+    return method
+
+
+def streamed(function: Callable[Concatenate[S, P], Iterator[T]]) -> Callable[Concatenate[Wrapped[S], P], Stream[T]]:
+    """Return the method *function*, which gives an iterator, as one whose results are taken with `async for`."""
+
+    @wraps(function)
+    def method(self: Wrapped[S], /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
+        return Stream(self._calls, partial(function, self._core, *args, **kwargs))
+
+    return method

@@ -1,0 +1,154 @@
+"""Results for `async for`: read in pieces, each in a thread, one piece ahead of the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+from webtable._page import Page, memory_of
+
+if TYPE_CHECKING:
+    from webtable._threads import Task
+    from webtable.aio.calls import Calls
+
+T = TypeVar("T")
+
+FIRST_RESULTS = 128
+"""How many results the first piece has at most: most questions have fewer answers."""
+PIECE_RESULTS = 1_024
+PIECE_BYTES = 8 * 2**20
+"""How many bytes of pages a piece has, but one page at least."""
+PIECE_SECONDS = 0.05
+"""After how long a piece is given that has results already: they may be rare."""
+
+
+@dataclass(slots=True)
+class _Piece(Generic[T]):
+    """Some results, the error that came behind them, and whether there are no more."""
+
+    results: list[T]
+    error: Exception | None = None
+    is_last: bool = False
+
+
+class _Reader(Generic[T]):
+    """The iterator of the synchronous library, which *ask* returns: used in threads, by one at a time."""
+
+    def __init__(self, ask: Callable[[], Iterator[T]]) -> None:
+        self._ask = ask
+        self._rows: Iterator[T] | None = None
+        self._most = FIRST_RESULTS
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def piece(self) -> _Piece[T]:
+        """Return the next results."""
+        results: list[T] = []
+        with self._lock:
+            if self._is_closed:
+                return _Piece(results, None, True)
+            most, self._most = self._most, PIECE_RESULTS
+            try:
+                return _Piece(results, None, self._fill(results, most))
+            except Exception as exc:  # noqa: BLE001 - it is raised where the caller comes to it
+                return _Piece(results, exc)
+
+    def _fill(self, results: list[T], most: int) -> bool:
+        """Put the next results into *results*, and return whether there are no more."""
+        if self._rows is None:
+            self._rows = iter(self._ask())
+        size, until = 0, time.monotonic() + PIECE_SECONDS
+        for one in self._rows:
+            results.append(one)
+            size += _weight(one)
+            if len(results) >= most or size >= PIECE_BYTES or time.monotonic() >= until:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Give back what is read from, behind the piece that is being read; nothing in a process that was forked."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            self._is_closed = True
+            close = getattr(self._rows, "close", None)
+            self._rows = None
+            if close is not None:
+                close()
+
+
+def _weight(one: object) -> int:
+    """Return about how many bytes *one* takes, where it may be many."""
+    return memory_of(one) if isinstance(one, Page) and (one.html is not None or one.outlinks is not None) else 0
+
+
+class Stream(AsyncIterator[T]):
+    """Results in order, to be taken by one task with `async for`; at most two pieces of them are held.
+
+    What is read from is given back at the end, when the task that takes them is cancelled, when the stream is dropped
+    (a `break`), and by `aclose`.
+    """
+
+    def __init__(self, calls: Calls, ask: Callable[[], Iterator[T]]) -> None:
+        self._calls = calls
+        self._reader = _Reader(ask)
+        self._ready: deque[T] = deque()
+        self._error: Exception | None = None
+        self._is_over = False
+        self._coming: Task[_Piece[T]] | None = None
+        # In a thread, for it may be a call of the store.
+        self._dropped = weakref.finalize(self, calls.submit, self._reader.close)
+        self._dropped.atexit = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        while not self._ready:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            if self._is_over:
+                raise StopAsyncIteration
+            await self._take_piece()
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Give back what is read from, and return when that is done; there are no results any more."""
+        self._end()
+        await self._calls.run(self._reader.close)
+
+    async def _take_piece(self) -> None:
+        task = self._coming or self._calls.submit(self._reader.piece)
+        self._coming = task
+        try:
+            piece = await asyncio.wrap_future(task.future())
+        except asyncio.CancelledError:
+            self._end()
+            raise
+        if self._coming is not task:
+            return  # it was closed, or another task has taken it
+        self._coming = None
+        self._ready.extend(piece.results)
+        self._error = piece.error
+        if piece.is_last:
+            self._end(keep=True)
+        elif piece.error is None:
+            self._coming = self._calls.submit(self._reader.piece)
+
+    def _end(self, *, keep: bool = False) -> None:
+        """Let go of the reader, and of what was read unless it is to be kept."""
+        self._is_over = True
+        self._coming = None
+        if not keep:
+            self._ready.clear()
+            self._error = None
+        self._dropped()
