@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._headers import Headers
 from webtable._page import SAID, Page, with_facts
 from webtable.errors import DamagedRow
 from webtable.repository.pieces import BODY_BYTES, BODY_ROWS, together
@@ -105,7 +106,8 @@ def _with_newest(page: Page, versions: Iterable[Page | DamagedRow]) -> Iterator[
 
 def _repeats(page: Page, own: Page) -> bool:
     """Whether a bare repetition of the version *own*, with the headers of *page*, is read as *page* again."""
-    if (page.digest, page.status_code) != (own.digest, own.status_code) or own.headers | page.headers != page.headers:
+    headers = Headers(own.headers) | page.headers
+    if (page.digest, page.status_code, page.headers) != (own.digest, own.status_code, headers):
         return False
     bare = with_facts(Page(url=page.url, status_code=page.status_code, headers=page.headers))
     return all((getattr(bare, name) or getattr(own, name)) == getattr(page, name) for name in _TOLD)
