@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import io
 import json
 import zipfile
@@ -157,3 +158,15 @@ def test_a_wacz_file_takes_the_place_of_another_when_it_is_whole(sample, tmp_pat
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the one before"]
     write_wacz(sample, file, full_scan=True)
     assert zipfile.is_zipfile(file)
+
+
+def test_a_checkout_without_metadata_writes_archives_too(tmp_path, monkeypatch):
+    def unknown(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", unknown)
+
+    write_wacz(stored(new_table(), [Page(url=URL, html=b"x", fetched_at=START)]), tmp_path / "a.wacz", full_scan=True)
+
+    with zipfile.ZipFile(tmp_path / "a.wacz") as package:
+        assert json.loads(package.read("datapackage.json"))["software"] == "webtable"

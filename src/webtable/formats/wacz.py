@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
-from webtable.formats.warc_files import SOFTWARE, Measured
+from webtable.formats.warc_files import Measured, software
 from webtable.formats.warc_records import date_text, sha256
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Package:
         package = {
             "profile": "data-package",
             "wacz_version": VERSION,
-            "software": SOFTWARE,
+            "software": software(),
             "created": date_text(created),
             "resources": self._resources,
         }

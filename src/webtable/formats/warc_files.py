@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from webtable._page import Page
     from webtable.formats.warc_records import Record
 
-SOFTWARE = f"webtable {importlib.metadata.version('hbase-webtable')}"
+
+def software() -> str:
+    """Return what an archive says that it was written by; a checkout may not know its version."""
+    try:
+        return f"webtable {importlib.metadata.version('hbase-webtable')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "webtable"
 
 
 class Target(Protocol):
@@ -98,7 +104,7 @@ class WarcFiles:
         self._count += 1
         name = f"webtable-{self._count:05}.warc.gz"
         file = Measured(self._open.enter_context(self._target.open(name)), name)
-        record = warcinfo(name, SOFTWARE, datetime.now(UTC))
+        record = warcinfo(name, software(), datetime.now(UTC))
         self._info = record.id
         _write_member(file, record)
         return file
