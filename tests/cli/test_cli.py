@@ -25,6 +25,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 COMMANDS = [
     "ingest",
     "demo",
+    "export",
     "create",
     "alter",
     "info",

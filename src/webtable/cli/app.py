@@ -14,6 +14,7 @@ from webtable.cli import (
     compaction,
     deletion,
     demo,
+    export,
     index_questions,
     indexes,
     info,
@@ -51,6 +52,7 @@ app = typer.Typer(
 )
 app.add_typer(ingestion.commands)
 app.add_typer(demo.commands)
+app.add_typer(export.commands)
 app.add_typer(tables.commands)
 app.add_typer(info.commands)
 app.add_typer(deletion.commands)

@@ -13,6 +13,7 @@ import typer
 
 import webtable
 from webtable._shown import harmless
+from webtable.cli.archive_files import archive_files
 from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
@@ -46,6 +47,7 @@ _SHOWN_TYPES = 5
 @commands.command(
     epilog=examples(
         "webtable ingest crawl.warc.gz more/*.warc.gz",
+        "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
         "webtable ingest pages.jsonl --types all",
         "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
         "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
@@ -57,7 +59,9 @@ def ingest(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILES", help="WARC, JSON Lines or Parquet; - reads standard input.", show_default=False
+            metavar="FILES",
+            help="WARC, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
+            show_default=False,
         ),
     ],
     types: Annotated[
@@ -89,6 +93,9 @@ def ingest(
 ) -> None:
     """Store the pages of WARC, JSON Lines and Parquet files.
 
+    Of a directory it takes the files that have such a name, in the order of their names, but not those of directories
+    in it; a pattern in quotes ('crawls/**/*.warc.gz') finds these.
+
     A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
 
     At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
@@ -111,6 +118,7 @@ def ingest(
     cut = parse_size("max-body", max_body) if max_body else None
     if batch < 1:
         raise InvalidArgument(f"batch={batch} must be at least 1 page")
+    files = archive_files(files)
     check_files(files)
     this = session(ctx)
     load = Load(files, _types(types), limits=parse_limits(limit or ()))

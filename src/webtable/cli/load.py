@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable.cli.archive_files import is_empty
 from webtable.cli.exits import SIGNALLED
 from webtable.cli.journal import Journal
 from webtable.errors import (
@@ -114,6 +115,9 @@ class Load:
     def pages(self) -> Iterator[Page]:
         """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
         for file in self.files:
+            if is_empty(file):
+                self.damaged_files.append(f"{file}: it is empty")
+                continue
             begun = (Place(), 0) if self.journal is None else self.journal.begin(file)
             if begun is None:
                 self.skipped += 1

@@ -1,7 +1,8 @@
-"""Files of crawled pages: WARC and JSON Lines in; answers out, in every format of `FORMATS`."""
+"""Files of crawled pages: WARC and JSON Lines in; WARC and WACZ out, and answers in every format of `FORMATS`."""
 
 from webtable._limits import ReadLimits
 from webtable._page_json import page_to_json
+from webtable.formats.archive import Archived, write_wacz, write_warc
 from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 from webtable.formats.export import FORMATS, write, write_pages
 from webtable.formats.read import read_pages
@@ -9,6 +10,7 @@ from webtable.formats.read import read_pages
 __all__ = [
     "DEFAULT_TYPES",
     "FORMATS",
+    "Archived",
     "DamagedRecord",
     "Place",
     "ReadLimits",
@@ -17,4 +19,6 @@ __all__ = [
     "read_pages",
     "write",
     "write_pages",
+    "write_wacz",
+    "write_warc",
 ]

@@ -15,6 +15,7 @@ from webtable._page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
+from webtable.formats.warc_records import ORIGINAL, RENAMED
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
 _GAP = re.compile(rb"[\r\n]+")
+_IDENTIFIED = "warc-identified-payload-type"
 
 
 class _Record(NamedTuple):
@@ -149,7 +151,8 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: 
     headers, status = response.headers, response.status
     same_as = _same_as(record, url, status)
     cut = same_as is None and "warc-truncated" in record.headers
-    media, _ = media_type(headers.get("content-type"))
+    # What the crawler found in the body stands for a type that the server did not tell.
+    media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
     if same_as is None:
         body, media = _body(types, response, media, limits, cut=cut)
     else:
@@ -161,11 +164,21 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: 
         html=body,
         status_code=status,
         content_type=media,
-        headers=headers,
+        headers=_with_their_names(headers, record),
         fetched_at=_fetched_at(record),
         truncated=cut,
         same_as=same_as,
     )
+
+
+def _with_their_names(headers: Headers, record: _Record) -> Headers:
+    """Return *headers* with the names that those had which `warc_records` has renamed in *record*."""
+    names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
+    if not names:
+        return headers
+    renamed = {f"{ORIGINAL}{name}".lower() for name in names}
+    pairs = ((name[len(ORIGINAL) :] if name.lower() in renamed else name, value) for name, value in headers.items())
+    return Headers(list(pairs))
 
 
 def _body(

@@ -1,0 +1,245 @@
+"""Tables out as archives: WARC files in a folder, with an index if that is wanted, or one WACZ file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+from zipfile import ZipFile
+
+from webtable.errors import DamagedRow, InvalidArgument
+from webtable.formats.wacz import Package, page_line, page_lines
+from webtable.formats.warc_files import WarcFiles
+from webtable.formats.warc_records import MAX_STATUS
+from webtable.repository.frame import Frame
+from webtable.repository.questions.kept import kept
+from webtable.repository.questions.scope import Scope
+from webtable.repository.questions.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from os import PathLike
+
+    from webtable._page import Page
+    from webtable.formats.warc_files import Measured
+    from webtable.repository import WebTable
+    from webtable.repository.arguments import Progress
+
+FILE_BYTES = 1_000_000_000
+"""At so many bytes a WARC file ends, unless another number is given: the size that WARC's own guidelines recommend."""
+INDEX = "index.cdxj"
+_PROGRESS_PAGES = 100
+
+
+@dataclass
+class Archived:
+    """What was written: pages, the records of their captures, WARC files and their bytes, and what is not in them."""
+
+    pages: int = 0
+    records: int = 0
+    files: list[str] = field(default_factory=list)
+    bytes: int = 0
+    left_out: int = 0
+    """Captures whose status is no number of three digits, as that of a response is."""
+    damaged: int = 0
+    """Rows that cannot be read, or not all of them; `examples` are the first 100."""
+    examples: list[DamagedRow] = field(default_factory=list)
+
+    def add(self, file: Measured) -> None:
+        """Count a WARC file that is whole."""
+        self.files.append(file.name)
+        self.bytes += file.size
+
+
+def write_warc(
+    table: WebTable,
+    folder: str | PathLike[str],
+    domain: str | None = None,
+    *,
+    host_only: bool = False,
+    path: str | None = None,
+    full_scan: bool = False,
+    file_bytes: int = FILE_BYTES,
+    with_index: bool = False,
+    on_progress: Progress | None = None,
+) -> Archived:
+    """Write every capture that is kept as WARC files into *folder*, which must be new or empty; return what they hold.
+
+    The pages are those of *domain*, as `WebTable.pages` takes it. A file ends with the first record over *file_bytes*.
+    *with_index* adds `index.cdxj`, the sorted index of all records. `read_pages` reads the files: stored in a new
+    table, they make the same pages and versions (docs/archives.md tells what a WARC file cannot keep). The files are
+    there when all of them are whole. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
+    """
+    scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
+    _check_file_bytes(file_bytes)
+    archived = Archived()
+    with _new_folder(folder) as part, Scratch("CREATE TABLE line (line BLOB)", "BEGIN") as scratch:
+
+        def indexed(line: bytes) -> None:
+            if with_index:
+                scratch.run("INSERT INTO line VALUES (?)", [line])
+
+        files = WarcFiles(_Folder(part), file_bytes, indexed, archived.add)
+        _fill(files, table, scope, archived, on_progress, lambda _: None)
+        if with_index:
+            with (part / INDEX).open("xb") as index:
+                index.writelines(_sorted(scratch))
+    return archived
+
+
+def write_wacz(
+    table: WebTable,
+    file: str | PathLike[str],
+    domain: str | None = None,
+    *,
+    host_only: bool = False,
+    path: str | None = None,
+    full_scan: bool = False,
+    file_bytes: int = FILE_BYTES,
+    on_progress: Progress | None = None,
+) -> Archived:
+    """Write every capture that is kept as one WACZ file, which players such as ReplayWeb.page open; return what it has.
+
+    It has the WARC files of `write_warc`, their index, and a list of the pages. It takes the place of what was there
+    when it is whole. Raises as `write_warc` does.
+    """
+    scope, file = Scope(domain, host_only, path, full_scan), Path(file).resolve()
+    _check_file_bytes(file_bytes)
+    archived = Archived()
+    tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
+    with _new_file(file) as part, ZipFile(part, "w") as zipped, Scratch(*tables) as scratch:
+        package = Package(zipped)
+
+        def written(warc: Measured) -> None:
+            archived.add(warc)
+            package.add(f"archive/{warc.name}", warc)
+
+        def listed(page: Page) -> None:
+            if line := page_line(page, archived.pages):
+                scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
+
+        files = WarcFiles(package, file_bytes, lambda line: scratch.run("INSERT INTO line VALUES (?)", [line]), written)
+        _fill(files, table, scope, archived, on_progress, listed)
+        package.write("indexes/index.cdx", _sorted(scratch))
+        package.write("pages/pages.jsonl", page_lines(line for (line,) in scratch.rows(_PAGES)))
+        package.finish(datetime.now(UTC))
+    return archived
+
+
+_PAGES = "SELECT line FROM page ORDER BY number"
+
+
+def _sorted(scratch: Scratch) -> Iterator[bytes]:
+    """Yield the lines of the index as bytes sort, which SQLite does on disk where they are many."""
+    return (line for (line,) in scratch.rows("SELECT line FROM line ORDER BY line"))
+
+
+def _fill(
+    files: WarcFiles,
+    table: WebTable,
+    scope: Scope,
+    archived: Archived,
+    on_progress: Progress | None,
+    listed: Callable[[Page], None],
+) -> None:
+    """Write all captures into *files*, and give the newest one of each page to *listed*."""
+    frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
+    damage = frame.damage(archived.examples)
+    try:
+        for _, captures in groupby(kept(frame, scope, damage), attrgetter("url")):
+            newest = _write_captures(files, captures, archived)
+            if newest is not None:
+                archived.pages += 1
+                listed(newest)
+            if on_progress is not None and archived.pages % _PROGRESS_PAGES == 0:
+                on_progress(archived.pages)
+        files.close()
+    finally:
+        files.abandon()
+    archived.records, archived.damaged = files.records, damage.count
+    if on_progress is not None:
+        on_progress(archived.pages)
+
+
+def _write_captures(files: WarcFiles, captures: Iterator[Page], archived: Archived) -> Page | None:
+    """Write the captures of one page, and return the last one that was written."""
+    ids: dict[datetime, str] = {}
+    newest = None
+    for page in captures:
+        if not 0 <= page.status_code <= MAX_STATUS:
+            archived.left_out += 1
+            continue
+        repeated = None if page.content_at is None else ids.get(page.content_at)
+        ids[page.fetched_at] = files.write(page, repeated)
+        newest = page
+    return newest
+
+
+class _Folder:
+    """A folder as the target of WARC files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a new file of that name."""
+        return (self._folder / name).open("xb")
+
+
+def _check_file_bytes(file_bytes: int) -> None:
+    if type(file_bytes) is not int or file_bytes < 1:
+        raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder whose files are moved to *folder* at the end, and that is removed where something goes wrong."""
+    is_there = folder.is_dir()
+    if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
+        raise InvalidArgument(f"{folder}: it is there already; name a new directory, or an empty one")
+    # Within an empty folder, which may be a file system of its own.
+    part = folder / f".{os.getpid()}.part" if is_there else folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    try:
+        with _named(folder):
+            part.mkdir()
+            yield part
+            if is_there:
+                for file in sorted(part.iterdir()):
+                    file.replace(folder / file.name)
+            else:
+                part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[Path]:
+    """Give a file that takes the place of *path* at the end, and that is removed where something goes wrong."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidArgument(f"{path}: an archive cannot be written there; name a file in a directory that exists")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with _named(path):
+            yield part
+            part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Tell of a full disk with the name of what was written: of itself it has none."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno is None or exc.filename is not None:
+            raise
+        raise OSError(exc.errno, exc.strerror, str(path)) from exc

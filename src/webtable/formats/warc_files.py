@@ -1,0 +1,118 @@
+"""WARC files in a folder or a package, written record by record (ISO 28500, WARC 1.1, one gzip member a record)."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import zlib
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Protocol
+
+from webtable.formats.cdxj import cdxj_line
+from webtable.formats.warc_records import capture, warcinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from webtable._page import Page
+    from webtable.formats.warc_records import Record
+
+
+def software() -> str:
+    """Return what an archive says that it was written by; a checkout may not know its version."""
+    try:
+        return f"webtable {importlib.metadata.version('hbase-webtable')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "webtable"
+
+
+class Target(Protocol):
+    """Where the files go."""
+
+    def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a new file of that name."""
+        ...
+
+
+class Measured:
+    """A file that is written, with the number of its bytes and their digest so far."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file = file
+        self._sha256 = hashlib.sha256()
+        self.name = name
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Write *data* behind what is there."""
+        self._file.write(data)
+        self._sha256.update(data)
+        self.size += len(data)
+
+    @property
+    def digest(self) -> str:
+        """The digest as WACZ has it."""
+        return f"sha256:{self._sha256.hexdigest()}"
+
+
+class WarcFiles:
+    """WARC files in *target*, a gzip member a record, each of them ended by the first record over *most* bytes.
+
+    Their lines for an index are given to *indexed*, and each file to *written* when it is whole.
+    """
+
+    def __init__(
+        self, target: Target, most: int, indexed: Callable[[bytes], None], written: Callable[[Measured], None]
+    ) -> None:
+        self._target = target
+        self._most = most
+        self._indexed = indexed
+        self._written = written
+        self._open = ExitStack()
+        self._file: Measured | None = None
+        self._info = ""
+        self._count = 0
+        self.records = 0
+
+    def write(self, page: Page, repeated: str | None) -> str:
+        """Write the record of a capture, and return its ID; *repeated* is that of the one that it repeats."""
+        if self._file is None or self._file.size >= self._most:
+            self.close()
+            self._file = self._next()
+        file, offset = self._file, self._file.size
+        record = capture(page, self._info, repeated)
+        _write_member(file, record)
+        self.records += 1
+        self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
+        return record.id
+
+    def close(self) -> None:
+        """End the file that is written."""
+        self._open.close()
+        if self._file is not None:
+            self._written(self._file)
+        self._file = None
+
+    def abandon(self) -> None:
+        """Close the file that is written, which is no whole one."""
+        with suppress(OSError):
+            self._open.close()
+
+    def _next(self) -> Measured:
+        self._count += 1
+        name = f"webtable-{self._count:05}.warc.gz"
+        file = Measured(self._open.enter_context(self._target.open(name)), name)
+        record = warcinfo(name, software(), datetime.now(UTC))
+        self._info = record.id
+        _write_member(file, record)
+        return file
+
+
+def _write_member(file: Measured, record: Record) -> None:
+    member = zlib.compressobj(wbits=31)
+    for part in record.parts:
+        if packed := member.compress(part):
+            file.write(packed)
+    file.write(member.flush())

@@ -1,0 +1,113 @@
+"""The question for every capture that is kept: of each page its versions with their bodies, and its newest capture."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable._headers import Headers
+from webtable._page import SAID, Page, with_facts
+from webtable.errors import DamagedRow
+from webtable.repository.pieces import BODY_BYTES, BODY_ROWS, together
+from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.page_rows import PageRows
+from webtable.repository.scan import ScanSpec
+from webtable.store import TimeRange
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webtable.repository.damage import Damage
+    from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
+    from webtable.store import Row
+
+_TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+"""What a repetition tells by its headers, or leaves as it was."""
+
+
+def kept(frame: Frame, scope: Scope, damage: Damage) -> Iterator[Page]:
+    """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
+
+    Each has its body, as far as there is one. A newest capture that repeats what was stored comes behind the versions,
+    and without a body where the version at its `content_at` tells all of it but its date and its headers.
+    Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
+    says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+    """
+    _, ranges = scope.ranges(frame)
+    spec = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(())))
+    pages = PageRows(frame).pages(spec, "url", None, damage)
+    some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
+    return damage.sift(chain.from_iterable(_captures_of(frame, piece) for piece in some))
+
+
+def _captures_of(frame: Frame, pages: Sequence[Page]) -> Iterator[Page | DamagedRow]:
+    versions = frame.layouts.recent().versions
+    wanted = Wanted([frame.codec.columns.capture], versions=versions)
+    captures = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
+    known = [(page, row, _weight(frame, row)) for page, row in zip(pages, captures, strict=True)]
+    for piece in together((one, one[-1]) for one in known):
+        page, row, weight = piece[0]
+        if row is not None and weight > BODY_BYTES:
+            yield from _with_newest(page, _one_by_one(frame, row))
+        else:
+            yield from _together(frame, [page for page, _, _ in piece], versions)
+
+
+def _weight(frame: Frame, row: Row | None) -> int:
+    return 0 if row is None else sum(one.capture.size or 0 for one in frame.codec.versions(row))
+
+
+def _together(frame: Frame, pages: Sequence[Page], versions: int) -> Iterator[Page | DamagedRow]:
+    wanted = Wanted([frame.codec.columns.capture, frame.codec.columns.html], versions=versions)
+    rows = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
+    for page, row in zip(pages, rows, strict=True):
+        yield from _with_newest(page, () if row is None else _versions(frame, row))
+
+
+def _one_by_one(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
+    """Yield the versions of *row*, which has its captures, with one body in memory at a time."""
+    names = frame.codec.columns
+    for capture in reversed(row.cells.get(names.capture, ())):
+        at = TimeRange(capture.timestamp, capture.timestamp + 1)
+        (found,) = frame.store.read(frame.table, [row.key], Wanted([names.capture, names.html], time_range=at))
+        if found is not None:
+            yield from _versions(frame, found)
+
+
+def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
+    """Yield the versions in *row*, the oldest first, or why one cannot be read."""
+    names = frame.codec.columns
+    bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+    for capture in reversed(row.cells.get(names.capture, ())):
+        try:
+            version = frame.codec.version(row, capture, bodies.get(capture.timestamp))
+            frame.pages.check(row.key, version)
+        except DamagedRow as exc:
+            yield exc
+        else:
+            yield version
+
+
+def _with_newest(page: Page, versions: Iterable[Page | DamagedRow]) -> Iterator[Page | DamagedRow]:
+    """Yield *versions* and, where it is none of them, the newest capture of their *page*."""
+    own = None
+    for version in versions:
+        if isinstance(version, Page) and version.fetched_at == page.content_at:
+            own = version
+        yield version
+    if page.content_at == page.fetched_at:
+        return
+    yield page if own is None or _repeats(page, own) else replace(page, html=own.html)
+
+
+def _repeats(page: Page, own: Page) -> bool:
+    """Whether a bare repetition of the version *own*, with the headers of *page*, is read as *page* again."""
+    headers = Headers(own.headers) | page.headers
+    if (page.digest, page.status_code, page.headers) != (own.digest, own.status_code, headers):
+        return False
+    bare = with_facts(Page(url=page.url, status_code=page.status_code, headers=page.headers))
+    return all((getattr(bare, name) or getattr(own, name)) == getattr(page, name) for name in _TOLD)

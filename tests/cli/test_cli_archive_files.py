@@ -1,0 +1,93 @@
+"""What `ingest` is given: files, directories, patterns, and what it cannot read."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from test_warc import record, response
+
+
+def write(name, *urls):
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = b"".join(record(response(), url) for url in urls)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+
+@pytest.fixture
+def crawls():
+    write("crawls/b/CC-MAIN-20260301-00001.warc.gz", "https://example.com/b")
+    write("crawls/a/CC-MAIN-20260301-00000.warc.gz", "https://example.com/a")
+    write("crawls/a/CC-MAIN-20260301-00000.warc.wat.gz", "https://example.com/wat")
+    write("crawls/a/more.warc", "https://example.com/more")
+    Path("crawls/a/notes.txt").write_text("no archive")
+
+
+def urls(run):
+    return run("pages", "--full-scan", "--columns", "url").urls
+
+
+def test_a_directory_gives_its_archives_alone(run, crawls):
+    done = run("ingest", "crawls/a")
+
+    assert done.code == 0
+    assert "from 2 files" in done.out
+    assert urls(run) == ["https://example.com/a", "https://example.com/more"]
+
+
+def test_a_pattern_in_quotes_gives_what_matches(run, crawls):
+    done = run("ingest", "crawls/**/CC-MAIN-*.warc.gz")
+
+    assert done.code == 0
+    assert urls(run) == ["https://example.com/a", "https://example.com/b"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(run):
+    write("a[1].warc.gz", "https://example.com/a")
+
+    assert run("ingest", "a[1].warc.gz").code == 0
+    assert urls(run) == ["https://example.com/a"]
+
+
+def test_an_empty_file_is_said_to_be_empty_and_the_others_are_stored(run):
+    Path("empty.warc.gz").touch()
+    write("full.warc.gz", "https://example.com/a")
+
+    done = run("ingest", "empty.warc.gz", "full.warc.gz")
+
+    assert (done.code, done.errors) == (1, ["webtable: empty.warc.gz: it is empty"])
+    assert urls(run) == ["https://example.com/a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            "crawls/a/CC-MAIN-20260301-00000.warc.wat.gz",
+            "a WAT file, which has the metadata of pages and none of their",
+        ),
+        ("nowhere/*.warc.gz", "no file matches it"),
+        ("crawls", "a directory without a WARC, JSON Lines or Parquet file in it"),
+        ("none.warc.gz", "none.warc.gz: no such file"),
+        ("s3://bucket/a.warc.gz", "aws s3 cp s3://bucket/a.warc.gz - | webtable ingest -"),
+        ("https://example.com/a.warc.gz", "curl -sL https://example.com/a.warc.gz | webtable ingest -"),
+        ("ftp://example.com/a.warc.gz", "reads files and fetches nothing; fetch it first, and name the file"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_anything_is_stored(run, crawls, given, told):
+    done = run("ingest", "crawls/b/CC-MAIN-20260301-00001.warc.gz", given)
+
+    assert done.code == 2
+    assert told in done.err
+    assert not Path("webtable.db").exists()
+
+
+def test_a_directory_of_wat_files_is_told_by_what_they_are(run):
+    write("wat/CC-MAIN-20260301-00000.warc.wat.gz", "https://example.com/wat")
+
+    done = run("ingest", "wat")
+
+    assert (done.code, "a WAT file" in done.err) == (2, True)

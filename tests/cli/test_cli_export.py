@@ -1,0 +1,64 @@
+"""The command `export`: archives that `ingest` takes back."""
+
+from __future__ import annotations
+
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import webtable
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def crawl(empty_directory):
+    with webtable.open("webtable.db", create=True) as table, table.writer() as writer:
+        for url in ("https://example.com/", "https://example.com/docs/a", "https://other.example/"):
+            writer.put(webtable.Page(url=url, html=b"<title>T</title>", content_type="text/html", fetched_at=AT))
+
+
+def names(folder="out"):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def test_what_is_exported_is_ingested_again(run):
+    done = run("export", "out", "--full-scan")
+
+    assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "3 pages, 3 captures in 1 WARC file")
+    assert names() == ["webtable-00001.warc.gz"]
+    again = run("-s", "again.db", "ingest", "out/webtable-00001.warc.gz")
+    assert again.code == 0
+    assert run("-s", "again.db", "pages", "--full-scan").raw == run("pages", "--full-scan").raw
+
+
+def test_an_index_comes_with_cdxj_and_a_file_ends_where_it_is_told(run):
+    done = run("export", "out", "--full-scan", "--format", "cdxj", "--max-file", "1")
+
+    assert done.code == 0
+    assert names() == ["index.cdxj", *(f"webtable-0000{number}.warc.gz" for number in (1, 2, 3))]
+
+
+def test_a_name_that_ends_with_wacz_is_one_and_a_directory_of_a_host_is_chosen(run):
+    done = run("export", "docs.wacz", "example.com", "--path", "/docs/")
+
+    assert (done.code, done.lines[0].partition(",")[0]) == (0, "1 page")
+    assert "indexes/index.cdx" in zipfile.ZipFile("docs.wacz").namelist()
+
+
+def test_the_whole_table_is_written_only_when_that_is_said(run):
+    done = run("export", "out")
+
+    assert done.code == 2
+    assert "--full-scan" in done.err
+    assert not Path("out").exists()
+
+
+def test_a_directory_with_files_in_it_is_refused(run):
+    done = run("export", ".", "--full-scan")
+
+    assert done.code == 2
+    assert "name a new directory, or an empty one" in done.err
+    assert names(".") == ["webtable.db"]

@@ -1,0 +1,172 @@
+"""Indexes of WARC files and WACZ files: each line leads to its record, and each digest is that of its entry."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+import webtable
+from test_warc_out import START, URL, new_table, stored
+from webtable import Page
+from webtable.demo import make_sample
+from webtable.formats import write_wacz, write_warc
+from webtable.formats.cdxj import surt
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    made = make_sample(tmp_path_factory.mktemp("sample"), until=datetime.now(UTC))
+    with webtable.open(made.store) as table:
+        yield table
+
+
+def parsed(line):
+    key, timestamp, fields = line.split(b" ", 2)
+    return key.decode(), timestamp.decode(), json.loads(fields)
+
+
+def record_at(stream, fields):
+    """Return the record that a line of an index leads to, read from so many bytes there alone."""
+    stream.seek(int(fields["offset"]))
+    member = io.BytesIO(stream.read(int(fields["length"])))
+    (record,) = ArchiveIterator(member, check_digests="raise")
+    record.content_stream().read()
+    return record
+
+
+def check_line(line, record):
+    key, timestamp, fields = parsed(line)
+    headers = record.rec_headers
+    assert key == surt(fields["url"])
+    assert headers.get_header("WARC-Target-URI") == fields["url"]
+    assert headers.get_header("WARC-Date").translate({ord(c): None for c in "-:TZ"})[:14] == timestamp
+    assert headers.get_header("WARC-Payload-Digest") == fields.get("digest")
+    assert record.http_headers.get_statuscode() == fields["status"]
+    assert (record.rec_type == "revisit") == (fields["mime"] == "warc/revisit")
+
+
+def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes(sample, tmp_path):
+    archived = write_warc(sample, tmp_path / "out", full_scan=True, file_bytes=100_000, with_index=True)
+
+    lines = (tmp_path / "out" / "index.cdxj").read_bytes().splitlines(keepends=True)
+
+    assert lines == sorted(lines)
+    assert len(lines) == archived.records
+    assert {parsed(line)[2]["filename"] for line in lines} == set(archived.files)
+    for line in lines:
+        fields = parsed(line)[2]
+        with (tmp_path / "out" / fields["filename"]).open("rb") as stream:
+            check_line(line, record_at(stream, fields))
+
+
+def test_without_an_index_there_are_warc_files_alone(sample, tmp_path):
+    archived = write_warc(sample, tmp_path / "out", "example.com")
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == archived.files
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://example.com/", "com,example)/"),
+        ("http://www2.example.com/Dir/?B=2&a=1", "com,example)/dir?a=1&b=2"),
+        ("https://sub.example.com:8443/a/b/", "com,example,sub:8443)/a/b"),
+        ("https://example.com/?", "com,example)/"),
+        ("https://127.0.0.1/a", "127.0.0.1)/a"),
+        ("https://[::1]/a", "::1)/a"),
+        ("https://example.com/a%20b", "com,example)/a%20b"),
+    ],
+)
+def test_the_key_of_a_url_is_that_by_which_replay_tools_look_it_up(url, key):
+    assert surt(url) == key
+
+
+def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):
+    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True, file_bytes=100_000)
+
+    with zipfile.ZipFile(tmp_path / "a.wacz") as package:
+        names = package.namelist()
+        assert package.testzip() is None
+        assert {entry.compress_type for entry in package.infolist()} == {zipfile.ZIP_STORED}
+        listed = json.loads(package.read("datapackage.json"))
+        assert (listed["profile"], listed["wacz_version"]) == ("data-package", "1.1.1")
+        for resource in listed["resources"]:
+            data = package.read(resource["path"])
+            assert resource["hash"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+            assert resource["bytes"] == len(data)
+        digest = json.loads(package.read("datapackage-digest.json"))
+        assert digest["hash"] == f"sha256:{hashlib.sha256(package.read(digest['path'])).hexdigest()}"
+    own = {"datapackage.json", "datapackage-digest.json"}
+    warcs = {f"archive/{file}" for file in archived.files}
+    assert len(warcs) > 2
+    assert (
+        {one["path"] for one in listed["resources"]}
+        == set(names) - own
+        == warcs
+        | {
+            "indexes/index.cdx",
+            "pages/pages.jsonl",
+        }
+    )
+
+
+def test_each_line_of_a_wacz_index_leads_to_its_record_in_the_zip(sample, tmp_path):
+    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True)
+
+    with zipfile.ZipFile(tmp_path / "a.wacz") as package:
+        lines = package.read("indexes/index.cdx").splitlines(keepends=True)
+        assert lines == sorted(lines)
+        assert len(lines) == archived.records
+        for line in lines:
+            fields = parsed(line)[2]
+            with package.open(f"archive/{fields['filename']}") as stream:
+                check_line(line, record_at(stream, fields))
+
+
+def test_the_pages_of_a_wacz_file_are_those_that_a_reader_would_open(tmp_path):
+    pages = [
+        Page(url=URL, html=b"<title>A page</title>", title="A page", content_type="text/html", fetched_at=START),
+        Page(url=f"{URL}/gone", html=b"", status_code=404, fetched_at=START),
+        Page(url=f"{URL}/image", html=b"x", content_type="image/png", fetched_at=START),
+    ]
+
+    write_wacz(stored(new_table(), pages), tmp_path / "a.wacz", full_scan=True)
+
+    with zipfile.ZipFile(tmp_path / "a.wacz") as package:
+        heading, *lines = map(json.loads, package.read("pages/pages.jsonl").splitlines())
+    assert heading["format"] == "json-pages-1.0"
+    assert [(line["url"], line["ts"], line["title"]) for line in lines] == [(URL, "2026-03-01T10:20:30Z", "A page")]
+
+
+def test_a_wacz_file_takes_the_place_of_another_when_it_is_whole(sample, tmp_path):
+    file = tmp_path / "a.wacz"
+    file.write_bytes(b"the one before")
+
+    def broken(pages):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_wacz(sample, file, full_scan=True, on_progress=broken)
+
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the one before"]
+    write_wacz(sample, file, full_scan=True)
+    assert zipfile.is_zipfile(file)
+
+
+def test_a_checkout_without_metadata_writes_archives_too(tmp_path, monkeypatch):
+    def unknown(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", unknown)
+
+    write_wacz(stored(new_table(), [Page(url=URL, html=b"x", fetched_at=START)]), tmp_path / "a.wacz", full_scan=True)
+
+    with zipfile.ZipFile(tmp_path / "a.wacz") as package:
+        assert json.loads(package.read("datapackage.json"))["software"] == "webtable"
