@@ -16,17 +16,23 @@ from webtable.store.memory import MemoryStore
 from webtable.store.wrapped import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, hbase_server, hbase_url
 from webtable.testing.memory import memory_url
+from webtable.testing.pages import sample_pages
 from webtable.testing.stores import FailingStore, ListeningStore
+from webtable.testing.warc import MakeWarc, RawResponse, write_warc
 
 __all__ = [
     "Call",
     "CountingStore",
     "FailingStore",
     "ListeningStore",
+    "MakeWarc",
     "MemoryStore",
     "NoHBase",
+    "RawResponse",
     "WrappedStore",
     "hbase_server",
     "hbase_url",
     "memory_url",
+    "sample_pages",
+    "write_warc",
 ]
