@@ -22,8 +22,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from webtable.errors import StoreUnavailable, WebTableError
 
 if TYPE_CHECKING:
@@ -40,19 +38,6 @@ HEAPS = {"HBASE_HEAP", "THRIFT_HEAP"}
 
 class NoHBase(WebTableError):
     """Neither a URL nor Docker leads to an HBase here; the message says what is missing."""
-
-
-@pytest.fixture(scope="session")
-def hbase_url() -> Iterator[str]:
-    """URL of a running HBase, without a table; skips where there is none."""
-    with ExitStack() as stack:
-        try:
-            url = stack.enter_context(hbase_server())
-        except NoHBase as exc:
-            if os.environ.get("WEBTABLE_REQUIRE_HBASE", "0") not in ("", "0"):
-                pytest.fail(f"WEBTABLE_REQUIRE_HBASE is set, but {exc}", pytrace=False)
-            pytest.skip(str(exc))
-        yield url
 
 
 @contextmanager
