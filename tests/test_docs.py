@@ -42,7 +42,9 @@ TESTS = [
 
 
 @pytest.mark.parametrize("code", TESTS)
-def test_a_test_that_is_shown_passes(code, pytester):
+def test_a_test_that_is_shown_passes(code, pytester, request, monkeypatch):
+    if "hbase" in code:
+        monkeypatch.setenv("WEBTABLE_HBASE_URL", request.getfixturevalue("hbase_url"))
     pytester.makeconftest('pytest_plugins = ["webtable.testing"]')
     pytester.makepyfile(code)
 

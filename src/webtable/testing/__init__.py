@@ -7,6 +7,7 @@ In the `conftest.py` at the root of the tests:
 Then tests may ask for these fixtures; those that your own `conftest.py` has by the same names go before them.
 
     table           an empty web table in a file of the test's own
+    hbase_table     the same on a real HBase
     hbase_url       URL of a running HBase, one for all tests (`webtable.testing.hbase`)
     memory_url      URL of an empty store in memory, which is fast and keeps nothing
     sample_pages    a few pages of many kinds
@@ -24,6 +25,7 @@ from webtable.store.wrapped import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, hbase_server
 from webtable.testing.pages import sample_pages
 from webtable.testing.stores import FailingStore, ListeningStore
+from webtable.testing.tables import fresh_table
 from webtable.testing.warc import MakeWarc, RawResponse, write_warc
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "NoHBase",
     "RawResponse",
     "WrappedStore",
+    "fresh_table",
     "hbase_server",
     "sample_pages",
     "write_warc",

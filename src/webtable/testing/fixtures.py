@@ -16,6 +16,7 @@ import webtable
 from webtable.store.memory import MemoryStore
 from webtable.testing.hbase import NoHBase, hbase_server
 from webtable.testing.pages import sample_pages as pages_of_many_kinds
+from webtable.testing.tables import fresh_table
 from webtable.testing.warc import write_warc
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def hbase_url() -> Iterator[str]:
                 pytest.fail(f"WEBTABLE_REQUIRE_HBASE is set, but {exc}", pytrace=False)
             pytest.skip(str(exc))
         yield url
+
+
+@pytest.fixture
+def hbase_table(hbase_url: str) -> Iterator[WebTable]:
+    """An empty web table of the test's own on a running HBase, dropped at the end; skips where there is no HBase."""
+    with fresh_table(hbase_url) as made:
+        yield made
 
 
 @pytest.fixture
