@@ -14,7 +14,8 @@ import pytest
 
 import webtable
 from webtable.store.memory import MemoryStore
-from webtable.testing.hbase import NoHBase, hbase_server
+from webtable.testing.hbase import NoHBase
+from webtable.testing.keeper import shared_hbase
 from webtable.testing.pages import sample_pages as pages_of_many_kinds
 from webtable.testing.tables import fresh_table
 from webtable.testing.warc import write_warc
@@ -43,11 +44,14 @@ def memory_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def hbase_url() -> Iterator[str]:
+def hbase_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a running HBase, without a table; skips where there is none."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):  # of pytest-xdist, where the folder around theirs is one for all workers
+        folder = folder.parent
     with ExitStack() as stack:
         try:
-            url = stack.enter_context(hbase_server())
+            url = stack.enter_context(shared_hbase(folder))
         except NoHBase as exc:
             if os.environ.get("WEBTABLE_REQUIRE_HBASE", "0") not in ("", "0"):
                 pytest.fail(f"WEBTABLE_REQUIRE_HBASE is set, but {exc}", pytrace=False)

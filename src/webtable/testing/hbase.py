@@ -3,9 +3,9 @@
 A test that asks for `hbase_url` gets a store URL without a table, such as `hbase://127.0.0.1:9090?thrift2=9091`. One
 server serves the whole session and is found in this order:
 
-1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already. With pytest-xdist this is the way to one for all workers.
-2. Docker: a container on free ports, removed at the end. Its image is built once (a few minutes) and again only
-   when its files change.
+1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already.
+2. Docker: a container on free ports, removed at the end however that comes (`webtable.testing.keeper`); the workers
+   of pytest-xdist share it. Its image is built once (a few minutes) and again only when its files change.
 3. None: the test is skipped with the reason, or fails with it where `WEBTABLE_REQUIRE_HBASE=1`.
 
 `hbase_server()` is the same for programs other than tests. Both need the extra `hbase-webtable[testing]`.
