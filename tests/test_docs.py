@@ -14,6 +14,8 @@ import pytest
 
 import webtable
 
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -30,6 +32,26 @@ def test_a_snippet_runs_in_a_fresh_folder(code, tmp_path):
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
 
     assert run.returncode == 0, run.stderr
+
+
+TESTS = [
+    pytest.param(code, id=name, marks=pytest.mark.hbase if "hbase" in code else ())
+    for name, code in SNIPPETS.items()
+    if "def test_" in code
+]
+
+
+@pytest.mark.parametrize("code", TESTS)
+def test_a_test_that_is_shown_passes(code, pytester, request, monkeypatch):
+    if "hbase" in code:
+        monkeypatch.setenv("WEBTABLE_HBASE_URL", request.getfixturevalue("hbase_url"))
+    pytester.makeconftest('pytest_plugins = ["webtable.testing"]')
+    pytester.makepyfile(code)
+
+    result = pytester.runpytest("-W", "error", "-p", "no:cacheprovider")
+
+    assert "passed" in result.parseoutcomes()
+    assert result.ret == 0
 
 
 def test_the_snippets_satisfy_the_type_checker(tmp_path):

@@ -1,5 +1,6 @@
-"""How `webtable.testing` finds an HBase, or says why there is none. Nothing here needs Docker."""
+"""The fixtures of `webtable.testing`, and how an HBase is found, or why there is none. Nothing here needs Docker."""
 
+import subprocess
 import sys
 
 import pytest
@@ -62,6 +63,83 @@ def test_without_testcontainers_the_reason_names_the_extra(no_hbase, monkeypatch
 def test_a_program_without_pytest_gets_a_typed_error(no_hbase):
     with pytest.raises(NoHBase, match="start Docker"), hbase_server():
         pass
+
+
+def test_a_user_has_a_fresh_table_in_each_test(pytester):
+    pytester.makeconftest("pytest_plugins = ['webtable.testing']")
+    pytester.makepyfile(
+        """
+        import pytest
+        import webtable
+
+        @pytest.mark.parametrize("time", [1, 2])
+        def test_it(table, tmp_path, time):
+            assert table.get("https://example.com/") is None
+            table.put(webtable.Page(url="https://example.com/", html=b"<title>Hello</title>"))
+            with webtable.open(tmp_path / "crawl.db") as again:
+                assert again.get("https://example.com/").title == "Hello"
+        """
+    )
+
+    result = pytester.runpytest()
+
+    result.assert_outcomes(passed=2)
+
+
+def test_a_user_reads_a_warc_file_of_sample_pages(pytester):
+    pytester.makeconftest("pytest_plugins = ['webtable.testing']")
+    pytester.makepyfile(
+        """
+        from webtable.formats import read_pages
+
+        def test_it(sample_pages, make_warc, tmp_path):
+            one = make_warc(sample_pages)
+            two = make_warc([("https://example.org/", 404, {}, b"")], name="two.warc.gz")
+            assert {one.parent, two.parent} == {tmp_path}
+            assert len(list(read_pages(one, types=None))) == len(sample_pages)
+            assert [page.status_code for page in read_pages(two)] == [404]
+        """
+    )
+
+    result = pytester.runpytest()
+
+    result.assert_outcomes(passed=1)
+
+
+def test_fixtures_of_a_user_go_before_those_of_the_same_name(pytester):
+    pytester.makeconftest(
+        """
+        import pytest
+
+        pytest_plugins = ["webtable.testing"]
+
+        @pytest.fixture(scope="session")
+        def table():
+            return "mine"
+        """
+    )
+    pytester.makepyfile("def test_it(table):\n    assert table == 'mine'\n")
+
+    result = pytester.runpytest()
+
+    result.assert_outcomes(passed=1)
+
+
+def test_a_module_of_the_plugin_may_be_imported_before_pytest_loads_it(pytester):
+    pytester.makeconftest("import webtable.testing.fixtures\n\npytest_plugins = ['webtable.testing']")
+    pytester.makepyfile("def test_it(sample_pages):\n    assert sample_pages\n")
+
+    result = pytester.runpytest("-W", "error")
+
+    result.assert_outcomes(passed=1)
+
+
+def test_what_is_no_fixture_does_without_pytest():
+    program = "import sys; sys.modules['pytest'] = None; import webtable.testing as t; print(len(t.sample_pages()))"
+
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert (run.stdout.strip(), run.stderr) == ("8", "")
 
 
 def test_the_checkout_holds_the_image(tmp_path):

@@ -81,23 +81,30 @@ def regions(container, command, table, *key):
 
 
 @contextmanager
+def container(published, environment=None, **options):
+    """Give a container of the image that is removed when the block ends; *published* says where, for ports inside."""
+    with closing(docker.from_env()) as engine:
+        made = engine.containers.run(
+            _image(),
+            detach=True,
+            ports={f"{port}/tcp": where for port, where in published.items()},
+            environment={"HBASE_HEAP": "2g", "THRIFT_HEAP": "512m", **(environment or {})},
+            **options,
+        )
+        try:
+            yield made
+        finally:
+            made.remove(force=True, v=True)
+
+
+@contextmanager
 def started(**environment):
     """Give an HBase that is removed when the block ends."""
-    engine = docker.from_env()
     ports = free_port(), free_port()
-    container = engine.containers.run(
-        _image(),
-        detach=True,
-        ports={"9090/tcp": (HOST, ports[0]), "9091/tcp": (HOST, ports[1])},
-        environment={"HBASE_HEAP": "2g", "THRIFT_HEAP": "512m", **environment},
-    )
-    try:
-        made = Server(container, ports)
+    with container({9090: (HOST, ports[0]), 9091: (HOST, ports[1])}, environment) as running:
+        made = Server(running, ports)
         made.wait()
         yield made
-    finally:
-        container.remove(force=True, v=True)
-        engine.close()
 
 
 class TimedLoad(Load):

@@ -9,10 +9,10 @@ import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 
-import docker
 import pytest
 from load import Ledger, Load, settled
 from proxy import HOST
+from servers import container
 
 import webtable
 from webtable.errors import StoreUnavailable
@@ -20,7 +20,6 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 from webtable.store.hbase import HBaseStore
-from webtable.testing.hbase import _image
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(900)]
 PORTS = THRIFT1, THRIFT2, FEW1, FEW2 = 9090, 9091, 9190, 9191
@@ -92,24 +91,13 @@ class Box:
 
 @pytest.fixture(scope="module")
 def box():
-    engine = docker.from_env()
-    container = engine.containers.run(
-        _image(),
-        ["infinity"],
-        entrypoint="sleep",
-        init=True,
-        detach=True,
-        tmpfs={"/data": f"size={DISK}m"},
-        ports={f"{port}/tcp": (HOST, None) for port in PORTS},
-        environment={"HBASE_HEAP": "1g", "THRIFT_HEAP": "256m"},
-    )
-    try:
-        made = Box(container)
+    published = dict.fromkeys(PORTS, (HOST, None))
+    by_hand = {"command": ["infinity"], "entrypoint": "sleep", "init": True}
+    heaps = {"HBASE_HEAP": "1g", "THRIFT_HEAP": "256m"}
+    with container(published, heaps, tmpfs={"/data": f"size={DISK}m"}, **by_hand) as running:
+        made = Box(running)
         made.start()
         yield made
-    finally:
-        container.remove(force=True, v=True)
-        engine.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ import docker
 import pytest
 import ring
 from proxy import HOST
-from servers import READY_SECONDS, TIMEOUT, Server, free_port
+from servers import READY_SECONDS, TIMEOUT, Server, container, free_port
 
 import webtable
 from webtable.errors import StoreError
-from webtable.testing.hbase import _image
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase, pytest.mark.timeout(5400)]
 PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "20000"))
@@ -86,24 +85,17 @@ class TwoPairs(Server):
 
 @pytest.fixture
 def server():
-    engine = docker.from_env()
     ports = free_port(), free_port()
     published = {
-        f"{inside}/tcp": (host, outside)
+        inside: (host, outside)
         for host, pair in ((HOST, FIRST), (SECOND_HOST, SECOND))
         for inside, outside in zip(pair, ports, strict=True)
     }
-    heaps = {"HBASE_HEAP": "2g", "THRIFT_HEAP": "512m"}
-    again = {"Name": "on-failure"}
-    container = engine.containers.run(_image(), detach=True, ports=published, environment=heaps, restart_policy=again)
-    try:
-        made = TwoPairs(container, ports)
+    with container(published, restart_policy={"Name": "on-failure"}) as running:
+        made = TwoPairs(running, ports)
         made.wait()
         made.start_second()
         yield made
-    finally:
-        container.remove(force=True, v=True)
-        engine.close()
 
 
 def test_a_ring_has_no_gap_behind_gateways_and_an_hbase_that_were_killed(server):

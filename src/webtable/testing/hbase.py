@@ -3,9 +3,9 @@
 A test that asks for `hbase_url` gets a store URL without a table, such as `hbase://127.0.0.1:9090?thrift2=9091`. One
 server serves the whole session and is found in this order:
 
-1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already. With pytest-xdist this is the way to one for all workers.
-2. Docker: a container on free ports, removed at the end. Its image is built once (a few minutes) and again only
-   when its files change.
+1. `WEBTABLE_HBASE_URL`, as it is: a server that runs already.
+2. Docker: a container on free ports, removed at the end however that comes (`webtable.testing.keeper`); the workers
+   of pytest-xdist share it. Its image is built once (a few minutes) and again only when its files change.
 3. None: the test is skipped with the reason, or fails with it where `WEBTABLE_REQUIRE_HBASE=1`.
 
 `hbase_server()` is the same for programs other than tests. Both need the extra `hbase-webtable[testing]`.
@@ -21,8 +21,6 @@ import warnings
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 from webtable.errors import StoreUnavailable, WebTableError
 
@@ -40,19 +38,6 @@ HEAPS = {"HBASE_HEAP", "THRIFT_HEAP"}
 
 class NoHBase(WebTableError):
     """Neither a URL nor Docker leads to an HBase here; the message says what is missing."""
-
-
-@pytest.fixture(scope="session")
-def hbase_url() -> Iterator[str]:
-    """URL of a running HBase, without a table; skips where there is none."""
-    with ExitStack() as stack:
-        try:
-            url = stack.enter_context(hbase_server())
-        except NoHBase as exc:
-            if os.environ.get("WEBTABLE_REQUIRE_HBASE", "0") not in ("", "0"):
-                pytest.fail(f"WEBTABLE_REQUIRE_HBASE is set, but {exc}", pytrace=False)
-            pytest.skip(str(exc))
-        yield url
 
 
 @contextmanager
