@@ -12,11 +12,13 @@ STAMP := $(VENV)/.installed
 demo: $(CORE)
 	$(BIN)/python examples/demo.py
 
+# In two processes that share the tests and one HBase: many wait for it. WORKERS=0 runs them in one.
 # Hundreds of tables are made in one session: HBase's own 1 GB runs out.
+WORKERS ?= 2
 test: export HBASE_HEAP ?= 3g
 test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
 # on each store, and an HBase of their own that is killed and paused; and a million inputs for each fuzz target.
