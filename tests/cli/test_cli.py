@@ -806,7 +806,6 @@ BAD_INPUT = {
     "not SQLite, ingesting": (3, ["-s", "noise.db", "ingest", "pages.jsonl"], "noise.db"),
     "another program's SQLite": (3, ["-s", "other.db", "create"], "other.db"),
     "no such file": (2, ["ingest", "none.warc.gz", "pages.jsonl"], "none.warc.gz"),
-    "a directory": (2, ["ingest", "."], "."),
     "standard input twice": (2, ["ingest", "-", "-"], "standard input"),
     "a size without end": (2, ["ingest", "pages.jsonl", "--max-body", "9" * 400], "must be a number of bytes"),
     "a size that is none": (2, ["ingest", "pages.jsonl", "--max-body", "big"], "big"),
