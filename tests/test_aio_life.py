@@ -483,6 +483,7 @@ async def main():
                 os.kill(os.getpid(), signal.SIGINT)
                 await asyncio.sleep(60)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts jobs in the background without it
 asyncio.run(main())
 """,
         tmp_path,
