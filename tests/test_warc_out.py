@@ -116,6 +116,19 @@ def test_versions_repeats_redirects_errors_and_304s_come_back_as_they_were(tmp_p
     ]
 
 
+def test_a_charset_stays_that_a_304_has_left_out(tmp_path):
+    pages = [
+        page_of(response(b"<p>\xe9", media="text/html; charset=latin1"), START),
+        page_of(response(b"", status="304 Not Modified", media="text/html"), START + SECOND),
+    ]
+    table = stored(new_table(), pages)
+
+    again = out_and_in(table, tmp_path / "out")
+
+    assert [one.get(URL).charset for one in (table, again)] == ["cp1252"] * 2
+    assert content(again) == content(table)
+
+
 HEADERS = st.lists(
     st.tuples(
         st.sampled_from(["ETag", "Vary", "X-é", "set-cookie", "Content-Length"]),

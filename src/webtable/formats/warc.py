@@ -15,7 +15,7 @@ from webtable._page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
-from webtable.formats.warc_records import ORIGINAL, RENAMED
+from webtable.formats.warc_records import CHARSET, ORIGINAL, RENAMED
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: 
         html=body,
         status_code=status,
         content_type=media,
+        charset=record.headers.get(CHARSET.lower()),
         headers=_with_their_names(headers, record),
         fetched_at=_fetched_at(record),
         truncated=cut,

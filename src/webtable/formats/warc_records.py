@@ -2,7 +2,8 @@
 
 Bodies are stored without their transfer and content encodings, so the headers that tell of these, and a length that is
 not that of the body, are written with `X-Archive-Orig-` in front of their names: a reader would take the body for
-encoded. The record lists them as `WebTable-Renamed`, by which `read_pages` gives them their names again.
+encoded. The record lists them as `WebTable-Renamed`, by which `read_pages` gives them their names again. A charset that
+the headers do not tell, such as one that a 304 has left out, is in `WebTable-Charset`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._encodings import codec_name
 from webtable._headers import media_type
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ ORIGINAL = "X-Archive-Orig-"
 """What stands in front of the names of headers that do not fit the body as it is written."""
 RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
+CHARSET = "WebTable-Charset"
+"""The field of a record that has the charset of the page where its headers tell none, or another one."""
 MAX_STATUS = 999
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _LINE_ENDS = re.compile(r"[\r\n]+")
@@ -141,6 +145,9 @@ def _misfits(page: Page) -> list[str]:
 
 
 def _identified(page: Page) -> Iterator[tuple[str, str]]:
-    """Yield the media type of *page* where its headers do not tell it."""
-    if page.content_type and media_type(page.headers.get("content-type"))[0] is None:
+    """Yield the media type and the charset of *page* where its headers do not tell them."""
+    media, charset = media_type(page.headers.get("content-type"))
+    if page.content_type and media is None:
         yield "WARC-Identified-Payload-Type", _LINE_ENDS.sub(" ", page.content_type)
+    if page.charset and page.charset != codec_name(charset):
+        yield CHARSET, _LINE_ENDS.sub(" ", page.charset)
