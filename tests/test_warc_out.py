@@ -155,12 +155,17 @@ CAPTURES = st.lists(
 
 def crawled(captures):
     """Return the WARC file of a crawl, its records in the order of their dates; only what is there is revisited."""
-    at, records, last = START, [], {}
+    at, records, last, without_type = START, [], {}, set()
     for url, status, body, headers, media, kind, after in captures:
         at += MILLISECOND * after
         is_revisit = kind == "revisit" and last.get(url) == status
         if "304" not in status:
             last[url] = status
+        elif url in without_type:
+            # A body that became HTML by a 304 is looked through for links when it is read again.
+            media = None
+        if media is None:
+            without_type.add(url)
         lines = [f"{name}: {value}" for name, value in headers if kind == "cut" or name != "Content-Length"]
         encoded = [f"Content-Encoding: {kind}"] if kind == "gzip" else []
         sent = b"" if is_revisit or "304" in status else gzip.compress(body) if encoded else body
