@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from webtable._whole_file import whole_file
 from webtable.cli.exits import note
 from webtable.errors import InvalidArgument
 
@@ -20,27 +19,7 @@ def check_page_file(path: Path) -> None:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file.
-
-    Until it is whole there is another one beside it, which is removed where something goes wrong. What is no regular
-    file (/dev/stdout, a pipe) is written to as it is.
-    """
-    if path.exists() and not path.is_file():
-        _write(path, page, path)
-    else:
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            _write(part, page, path)
-            part.replace(path)
-        finally:
-            with suppress(FileNotFoundError):
-                part.unlink()
+    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
+    with whole_file(path) as part:
+        part.write_text(page, encoding="utf-8")
     note(f"written: {path}")
-
-
-def _write(path: Path, page: str, called: Path) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as exc:
-        # A full disk is told of without the name of the file.
-        raise OSError(exc.errno, exc.strerror, str(called)) from exc

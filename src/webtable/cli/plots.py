@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from webtable._progress import progress_bar
+from webtable._whole_file import whole_file
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, note
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
@@ -131,14 +130,9 @@ def write_picture(ax: Axes, out: Path) -> None:
     """Write the figure of *ax* to the file *out*, which is there when it is whole, and tell what it shows."""
     from webtable.repository.pictures.canvas import figure_of, matplotlib
 
-    part, ending = out.with_name(f"{out.name}.{os.getpid()}.part"), out.suffix.lower().removeprefix(".")
+    ending = out.suffix.lower().removeprefix(".")
     # Without a date and with names that are no random ones: the same picture is the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
-    try:
-        with matplotlib().rc_context({"svg.hashsalt": "webtable"}):
-            figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
-        part.replace(out)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    with whole_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
+        figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
     note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")

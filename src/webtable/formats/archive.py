@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from zipfile import ZipFile
 
+from webtable._whole_file import named, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.wacz import Package, page_line, page_lines
 from webtable.formats.warc_files import WarcFiles
@@ -114,7 +115,8 @@ def write_wacz(
     _check_file_bytes(file_bytes)
     archived = Archived()
     tables = ("CREATE TABLE line (line BLOB)", "CREATE TABLE page (number INTEGER PRIMARY KEY, line BLOB)", "BEGIN")
-    with _new_file(file) as part, ZipFile(part, "w") as zipped, Scratch(*tables) as scratch:
+    _check_file(file)
+    with whole_file(file) as part, ZipFile(part, "w") as zipped, Scratch(*tables) as scratch:
         package = Package(zipped)
 
         def written(warc: Measured) -> None:
@@ -198,6 +200,11 @@ def _check_file_bytes(file_bytes: int) -> None:
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
 
 
+def _check_file(path: Path) -> None:
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidArgument(f"{path}: an archive cannot be written there; name a file in a directory that exists")
+
+
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
     """Give a folder whose files are moved to *folder* at the end, and that is removed where something goes wrong."""
@@ -205,9 +212,9 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     if (folder.exists() and not is_there) or (is_there and any(folder.iterdir())):
         raise InvalidArgument(f"{folder}: it is there already; name a new directory, or an empty one")
     # Within an empty folder, which may be a file system of its own.
-    part = folder / f".{os.getpid()}.part" if is_there else folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    part = folder / f".{os.getpid()}.part" if is_there else part_of(folder)
     try:
-        with _named(folder):
+        with named(folder):
             part.mkdir()
             yield part
             if is_there:
@@ -217,29 +224,3 @@ def _new_folder(folder: Path) -> Iterator[Path]:
                 part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[Path]:
-    """Give a file that takes the place of *path* at the end, and that is removed where something goes wrong."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise InvalidArgument(f"{path}: an archive cannot be written there; name a file in a directory that exists")
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with _named(path):
-            yield part
-            part.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Tell of a full disk with the name of what was written: of itself it has none."""
-    try:
-        yield
-    except OSError as exc:
-        if exc.errno is None or exc.filename is not None:
-            raise
-        raise OSError(exc.errno, exc.strerror, str(path)) from exc

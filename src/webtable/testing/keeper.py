@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webtable._whole_file import whole_file
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.testing.hbase import NoHBase, hbase_server
 
@@ -96,17 +97,12 @@ def _keep(folder: Path, starting: int) -> None:
             said = {"missing": str(exc)}
         except WebTableError as exc:
             said = {"failed": str(exc)}
-        _write_whole(folder / _ANSWER, json.dumps(said))
+        with whole_file(folder / _ANSWER) as answer:
+            answer.write_text(json.dumps(said))
         os.close(starting)
         if "url" in said:
             fcntl.flock(users, fcntl.LOCK_EX)
             (folder / _ANSWER).unlink(missing_ok=True)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(text)
-    unfinished.replace(path)
 
 
 if __name__ == "__main__" and os.fork() == 0:  # so that who starts it has no child to wait for

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webtable._whole_file import whole_file
 from webtable.repository.arrow.batches import arrow
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator
 
     import pyarrow as pa
@@ -26,18 +26,11 @@ def write(reader: pa.RecordBatchReader, path: str | os.PathLike[str], host: str 
     The file is there when it is whole: until then, and where something goes wrong, there is another one beside it that
     is removed. *host* names the column of URLs by whose hosts rows are grouped, if there is one.
     """
-    pa, target = arrow(), Path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    rows = 0
-    try:
-        with pa.parquet.ParquetWriter(part, reader.schema, compression="zstd") as writer:
-            for group in _groups(reader, host):
-                writer.write_table(group, row_group_size=max(1, group.num_rows))
-                rows += group.num_rows
-        part.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    pa, rows = arrow(), 0
+    with whole_file(Path(path)) as part, pa.parquet.ParquetWriter(part, reader.schema, compression="zstd") as writer:
+        for group in _groups(reader, host):
+            writer.write_table(group, row_group_size=max(1, group.num_rows))
+            rows += group.num_rows
     return rows
 
 
