@@ -7,12 +7,15 @@ import time
 import weakref
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from rich.progress import Progress, ProgressColumn
+
+T = TypeVar("T")
 
 SECONDS_BETWEEN = 0.2
 """A bar is drawn anew so often at most."""
@@ -78,6 +81,23 @@ def terminal_bar(*columns: ProgressColumn, animated: bool = True, kind: type[Pro
         redirect_stderr=False,
         expand=True,
     )
+
+
+def counting(items: Iterable[T], on_progress: Callable[[int], object] | None, every: int = 1_000) -> Iterator[T]:
+    """Yield *items*, and tell *on_progress* at each *every* of them, and at the end, how many they were so far.
+
+    >>> list(counting("abc", print, 2))
+    2
+    3
+    ['a', 'b', 'c']
+    """
+    number = 0
+    for number, item in enumerate(items, 1):
+        yield item
+        if on_progress is not None and number % every == 0:
+            on_progress(number)
+    if on_progress is not None:
+        on_progress(number)
 
 
 class _View(Protocol):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from zipfile import ZipFile
 
+from webtable._progress import counting
 from webtable._whole_file import named, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.wacz import Package, page_line, page_lines
@@ -155,19 +156,16 @@ def _fill(
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
     damage = frame.damage(archived.examples)
     try:
-        for _, captures in groupby(kept(frame, scope, damage), attrgetter("url")):
+        pages = groupby(kept(frame, scope, damage), attrgetter("url"))
+        for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
             newest = _write_captures(files, captures, archived)
             if newest is not None:
                 archived.pages += 1
                 listed(newest)
-            if on_progress is not None and archived.pages % _PROGRESS_PAGES == 0:
-                on_progress(archived.pages)
         files.close()
     finally:
         files.abandon()
     archived.records, archived.damaged = files.records, damage.count
-    if on_progress is not None:
-        on_progress(archived.pages)
 
 
 def _write_captures(files: WarcFiles, captures: Iterator[Page], archived: Archived) -> Page | None:

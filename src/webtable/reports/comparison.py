@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from webtable._progress import counting
 from webtable.reports.comparison_page import page
 from webtable.reports.report import Report
 from webtable.reports.section import Found, Heading, Pair, Section, check_most
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 MOST = 200
 """How many pages of each kind a comparison lists, unless it is told otherwise."""
-_PROGRESS_PAGES = 1_000
 _URL, _TITLE = Heading("url", "url"), Heading("title", "text")
 _STATUS, _SIZE = Heading("status", "status"), Heading("size", "size")
 _OUTLINES: dict[ChangeKind, tuple[str, str, tuple[Heading, ...]]] = {
@@ -102,12 +102,10 @@ def compare(
     first, last = moments(since=since, until=until).values()
     found = {kind: Found(most) for kind in CHANGED}
     answer = table.changes(host, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
-    for number, change in enumerate(answer, 1):
+    for change in counting(answer, on_progress):
         counts[change.kind] += 1
         if change.kind != "unchanged":
             found[change.kind].add(*_row(change))
-        if on_progress is not None and number % _PROGRESS_PAGES == 0:
-            on_progress(number)
     times = _times(first or now, last)
     command = f"{program} changes {shlex.quote(host)} {times}"
     sections = tuple(_section(kind, some, f"{command} --kind {kind}") for kind, some in found.items())
