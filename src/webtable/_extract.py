@@ -197,6 +197,11 @@ def is_html(content_type: str | None) -> bool:
     return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
 
 
+def is_html_page(page: Page) -> bool:
+    """Whether *page*, as it is stored, is HTML; without a type it is what was read as such."""
+    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+
+
 def looks_like_html(body: bytes) -> bool:
     """Whether *body*, which came without a type, begins with what browsers take for HTML."""
     return _HTML_START.match(body[:2_048] + b" ") is not None

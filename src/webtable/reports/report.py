@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable._shown import Shown
+from webtable._shown import Shown, ShowsItself
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from webtable.reports.section import Section
 
 
-class Report:
+class Report(ShowsItself):
     """A report on the site of `domain`, with its findings in `sections`."""
 
     __slots__ = ()
 
     domain: str
     sections: tuple[Section, ...]
-
-    def _repr_html_(self) -> str:
-        return self._shown().html()
-
-    def __rich__(self) -> Table:
-        return self._shown().rich()
 
     def __repr__(self) -> str:
         told = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._extract import is_html
+from webtable._extract import is_html_page
+from webtable._progress import counting
 from webtable.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
 """Where one class of sizes ends and the next begins, in bytes."""
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
-_PROGRESS_PAGES = 1_000
 _MOST_GROUPS = 1_000
 _OTHERS = "others"
 
@@ -79,12 +79,8 @@ class Totals:
 
     def count(self, pages: Iterable[Page], on_progress: Progress | None) -> None:
         """Count *pages*; *on_progress* is told how many they were so far."""
-        for page in pages:
+        for page in counting(pages, on_progress):
             self._add(page)
-            if on_progress is not None and self.pages % _PROGRESS_PAGES == 0:
-                on_progress(self.pages)
-        if on_progress is not None:
-            on_progress(self.pages)
 
     @property
     def sizes(self) -> tuple[SizeClass, ...]:
@@ -126,7 +122,7 @@ class Totals:
 
     def _look_at(self, page: Page) -> None:
         """Note what *page*, which is no error and no redirect, says or does not say of itself."""
-        if page.has_body and _is_html(page):
+        if page.has_body and is_html_page(page):
             if not page.description:
                 self.undescribed.add(page.url, page.title)
             if not page.h1:
@@ -135,8 +131,3 @@ class Totals:
             self.elsewhere.add(page.url, page.canonical)
         if page.robots and _NOT_INDEXED.search(page.robots):
             self.not_indexed.add(page.url, page.robots)
-
-
-def _is_html(page: Page) -> bool:
-    # Without a type it is what was read as such.
-    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from webtable._extract import is_html
+from webtable._extract import is_html_page
 from webtable.errors import InvalidArgument
 from webtable.repository.arrow.kinds import TITLE_PROBLEMS
 from webtable.repository.questions.duplicate_groups import value_of
@@ -74,10 +74,8 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
 
 
 def _is_shown(page: Page) -> bool:
-    """Whether *page* is one that people read: HTML that was there. Without a type it is HTML that was read as such."""
-    if page.status_code != 200:
-        return False
-    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+    """Whether *page* is one that people read: HTML that was there."""
+    return page.status_code == 200 and is_html_page(page)
 
 
 def _title(page: Page) -> tuple[bytes | None, int]:
