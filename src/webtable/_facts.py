@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._outlinks import resolved, shortened
+from webtable._outlinks import resolved, shortened, text_or_image
 
 if TYPE_CHECKING:
     from resiliparse.parse.html import ElementNode, HTMLTree
@@ -63,8 +63,7 @@ def _heading(tree: HTMLTree) -> str | None:
     element: ElementNode | None = None if tree.document is None else tree.document.query_selector("h1")
     if element is None:
         return None
-    image = None if (text := _text(element.text)) else element.query_selector('img[alt]:not([alt=""])')
-    return text if image is None else _text(image.get_attribute("alt"))
+    return text_or_image(element, MAX_FACT) or None
 
 
 def _text(text: str | None) -> str | None:

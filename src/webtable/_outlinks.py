@@ -112,13 +112,17 @@ _cached_target = lru_cache(maxsize=1 << 14)(resolved)
 
 
 def _anchor(element: ElementNode) -> str:
-    text = shortened(element.text, MAX_ANCHOR)
-    if text:
-        return text
     if element.tag == "area":
         return shortened(element.get_attribute("alt"), MAX_ANCHOR)
+    return text_or_image(element, MAX_ANCHOR)
+
+
+def text_or_image(element: ElementNode, limit: int) -> str:
+    """Return the text of *element* or, where it has none, what its first image shows; cut to *limit* characters."""
+    if text := shortened(element.text, limit):
+        return text
     image = element.query_selector('img[alt]:not([alt=""])')
-    return shortened(image.get_attribute("alt"), MAX_ANCHOR) if image is not None else ""
+    return "" if image is None else shortened(image.get_attribute("alt"), limit)
 
 
 def shortened(text: str | None, limit: int) -> str:
