@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -189,6 +189,13 @@ def _extent(value: object) -> object:
 
 SAID = ("title", "canonical", "description", "robots", "h1", "language")
 """The fields of what a page says of itself, in its HTML or its headers."""
+TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+"""The fields that a response tells, or leaves as they were where it repeats what is stored."""
+
+
+def said(page: object) -> dict[str, Any]:
+    """Return what *page*, or what is stored of it, says of itself."""
+    return {name: getattr(page, name) for name in SAID}
 
 
 def charset_of(page: Page) -> str | None:

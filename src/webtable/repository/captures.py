@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from webtable._headers import Headers
-from webtable._page import SAID, Page
+from webtable._page import TOLD, Page
 from webtable.repository.moments import hints_at
 from webtable.repository.page_state import Capture, Stored, Version
 
@@ -232,12 +232,9 @@ def _repeated(page: Page, before: Page) -> Page:
     )
 
 
-_TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
-
-
 def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
     """Return what the response of *page* told, or what that *before* it did where it is silent."""
-    return {name: getattr(page, name) or getattr(before, name) for name in _TOLD}
+    return {name: getattr(page, name) or getattr(before, name) for name in TOLD}
 
 
 def _changed(page: Page, count: int) -> Page:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
-from webtable._page import LINK_BYTES, LinkCounts, Page
+from webtable._page import LINK_BYTES, LinkCounts, Page, said
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.contents import ContentCodec
 from webtable.repository.moments import milliseconds, possible_moment
@@ -199,7 +199,6 @@ class PageCodec(ContentCodec):
             url=url,
             # One of the same millisecond may have left a body or links that are not its own.
             html=None if body is None or fields.digest is None else self.body(row, body, fields),
-            title=fields.title,
             status_code=fields.status_code,
             content_type=fields.content_type,
             fetched_at=fetched_at,
@@ -211,11 +210,7 @@ class PageCodec(ContentCodec):
             etag=fields.etag,
             last_modified=fields.last_modified,
             redirect_to=fields.redirect_to,
-            canonical=fields.canonical,
-            description=fields.description,
-            robots=fields.robots,
-            h1=fields.h1,
-            language=fields.language,
+            **said(fields),
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,
         )

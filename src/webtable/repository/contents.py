@@ -10,7 +10,7 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import UNREADABLE
-from webtable._page import Link
+from webtable._page import Link, said
 from webtable.errors import DamagedRow
 from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
 from webtable.repository.moments import milliseconds, moment_of
@@ -74,24 +74,19 @@ class ContentCodec:
     def _content_cells(self, page: Page, body: bytes | None, links: bytes | None) -> list[NewCell]:
         timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         capture = Capture(
-            page.digest,
-            page.size,
-            page.title,
-            page.status_code,
-            page.content_type,
-            page.truncated,
-            page.headers,
-            page.charset,
-            self._checksum(body),
-            self._checksum(links),
+            digest=page.digest,
+            size=page.size,
+            status_code=page.status_code,
+            content_type=page.content_type,
+            truncated=page.truncated,
+            headers=page.headers,
+            charset=page.charset,
+            body_crc32=self._checksum(body),
+            links_crc32=self._checksum(links),
             etag=page.etag,
             last_modified=page.last_modified,
             redirect_to=page.redirect_to,
-            canonical=page.canonical,
-            description=page.description,
-            robots=page.robots,
-            h1=page.h1,
-            language=page.language,
+            **said(page),
             has_links=links is not None,
         )
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]

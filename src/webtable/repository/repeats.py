@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page import SAID
+from webtable._page import said
 from webtable.errors import DamagedRow, InvalidURL, WebTableError
 from webtable.repository.hints.inlinks import with_self_links
 
@@ -79,7 +79,7 @@ class Repeats:
             page,
             same_as=None,
             html=source.html,
-            **{name: getattr(source, name) for name in SAID},
+            **said(source),
             content_type=page.content_type or source.content_type,
             charset=page.charset or source.charset,
             digest=source.digest,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable._headers import Headers
-from webtable._page import SAID, Page, with_facts
+from webtable._page import TOLD, Page, with_facts
 from webtable.errors import DamagedRow
 from webtable.repository.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.questions.hosts import narrowed
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
     from webtable.store import Row
-
-_TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
-"""What a repetition tells by its headers, or leaves as it was."""
 
 
 def kept(frame: Frame, scope: Scope, damage: Damage) -> Iterator[Page]:
@@ -110,4 +107,4 @@ def _repeats(page: Page, own: Page) -> bool:
     if (page.digest, page.status_code, page.headers) != (own.digest, own.status_code, headers):
         return False
     bare = with_facts(Page(url=page.url, status_code=page.status_code, headers=page.headers))
-    return all((getattr(bare, name) or getattr(own, name)) == getattr(page, name) for name in _TOLD)
+    return all((getattr(bare, name) or getattr(own, name)) == getattr(page, name) for name in TOLD)
