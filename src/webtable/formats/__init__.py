@@ -2,7 +2,7 @@
 
 from webtable._limits import ReadLimits
 from webtable._page_json import page_to_json
-from webtable.formats.archive import Archived, write_wacz, write_warc
+from webtable.formats.archives.archive import Archived, write_wacz, write_warc
 from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
 from webtable.formats.export import FORMATS, write, write_pages
 from webtable.formats.read import read_pages

@@ -13,9 +13,9 @@ from webtable._headers import Headers, media_type
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page import Page
 from webtable.errors import InvalidURL
+from webtable.formats.archives.warc_records import CHARSET, ORIGINAL, RENAMED
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
-from webtable.formats.warc_records import CHARSET, ORIGINAL, RENAMED
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
-from webtable.formats.cdxj import cdxj_line
-from webtable.formats.warc_records import capture, warcinfo
+from webtable.formats.archives.cdxj import cdxj_line
+from webtable.formats.archives.warc_records import capture, warcinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from webtable._page import Page
-    from webtable.formats.warc_records import Record
+    from webtable.formats.archives.warc_records import Record
 
 
 def software() -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from webtable._page import Page
-    from webtable.formats.warc_records import Record
+    from webtable.formats.archives.warc_records import Record
 
 _WWW = re.compile(r"www\d*\.")
 

@@ -14,8 +14,8 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
-from webtable.formats.warc_files import Measured, software
-from webtable.formats.warc_records import date_text, sha256
+from webtable.formats.archives.warc_files import Measured, software
+from webtable.formats.archives.warc_records import date_text, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,9 +16,9 @@ from zipfile import ZipFile
 from webtable._progress import counting
 from webtable._whole_file import named, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.formats.wacz import Package, page_line, page_lines
-from webtable.formats.warc_files import WarcFiles
-from webtable.formats.warc_records import MAX_STATUS
+from webtable.formats.archives.wacz import Package, page_line, page_lines
+from webtable.formats.archives.warc_files import WarcFiles
+from webtable.formats.archives.warc_records import MAX_STATUS
 from webtable.repository.frame import Frame
 from webtable.repository.questions.kept import kept
 from webtable.repository.questions.scope import Scope
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._page import Page
-    from webtable.formats.warc_files import Measured
+    from webtable.formats.archives.warc_files import Measured
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
 

@@ -1,0 +1,1 @@
+"""Tables out as archives: WARC files, their index, and WACZ."""
