@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from webtable.demo.web import CRAWLS, Answer, SampleWeb, http_date
+from webtable.formats.archives.warc_records import REVISIT, record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -35,18 +35,10 @@ def warc_record(url: str, answer: Answer, when: datetime) -> bytes:
     """Return *answer* as a WARC 1.1 record in a gzip member of its own, as the standard recommends."""
     lines = [f"HTTP/1.1 {answer.status}", f"Date: {http_date(when)}"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
-    block = "\r\n".join(lines).encode() + b"\r\n\r\n" + answer.body
-    fields = {
-        "WARC-Type": "revisit" if answer.unchanged else "response",
-        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {when}')}>",
-        "WARC-Date": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "WARC-Target-URI": url,
-        "Content-Type": "application/http; msgtype=response",
-    }
+    block = ("\r\n".join(lines).encode() + b"\r\n\r\n", answer.body)
+    fields = [("WARC-Target-URI", url)]
     if answer.unchanged:
-        fields["WARC-Profile"] = f"http://netpreserve.org/warc/1.1/revisit/{answer.unchanged}"
-        fields["WARC-Refers-To-Target-URI"] = url
-    fields["WARC-Block-Digest"] = f"sha256:{hashlib.sha256(block).hexdigest()}"
-    fields["Content-Length"] = str(len(block))
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return gzip.compress(b"WARC/1.1\r\n" + head.encode() + b"\r\n" + block + b"\r\n\r\n", mtime=0)
+        fields += [("WARC-Profile", f"{REVISIT}{answer.unchanged}"), ("WARC-Refers-To-Target-URI", url)]
+    kind, identity = "revisit" if answer.unchanged else "response", uuid.uuid5(uuid.NAMESPACE_URL, f"{url} {when}")
+    written = record(kind, when.replace(microsecond=0), fields, block, identity=identity)
+    return gzip.compress(b"".join(written.parts), mtime=0)

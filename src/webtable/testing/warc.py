@@ -7,15 +7,13 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http.client import responses
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-from fastwarc.warc import WarcRecord, WarcRecordType
 
 from webtable._headers import Headers
 from webtable._page import Page
 from webtable.errors import InvalidArgument
+from webtable.formats.archives.warc_records import REVISIT, record, sha256
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -25,7 +23,6 @@ RawResponse: TypeAlias = tuple[str, int, Mapping[str, str] | Iterable[tuple[str,
 
 # A page has its body without these, and with another length.
 _OF_THE_TRANSFER = frozenset({"content-encoding", "transfer-encoding", "content-length"})
-_REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 
 
 class MakeWarc(Protocol):
@@ -59,11 +56,11 @@ def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -
 def _record(page: Page | RawResponse) -> bytes:
     if not isinstance(page, Page):
         url, status, headers, body = page
-        return _written(url, datetime.now(UTC), {}, _response(status, headers, body))
+        return _written(url, datetime.now(UTC), {}, _head(status, headers), body)
     if page.html is None and page.has_body:
         raise InvalidArgument(f"page={page.url!r} has a body that was not asked for: name the column html as well")
-    block = _response(page.status_code, _headers(page), page.html or b"")
-    return _written(page.url, page.fetched_at, _fields(page), block)
+    head = _head(page.status_code, _headers(page))
+    return _written(page.url, page.fetched_at, _fields(page), head, page.html or b"")
 
 
 def _fields(page: Page) -> dict[str, str]:
@@ -71,7 +68,7 @@ def _fields(page: Page) -> dict[str, str]:
     fields = {"WARC-Truncated": "length"} if page.truncated else {}
     if page.same_as is not None:
         profile = "server-not-modified" if page.status_code == 304 else "identical-payload-digest"
-        fields |= {"WARC-Profile": _REVISIT + profile, "WARC-Refers-To-Target-URI": page.same_as}
+        fields |= {"WARC-Profile": REVISIT + profile, "WARC-Refers-To-Target-URI": page.same_as}
     return fields
 
 
@@ -88,21 +85,14 @@ def _headers(page: Page) -> list[tuple[str, str]]:
     return own + [(name, value) for name, value in told.items() if value is not None and name not in had]
 
 
-def _response(status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes) -> bytes:
+def _head(status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> bytes:
     named = headers.items() if isinstance(headers, Mapping) else headers
-    head = [f"HTTP/1.1 {status} {responses.get(status, '')}", *(f"{name}: {value}" for name, value in named)]
-    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+    lines = [f"HTTP/1.1 {status} {responses.get(status, '')}", *(f"{name}: {value}" for name, value in named)]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-def _written(url: str, when: datetime, fields: Mapping[str, str], block: bytes) -> bytes:
-    record = WarcRecord()
-    kind = WarcRecordType.revisit if "WARC-Profile" in fields else WarcRecordType.response
-    record.init_headers(record_type=kind)
-    date = when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
-    told = {"WARC-Target-URI": url, "WARC-Date": f"{date}Z", "Content-Type": "application/http; msgtype=response"}
-    for name, value in (told | dict(fields)).items():
-        record.headers[name] = value
-    record.set_bytes_content(block)
-    written = BytesIO()
-    record.write(written, checksum_data=True)
-    return written.getvalue()
+def _written(url: str, when: datetime, fields: Mapping[str, str], head: bytes, body: bytes) -> bytes:
+    told = [("WARC-Target-URI", url), *fields.items()]
+    if "WARC-Profile" in fields:
+        return b"".join(record("revisit", when, told, (head, body)).parts)
+    return b"".join(record("response", when, [*told, ("WARC-Payload-Digest", sha256(body))], (head, body)).parts)

@@ -19,7 +19,7 @@ from webtable._encodings import codec_name
 from webtable._headers import media_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable._page import Page
 
@@ -30,7 +30,9 @@ RENAMED = "WebTable-Renamed"
 CHARSET = "WebTable-Charset"
 """The field of a record that has the charset of the page where its headers tell none, or another one."""
 MAX_STATUS = 999
-_REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+RESPONSE = "application/http; msgtype=response"
+REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
+"""What the profile of a revisit begins with; `identical-payload-digest` or `server-not-modified` is its end."""
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _NOT_MODIFIED = 304
 
@@ -48,8 +50,7 @@ class Record(NamedTuple):
 def warcinfo(filename: str, software: str, now: datetime) -> Record:
     """Return the record that opens the file *filename*."""
     block = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
-    fields = [("WARC-Filename", filename), ("WARC-Block-Digest", sha256(block))]
-    return _record("warcinfo", now, "application/warc-fields", fields, (block,), "")
+    return record("warcinfo", now, [("WARC-Filename", filename)], (block,), media="application/warc-fields")
 
 
 def capture(page: Page, info: str, repeated: str | None = None) -> Record:
@@ -65,18 +66,17 @@ def capture(page: Page, info: str, repeated: str | None = None) -> Record:
         ("WARC-Target-URI", page.url),
         *(_repetition(page, repeated) if is_revisit else ()),
         *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page)) else ()),
-        ("WARC-Block-Digest", sha256(*block)),
         *((("WARC-Truncated", "length"),) if page.truncated and not is_revisit else ()),
         *_identified(page),
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
         ("WARC-Warcinfo-ID", info),
     ]
     kind = "revisit" if is_revisit else "response"
-    return _record(kind, page.fetched_at, "application/http; msgtype=response", fields, block, digest)
+    return record(kind, page.fetched_at, fields, block, digest=digest)
 
 
 def _repetition(page: Page, repeated: str | None) -> Iterator[tuple[str, str]]:
-    yield "WARC-Profile", _REVISIT
+    yield "WARC-Profile", f"{REVISIT}identical-payload-digest"
     if repeated:
         yield "WARC-Refers-To", repeated
     yield "WARC-Refers-To-Target-URI", page.url
@@ -105,20 +105,29 @@ def sha256(*parts: bytes) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def _record(
-    kind: str, moment: datetime, media: str, fields: Sequence[tuple[str, str]], block: tuple[bytes, ...], digest: str
+def record(
+    kind: str,
+    moment: datetime,
+    fields: Iterable[tuple[str, str]],
+    block: tuple[bytes, ...],
+    *,
+    media: str = RESPONSE,
+    digest: str = "",
+    identity: uuid.UUID | None = None,
 ) -> Record:
-    identity = f"<urn:uuid:{uuid.uuid4()}>"
+    """Return a record of that *kind*, with a new ID unless one is given; *fields* stand between date and digest."""
+    name = f"<urn:uuid:{identity or uuid.uuid4()}>"
     all_fields = [
         ("WARC-Type", kind),
-        ("WARC-Record-ID", identity),
+        ("WARC-Record-ID", name),
         ("WARC-Date", date_text(moment)),
         *fields,
+        ("WARC-Block-Digest", sha256(*block)),
         ("Content-Type", media),
         ("Content-Length", str(sum(map(len, block)))),
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in all_fields)
-    return Record(identity, kind, digest, (f"WARC/1.1\r\n{head}\r\n".encode(), *block, b"\r\n\r\n"))
+    return Record(name, kind, digest, (f"WARC/1.1\r\n{head}\r\n".encode(), *block, b"\r\n\r\n"))
 
 
 def _head(page: Page, renamed: Sequence[str]) -> bytes:
