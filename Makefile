@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster check notebooks bench clean
+.PHONY: demo test faults test-cluster check notebooks site bench clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -47,6 +47,10 @@ check: $(STAMP)
 # The notebooks of examples/, each run in a clean kernel, as pages with what they show: build/notebooks.
 notebooks: $(STAMP)
 	$(BIN)/python docs/make_notebooks.py
+
+# The site of the docs as files: build/site/index.html. Searching needs a server: python -m http.server -d build/site
+site: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md

@@ -1,0 +1,102 @@
+"""The site of the docs: it is built without a warning, needs no other host, and shows what commands really print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import webtable
+import webtable.aio
+import webtable.demo
+import webtable.errors
+import webtable.formats
+import webtable.reports
+import webtable.rowkey
+import webtable.schema
+import webtable.store
+import webtable.testing
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
+SHOWN = set(re.findall(r"^::: ([\w.]+)$", "\n".join(path.read_text() for path in REFERENCE), re.MULTILINE))
+ROOMS = [webtable.aio, webtable.formats, webtable.reports, webtable.rowkey, webtable.schema, webtable.store]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+def test_a_page_takes_nothing_from_another_host(site):
+    pages = {page: page.read_text() for page in site.rglob("*.html")}
+
+    taken = r"""<(?:script|img|iframe)[^>]*\ssrc=["']?(?:https?:)?//|<link[^>]*\shref=["']?(?:https?:)?//"""
+    assert {str(page) for page, text in pages.items() if re.search(taken, text)} == set()
+    assert len(pages) > 30
+
+
+def test_examples_of_docstrings_are_code(site):
+    page = (site / "reference" / "rowkeys.html").read_text()
+
+    assert page.count('class="gp">&gt;&gt;&gt;') > 20
+    assert "<blockquote>" not in page
+
+
+def test_every_public_name_is_in_the_reference():
+    # The page of the errors shows their whole module.
+    shown = {name.rpartition(".")[2] for name in SHOWN} | set(vars(webtable.errors))
+
+    assert sorted(set(webtable.__all__) - shown) == []
+
+
+def test_everything_in_the_reference_is_public():
+    rooms = {room.__name__: room.__all__ for room in [webtable, *ROOMS, webtable.testing, webtable.demo]}
+
+    shown = [name.rpartition(".") for name in SHOWN - {"webtable.errors"}]
+    assert [".".join(parts) for parts in shown if parts[2] not in rooms[parts[0]]] == []
+
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
+CONSOLE = re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
+
+
+def commands(blocks):
+    """Yield the commands in *blocks*, each with the pattern of what it prints."""
+    for block in blocks:
+        for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = shown.partition("\n")
+            yield command, ".*".join(map(re.escape, output.split("…")))
+
+
+def run_all(blocks, folder, **variables):
+    """Run the commands of *blocks* in *folder*, and hold what they print to what is shown."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
+    for command, pattern in commands(blocks):
+        run = subprocess.run(
+            ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        assert re.fullmatch(pattern, run.stdout, re.DOTALL), f"$ {command}\n{run.stdout}"
+
+
+def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path):
+    run_all([block for block in CONSOLE if "$HBASE" not in block], tmp_path)
+
+    assert (tmp_path / "audit.html").exists()
+
+
+@pytest.mark.hbase
+def test_the_commands_of_the_tutorial_do_the_same_on_hbase(tmp_path, hbase_url):
+    made, asked = CONSOLE[0], [block for block in CONSOLE if "$HBASE" in block]
+    url, _, options = hbase_url.partition("?")
+
+    run_all([made, *asked], tmp_path, HBASE=f"{url}/{tmp_path.name}?{options}")
