@@ -40,6 +40,7 @@ NAMES = (
     "asyncio_lag",
     "memory",
     "hostile_inputs",
+    "startup",
 )
 
 

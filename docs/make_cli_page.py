@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webtable.cli.commands import GROUPS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -39,8 +41,22 @@ def cli_page() -> str:
         made,
         flags=re.MULTILINE,
     )
+    # Some versions of typer add the type in Python to the name of an argument.
+    made = re.sub(r" <(?:str|int|path|list\[\w+\])>`", "`", made)
+    made = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", _groups(), made, count=1)
     made = made.replace("&#x27;", "'").replace("&quot;", '"')
     return INTRODUCTION + "\n".join(_with_whole_lines(made.splitlines()[1:])).strip() + "\n"
+
+
+def _groups() -> str:
+    """Return the list of all commands in their groups."""
+    lists = (
+        "\n".join(
+            [f"**{heading}**:\n", *(f"* [`{name}`](#webtable-{name}): {one.help}" for name, one in group.items())]
+        )
+        for heading, group in GROUPS.items()
+    )
+    return "\n\n".join(lists) + "\n"
 
 
 def _with_whole_lines(lines: list[str]) -> Iterator[str]:

@@ -106,7 +106,7 @@ def annotations_of_the_public_door():
         for name in dir(holder):
             if name.startswith("_"):
                 continue
-            found = inspect.getattr_static(holder, name)
+            found = getattr(holder, name) if holder is webtable else inspect.getattr_static(holder, name)
             function = getattr(found, "fget", None) or getattr(found, "__func__", found)
             if inspect.isfunction(function):
                 for annotation in function.__annotations__.values():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from webtable._page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.matcher import Excerpt, Matcher, excerpts
+from webtable.repository.excerpts import Excerpt, excerpts
+from webtable.repository.matcher import Matcher
 from webtable.repository.words import Words
 
 URL = "https://example.com/"

@@ -6,8 +6,6 @@ import codecs
 import re
 from functools import lru_cache
 
-from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
-
 # A declaration counts only near the beginning, and more than this need not be looked at to tell UTF-8 from others.
 _PROBE = 1 << 20
 _MAX_CHARSET = 100
@@ -30,6 +28,8 @@ def codec_name(charset: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def _codec(charset: str) -> str | None:
+    from resiliparse.parse.encoding import map_encoding_to_html5
+
     found = map_encoding_to_html5(charset.strip(" \t\"'"), fallback_utf8=False)
     return str(found) if found else None
 
@@ -48,6 +48,8 @@ def encoding_of(body: bytes, announced: str | None) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body[:_PROBE], final=len(body) <= _PROBE)
     except UnicodeDecodeError:
+        from resiliparse.parse.encoding import detect_encoding
+
         return codec_name(detect_encoding(body[:_PROBE])) or "utf-8"
     return "utf-8"
 

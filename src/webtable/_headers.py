@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
 from webtable.errors import InvalidURL
@@ -138,8 +137,13 @@ def http_date(value: str | None) -> datetime | None:
     >>> http_date("Sun, 06 Nov 1994 08:49:37 GMT")
     datetime.datetime(1994, 11, 6, 8, 49, 37, tzinfo=datetime.timezone.utc)
     """
+    if not value:
+        return None
+    # The package email takes longer to import than a page to be shown, and most questions read no such header.
+    from email.utils import parsedate_to_datetime
+
     try:
-        parsed = parsedate_to_datetime((value or "")[:_MAX_DATE])
+        parsed = parsedate_to_datetime(value[:_MAX_DATE])
         return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
     except (ValueError, TypeError, OverflowError, IndexError):
         return None

@@ -19,6 +19,7 @@ from typer.main import get_command
 import webtable
 from webtable.cli import app
 from webtable.cli.cells import CHUNK
+from webtable.cli.commands import COMMANDS as LISTED
 from webtable.formats import FORMATS
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -160,7 +161,7 @@ def test_the_help_names_every_command(run: Run) -> None:
 
 def all_commands() -> dict[str, Any]:
     """Return the commands by their names, those of groups too."""
-    found = dict(get_command(app).commands)
+    found = {name: listed.load(name) for name, listed in LISTED.items()}
     groups = {name: command for name, command in found.items() if hasattr(command, "commands")}
     below = {f"{group} {name}": one for group, of in groups.items() for name, one in of.commands.items()}
     return found | below
@@ -216,7 +217,7 @@ def test_completion_can_be_shown_for_a_shell(run: Run, shell: str, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["get"], "url"),
+        (["get"], "URL"),
         (["pages", "example.com", "--colour"], "--colour"),
         (["--colour"], "--colour"),
         (["page"], "page"),

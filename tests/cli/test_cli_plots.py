@@ -9,7 +9,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli import app, plots
+from webtable.cli import plots
 
 HOME = "https://example.com/"
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -41,7 +41,6 @@ def test_without_a_name_the_pictures_are_listed(run: Run):
 
 def test_every_picture_that_there_is_is_tried_here():
     assert {command.name or command.callback.__name__ for command in plots.group.registered_commands} == set(PICTURES)
-    assert "plot" in [group.name for group in app.registered_groups]
 
 
 @pytest.mark.usefixtures("site")

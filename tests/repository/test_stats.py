@@ -10,8 +10,9 @@ import webtable
 from webtable import Salt
 from webtable._page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
+from webtable.repository.arguments import GROUPINGS
 from webtable.repository.questions import stats as counting
-from webtable.repository.questions.stats import AGES, GROUPINGS, Group, Stats
+from webtable.repository.questions.stats import AGES, Group, Stats
 from webtable.rowkey import key_text
 
 DAY = 86_400

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from typing import Annotated
 
 import typer
 
-from webtable.cli import (
-    advice,
-    audit_questions,
-    compaction,
-    deletion,
-    demo,
-    export,
-    index_questions,
-    indexes,
-    info,
-    ingestion,
-    keys,
-    links,
-    page,
-    plots,
-    reports,
-    search,
-    site_questions,
-    sketch,
-    splits,
-    stats,
-    tables,
-    verification,
-)
 from webtable.cli.exits import CommandGroup
 from webtable.cli.session import DEFAULT_STORE, STORE_VARIABLE, Session
 from webtable.cli.text import examples
@@ -41,6 +16,7 @@ app = typer.Typer(
     cls=CommandGroup,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         "webtable ingest crawl.warc.gz",
@@ -50,33 +26,12 @@ app = typer.Typer(
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
     ),
 )
-app.add_typer(ingestion.commands)
-app.add_typer(demo.commands)
-app.add_typer(export.commands)
-app.add_typer(tables.commands)
-app.add_typer(info.commands)
-app.add_typer(deletion.commands)
-app.add_typer(verification.commands)
-app.add_typer(compaction.commands)
-app.add_typer(page.commands)
-app.add_typer(site_questions.commands)
-app.add_typer(index_questions.commands)
-app.add_typer(links.commands)
-app.add_typer(audit_questions.commands)
-app.add_typer(search.commands)
-app.add_typer(stats.commands)
-app.add_typer(reports.commands)
-keys.commands.add_typer(splits.commands)
-keys.commands.add_typer(sketch.commands)
-keys.commands.add_typer(advice.commands)
-app.add_typer(links.group, name="links")
-app.add_typer(indexes.group, name="index")
-app.add_typer(plots.group, name="plot")
-app.add_typer(keys.commands, name="keys")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        import importlib.metadata
+
         typer.echo(f"webtable {importlib.metadata.version('hbase-webtable')}")
         raise typer.Exit
 

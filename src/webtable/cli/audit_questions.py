@@ -12,7 +12,7 @@ from webtable.cli.question_options import DomainArgument, FullScanOption, HostOn
 from webtable.cli.records import CHAINS, CRAWLS, GROUPS, TITLES
 from webtable.cli.text import examples
 from webtable.repository import Crawl, DuplicateGroup, RedirectChain, Results, Sameness, TitleProblem, WebTable
-from webtable.repository.questions.titles import MAX_TITLE
+from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.times import DURATIONS
 
 commands = typer.Typer()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webtable._shown import harmless, size_text
 from webtable.formats.text import decoded, value_text
-from webtable.repository.matcher import Excerpt
+from webtable.repository.excerpts import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from webtable._shown import harmless
+from webtable.cli.commands import COMMANDS, GROUPS
 from webtable.cli.messages import in_commands, in_options, options_of
 from webtable.cli.session import Session
 from webtable.errors import (
@@ -66,7 +67,24 @@ def one_line(message: str) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """The commands, with every error turned into one line and an exit code."""
+    """The commands, each loaded when it is run, with every error turned into one line and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002, what the class above has
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Return the command of that name, None where there is none."""
+        if cmd_name not in self.commands and cmd_name in COMMANDS:
+            self.commands[cmd_name] = COMMANDS[cmd_name].load(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the commands in their groups; none of them is loaded for that."""
+        width = max(map(len, COMMANDS))
+        for heading, group in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), listed.help) for name, listed in group.items()])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; with --debug the traceback of an error is shown."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from webtable.cli.commands import COMMANDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -60,7 +62,7 @@ def options_of(command: Any, invoked: str | None) -> dict[str, str]:
     commands = getattr(command, "commands", {})
     first = list(_options(commands[invoked])) if invoked in commands else []
     spelled = [(option.removeprefix("--").replace("-", "_"), option) for _, option in first if option[0] == "-"]
-    methods = [(f"{name.replace('-', '_')}()", f"webtable {name}") for name in commands]
+    methods = [(f"{name.replace('-', '_')}()", f"webtable {name}") for name in COMMANDS]
     found: dict[str, str] = {}
     for name, option in (*first, *spelled, *_options(command), *methods):
         found.setdefault(name, option)

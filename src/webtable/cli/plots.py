@@ -15,12 +15,12 @@ from webtable.cli.question_options import DomainArgument, FullScanOption, HostOn
 from webtable.cli.session import session
 from webtable.cli.text import examples
 from webtable.errors import InvalidArgument
-from webtable.repository.questions.neighbours import MOST_NEIGHBOURS
+from webtable.repository.arguments import MOST_NEIGHBOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from webtable.repository.questions.stats import Grouping
+    from webtable.repository.arguments import Grouping
 
 group = typer.Typer()
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.cli.text import parse_names
 from webtable.errors import UnknownColumn
 from webtable.formats.columns import ALL_COLUMNS, METADATA
-from webtable.repository.arrow.kinds import PAGE_CHANGES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable._page import Page
     from webtable.repository.matcher import Hit
-    from webtable.repository.questions.changes import Change
     from webtable.repository.questions.inlinks import Inlink
 
 COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
@@ -90,10 +87,6 @@ def _inlink(inlink: Inlink) -> Joined:
     return Joined(inlink, inlink.page)
 
 
-def _change(change: Change) -> SimpleNamespace:
-    return SimpleNamespace(**{column.name: column.of(change) for column in PAGE_CHANGES.columns})
-
-
 PAGES = Kind("page", ALL_COLUMNS, ("url", "status_code", "size", "fetched_at", "title"), METADATA)
 MODIFIED = Kind("page", ALL_COLUMNS, ("url", "status_code", "last_modified", "changed_at", "title"), METADATA)
 REDIRECTS = Kind("page", ALL_COLUMNS, ("url", "status_code", "redirect_to", "fetched_at"), METADATA)
@@ -118,4 +111,3 @@ CHAINS = Kind("chain", _CHAIN, _CHAIN)
 _CRAWL = ("begin", "end", "pages", "bytes", "hosts")
 CRAWLS = Kind("crawl", _CRAWL, _CRAWL)
 URLS = Kind("URL", ("url",), ("url",), record=FoundURL)
-CHANGES = Kind("change", PAGE_CHANGES.usual, PAGE_CHANGES.listed, record=_change)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Unpack
 
 import webtable
 from webtable.errors import InvalidArgument
-from webtable.repository.indexes.user_indexes import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,6 +53,8 @@ def import_indexes(names: Iterable[str]) -> None:
     own = [name for name in names if ":" in name]
     if not own:
         return
+    from webtable.repository.indexes.user_indexes import imported
+
     with importing_from_here():
         for name in own:
             imported(name)

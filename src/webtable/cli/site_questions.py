@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
@@ -20,11 +21,13 @@ from webtable.cli.question_options import (
     PathOption,
     parse_wanted_size,
 )
-from webtable.cli.records import CHANGES, HOSTS, URLS
+from webtable.cli.records import HOSTS, URLS
+from webtable.cli.records import Kind as RecordKind
 from webtable.cli.text import examples
 from webtable.cli.times import TIME
 from webtable.errors import InvalidArgument
 from webtable.repository import Change, ChangeKind, Host, Pages, Results, WebTable
+from webtable.repository.arrow.kinds import PAGE_CHANGES
 from webtable.repository.questions.changes import CHANGE_KINDS
 from webtable.repository.times import FORMS
 
@@ -38,6 +41,13 @@ commands = typer.Typer()
 
 _PANEL = "Pages of a site"
 _BY_URL = ("url", "storage")
+
+
+def _change(change: Change) -> SimpleNamespace:
+    return SimpleNamespace(**{column.name: column.of(change) for column in PAGE_CHANGES.columns})
+
+
+CHANGES = RecordKind("change", PAGE_CHANGES.usual, PAGE_CHANGES.listed, record=_change)
 
 
 @question(

@@ -15,10 +15,12 @@ from webtable.cli.question_options import DomainArgument, FullScanOption, HostOn
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
 from webtable.cli.text import examples, parse_names, plural
-from webtable.repository.questions.stats import GROUPINGS, Stats
+from webtable.repository.arguments import GROUPINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webtable.repository.questions.stats import Stats
 
 commands = typer.Typer()
 

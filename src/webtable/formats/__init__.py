@@ -1,11 +1,16 @@
 """Files of crawled pages: WARC and JSON Lines in; WARC and WACZ out, and answers in every format of `FORMATS`."""
 
-from webtable._limits import ReadLimits
-from webtable._page_json import page_to_json
-from webtable.formats.archives.archive import Archived, write_wacz, write_warc
-from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
-from webtable.formats.export import FORMATS, write, write_pages
-from webtable.formats.read import read_pages
+from typing import TYPE_CHECKING
+
+from webtable._late import late
+
+if TYPE_CHECKING:
+    from webtable._limits import ReadLimits
+    from webtable._page_json import page_to_json
+    from webtable.formats.archives.archive import Archived, write_wacz, write_warc
+    from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
+    from webtable.formats.export import FORMATS, write, write_pages
+    from webtable.formats.read import read_pages
 
 __all__ = [
     "DEFAULT_TYPES",
@@ -22,3 +27,28 @@ __all__ = [
     "write_wacz",
     "write_warc",
 ]
+
+_HOMES = {
+    "webtable._limits": ("ReadLimits",),
+    "webtable._page_json": ("page_to_json",),
+    "webtable.formats.archives.archive": (
+        "Archived",
+        "write_wacz",
+        "write_warc",
+    ),
+    "webtable.formats.base": (
+        "DEFAULT_TYPES",
+        "DamagedRecord",
+        "Place",
+        "ReadReport",
+    ),
+    "webtable.formats.export": (
+        "FORMATS",
+        "write",
+        "write_pages",
+    ),
+    "webtable.formats.read": ("read_pages",),
+}
+
+if not TYPE_CHECKING:  # a checker would take every name for one that is there
+    __getattr__, __dir__ = late(__name__, _HOMES)

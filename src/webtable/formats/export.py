@@ -7,7 +7,6 @@ import pkgutil
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
-from webtable._page_json import checked_fields
 from webtable.errors import InvalidArgument
 from webtable.formats import exports
 
@@ -63,4 +62,6 @@ class Counted:
 
 def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | None = None) -> int:
     """Write *pages* to *out* as JSON Lines, each as from `page_to_json`, and return how many there were."""
+    from webtable._page_json import checked_fields
+
     return write(pages, out, format="jsonl", columns=None if fields is None else checked_fields(fields))

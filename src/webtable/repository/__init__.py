@@ -1,44 +1,49 @@
 """The repository: pages in, pages out, over the store port."""
 
-from webtable.repository.arguments import Progress
-from webtable.repository.arrow.kinds import ColumnNames
-from webtable.repository.arrow.pages import ArrowStream
-from webtable.repository.creation.alteration import AlterOptions
-from webtable.repository.creation.options import LayoutOptions
-from webtable.repository.difference import Difference
-from webtable.repository.door import create, open  # as in shelve.open
-from webtable.repository.hints.counts import Recount
-from webtable.repository.hints.drift import Drift
-from webtable.repository.indexes import Index
-from webtable.repository.indexes.web import handle_of
-from webtable.repository.matcher import Hit, SearchIn
-from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
-from webtable.repository.outcomes import OutcomeCallback
-from webtable.repository.questions.changes import Change, ChangeKind
-from webtable.repository.questions.crawls import Crawl
-from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
-from webtable.repository.questions.handles import Resolution
-from webtable.repository.questions.hosts import Host, Hosts
-from webtable.repository.questions.index_answer import Asking
-from webtable.repository.questions.indexed import SizeClass
-from webtable.repository.questions.inlinks import Inlink
-from webtable.repository.questions.integrity import Verification
-from webtable.repository.questions.links import BrokenLink, Freshness
-from webtable.repository.questions.neighbours import Neighbour, Neighbours
-from webtable.repository.questions.redirect_chains import RedirectChain
-from webtable.repository.questions.stats import Grouping, Stats
-from webtable.repository.questions.titles import TitleProblem
-from webtable.repository.questions.versions import History
-from webtable.repository.receipts import Receipt
-from webtable.repository.records.reader import Records
-from webtable.repository.records.record import Record, RecordOutcome
-from webtable.repository.records.table import KeyedTable
-from webtable.repository.regions import RegionComparison, compared_regions, regions_of
-from webtable.repository.results import Batch, Explanation, Pages, Results, Several
-from webtable.repository.samples import sample_urls
-from webtable.repository.table import WebTable
-from webtable.repository.times import Moment
-from webtable.repository.writer import Writer
+from typing import TYPE_CHECKING
+
+from webtable._late import late
+
+if TYPE_CHECKING:
+    from webtable.repository.arguments import Grouping, Progress
+    from webtable.repository.arrow.kinds import ColumnNames
+    from webtable.repository.arrow.pages import ArrowStream
+    from webtable.repository.creation.alteration import AlterOptions
+    from webtable.repository.creation.options import LayoutOptions
+    from webtable.repository.difference import Difference
+    from webtable.repository.door import create, open  # as in shelve.open
+    from webtable.repository.hints.counts import Recount
+    from webtable.repository.hints.drift import Drift
+    from webtable.repository.indexes import Index
+    from webtable.repository.indexes.web import handle_of
+    from webtable.repository.matcher import Hit, SearchIn
+    from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
+    from webtable.repository.outcomes import OutcomeCallback
+    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.crawls import Crawl
+    from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+    from webtable.repository.questions.handles import Resolution
+    from webtable.repository.questions.hosts import Host, Hosts
+    from webtable.repository.questions.index_answer import Asking
+    from webtable.repository.questions.indexed import SizeClass
+    from webtable.repository.questions.inlinks import Inlink
+    from webtable.repository.questions.integrity import Verification
+    from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.neighbours import Neighbour, Neighbours
+    from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.stats import Stats
+    from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.versions import History
+    from webtable.repository.receipts import Receipt
+    from webtable.repository.records.reader import Records
+    from webtable.repository.records.record import Record, RecordOutcome
+    from webtable.repository.records.table import KeyedTable
+    from webtable.repository.regions import RegionComparison, compared_regions, regions_of
+    from webtable.repository.results import Batch, Explanation, Pages, Results, Several
+    from webtable.repository.samples import sample_urls
+    from webtable.repository.table import WebTable
+    from webtable.repository.times import Moment
+    from webtable.repository.writer import Writer
 
 __all__ = [
     "AlterOptions",
@@ -98,3 +103,86 @@ __all__ = [
     "regions_of",
     "sample_urls",
 ]
+
+_HOMES = {
+    "webtable.repository.arguments": ("Grouping", "Progress"),
+    "webtable.repository.arrow.kinds": ("ColumnNames",),
+    "webtable.repository.arrow.pages": ("ArrowStream",),
+    "webtable.repository.creation.alteration": ("AlterOptions",),
+    "webtable.repository.creation.options": ("LayoutOptions",),
+    "webtable.repository.difference": ("Difference",),
+    "webtable.repository.door": (
+        "create",
+        "open",
+    ),
+    "webtable.repository.hints.counts": ("Recount",),
+    "webtable.repository.hints.drift": ("Drift",),
+    "webtable.repository.indexes": ("Index",),
+    "webtable.repository.indexes.web": ("handle_of",),
+    "webtable.repository.matcher": (
+        "Hit",
+        "SearchIn",
+    ),
+    "webtable.repository.metrics": (
+        "IndexMetrics",
+        "Metrics",
+        "WriterMetrics",
+    ),
+    "webtable.repository.outcomes": ("OutcomeCallback",),
+    "webtable.repository.questions.changes": (
+        "Change",
+        "ChangeKind",
+    ),
+    "webtable.repository.questions.crawls": ("Crawl",),
+    "webtable.repository.questions.duplicate_groups": (
+        "DuplicateGroup",
+        "Sameness",
+    ),
+    "webtable.repository.questions.handles": ("Resolution",),
+    "webtable.repository.questions.hosts": (
+        "Host",
+        "Hosts",
+    ),
+    "webtable.repository.questions.index_answer": ("Asking",),
+    "webtable.repository.questions.indexed": ("SizeClass",),
+    "webtable.repository.questions.inlinks": ("Inlink",),
+    "webtable.repository.questions.integrity": ("Verification",),
+    "webtable.repository.questions.links": (
+        "BrokenLink",
+        "Freshness",
+    ),
+    "webtable.repository.questions.neighbours": (
+        "Neighbour",
+        "Neighbours",
+    ),
+    "webtable.repository.questions.redirect_chains": ("RedirectChain",),
+    "webtable.repository.questions.stats": ("Stats",),
+    "webtable.repository.questions.titles": ("TitleProblem",),
+    "webtable.repository.questions.versions": ("History",),
+    "webtable.repository.receipts": ("Receipt",),
+    "webtable.repository.records.reader": ("Records",),
+    "webtable.repository.records.record": (
+        "Record",
+        "RecordOutcome",
+    ),
+    "webtable.repository.records.table": ("KeyedTable",),
+    "webtable.repository.regions": (
+        "RegionComparison",
+        "compared_regions",
+        "regions_of",
+    ),
+    "webtable.repository.results": (
+        "Batch",
+        "Explanation",
+        "Pages",
+        "Results",
+        "Several",
+    ),
+    "webtable.repository.samples": ("sample_urls",),
+    "webtable.repository.table": ("WebTable",),
+    "webtable.repository.times": ("Moment",),
+    "webtable.repository.writer": ("Writer",),
+}
+
+if not TYPE_CHECKING:  # a checker would take every name for one that is there
+    __getattr__, __dir__ = late(__name__, _HOMES)

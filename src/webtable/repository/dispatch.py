@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from webtable.repository.batch import BatchWriter, Prepared
 
-IN_FLIGHT = 2
-"""How many batches are on their way at once by default: one is compressed while the one before it is sent."""
 MOST_IN_FLIGHT = 8
 
 _FIRST_PAUSE: Final = 0.1

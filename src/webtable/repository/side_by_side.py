@@ -8,12 +8,12 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
-from webtable.repository.matcher import excerpts
+from webtable.repository.excerpts import excerpts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webtable.repository.words import Span
+    from webtable.repository.excerpts import Span
 
 SHOWN_CHANGES = 30
 """How many changes are shown."""

@@ -5,35 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
-from webtable.repository.batch import BatchWriter
-from webtable.repository.compaction import compact
-from webtable.repository.creation.alteration import Alteration, AlterOptions, options_of
-from webtable.repository.deletion import Deletion, forget_deletes
-from webtable.repository.dispatch import IN_FLIGHT
+from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, MAX_TITLE, MOST_NEIGHBOURS, SETTLE_SECONDS
 from webtable.repository.frame import Frame
-from webtable.repository.hints.drift import SETTLE_SECONDS, Drift
-from webtable.repository.hints.maintenance import Maintenance
-from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.questions import handles, indexed, links, versions
-from webtable.repository.questions.changes import Change, ChangeKind, changes
-from webtable.repository.questions.crawls import GAP, Crawl, crawls
-from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness, duplicate_groups
-from webtable.repository.questions.frontier import discovered
-from webtable.repository.questions.hosts import Hosts, counted_rows, hosts, known_totals
-from webtable.repository.questions.inlinks import Inlink, linking_to
-from webtable.repository.questions.integrity import Verification, verify
-from webtable.repository.questions.neighbours import MOST_NEIGHBOURS, Neighbours, neighbours
-from webtable.repository.questions.orphans import orphans
-from webtable.repository.questions.pages import Condition, pages
-from webtable.repository.questions.redirect_chains import RedirectChain, redirect_chains
-from webtable.repository.questions.scope import Scope
-from webtable.repository.questions.search import Phrase, search
-from webtable.repository.questions.stats import GROUPINGS, Grouping, Stats, stats
-from webtable.repository.questions.titles import MAX_TITLE, TitleProblem, titles
-from webtable.repository.results import Pages, Results, Slice
-from webtable.repository.writer import Writer
 from webtable.repository.writers import Writers
-from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,17 +16,32 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable._page import Link, Page
-    from webtable.repository.arguments import Progress
+    from webtable.repository.arguments import Grouping, Progress
+    from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount
+    from webtable.repository.hints.drift import Drift
     from webtable.repository.matcher import Hit, SearchIn
+    from webtable.repository.metrics import Metrics
     from webtable.repository.outcomes import OutcomeCallback
+    from webtable.repository.questions.changes import Change, ChangeKind
+    from webtable.repository.questions.crawls import Crawl
+    from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
     from webtable.repository.questions.handles import Resolution
+    from webtable.repository.questions.hosts import Hosts
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
+    from webtable.repository.questions.inlinks import Inlink
+    from webtable.repository.questions.integrity import Verification
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.neighbours import Neighbours
+    from webtable.repository.questions.redirect_chains import RedirectChain
+    from webtable.repository.questions.stats import Stats
+    from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.versions import History
+    from webtable.repository.results import Pages, Results
     from webtable.repository.times import Moment
+    from webtable.repository.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
@@ -80,6 +69,8 @@ class WebTable(ShowsItself):
 
     def _shown(self) -> Shown:
         """Return where it is, how its keys are made, its indexes, what hosts were counted, and what waits for that."""
+        from webtable.repository.questions.hosts import counted_rows, known_totals
+
         layout, freshness = self.layout, self.links_freshness()
         ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
@@ -105,6 +96,8 @@ class WebTable(ShowsItself):
     @property
     def metrics(self) -> Metrics:
         """What the table has done until now, what its writers hold and how its store is, as a value of this moment."""
+        from webtable.repository.metrics import metrics_of
+
         frame = self._frame
         return metrics_of(frame.store, frame.counts.taken(), frame.events.taken(), self._writers.held())
 
@@ -132,6 +125,9 @@ class WebTable(ShowsItself):
         `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise for
         those that were not stored.
         """
+        from webtable.repository.batch import BatchWriter
+        from webtable.repository.writer import Writer
+
         writer = Writer(
             BatchWriter(self._frame, max_body),
             timeout=self.store.timeout,
@@ -169,6 +165,9 @@ class WebTable(ShowsItself):
         Its links go with it; those of other pages that lead to it stay, as theirs. What was fetched up to this moment
         stays removed: a capture of it that is put again is refused with `HiddenByDelete`. Raises `InvalidURL`.
         """
+        from webtable.repository.deletion import Deletion
+        from webtable.store.deadline import Deadline, until
+
         row = self.key.encode(url)
         with until(Deadline(self.store.timeout)):
             return Deletion(self._frame).of(row)
@@ -183,6 +182,8 @@ class WebTable(ShowsItself):
         Raises `NotAlterable` for what a table keeps, `InvalidArgument`, and `CapabilityError`, with the statements for
         the HBase shell, where the gateway cannot do it.
         """
+        from webtable.repository.creation.alteration import Alteration, options_of
+
         steps = Alteration(self.store, self.table, self.indexes.read(), options_of(options))
         if dry_run:
             return steps.planned()
@@ -204,6 +205,8 @@ class WebTable(ShowsItself):
         before bodies had checksums may be another one. Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`, and
         `DamagedRow` for a page that cannot be read.
         """
+        from webtable.repository.questions import versions
+
         return versions.get(self._frame, url, as_of, columns, verify=verify)
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
@@ -211,6 +214,8 @@ class WebTable(ShowsItself):
 
         At a page that cannot be read it raises `DamagedRow`; asked on, it gives those behind it.
         """
+        from webtable.repository.questions import versions
+
         return versions.get_many(self._frame, urls, columns)
 
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
@@ -221,6 +226,8 @@ class WebTable(ShowsItself):
         Empty where the URL is not stored. A version that cannot be read is left out, and counted in `metrics`. Raises
         `InvalidURL` and `UnknownColumn`.
         """
+        from webtable.repository.questions import versions
+
         return versions.history(self._frame, url, columns)
 
     def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
@@ -229,6 +236,8 @@ class WebTable(ShowsItself):
         They are those at the moments *old* and *new*; by default the newest one and the one before it. None where one
         of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` where one cannot be read.
         """
+        from webtable.repository.questions import versions
+
         return versions.diff(self._frame, url, old, new)
 
     def validators(self, url: str) -> dict[str, str]:
@@ -238,6 +247,8 @@ class WebTable(ShowsItself):
         "not modified" would be of no use: the URL is not stored, its last capture is an error or a redirect, or its
         body is not there (any more). Raises `InvalidURL`.
         """
+        from webtable.repository.questions import versions
+
         return versions.validators(self._frame, url)
 
     # What is asked of the pages of a domain, or of all: by ranges of rows.
@@ -269,6 +280,10 @@ class WebTable(ShowsItself):
 
         Raises `InvalidURL` for what is no host, `UnknownColumn`, `InvalidToken`, `InvalidArgument`.
         """
+        from webtable.repository.questions.pages import Condition, pages
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope, condition = (
             Scope(domain, host_only, path, full_scan),
             Condition(status, content_type, min_size, max_size),
@@ -283,6 +298,9 @@ class WebTable(ShowsItself):
         The counts are those of `refresh_links`, and each says when it was made; `stats` counts now. Hosts come in the
         order of their pages. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`; `IndexNeeded` when it is asked.
         """
+        from webtable.repository.questions.hosts import hosts
+        from webtable.repository.results import Slice
+
         return hosts(self._frame, domain, Slice(order, limit, after))
 
     def search(
@@ -311,6 +329,10 @@ class WebTable(ShowsItself):
         Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`; that too for a quote
         in front of a word that is not closed.
         """
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.questions.search import Phrase, search
+        from webtable.repository.results import Slice
+
         phrase, scope = Phrase(text, in_, substring), Scope(domain, host_only, path, full_scan)
         return search(self._frame, phrase, scope, columns, Slice(order, limit, after))
 
@@ -337,6 +359,9 @@ class WebTable(ShowsItself):
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.questions.stats import stats
+
         scope = Scope(domain, host_only, path, full_scan)
         return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
 
@@ -369,6 +394,10 @@ class WebTable(ShowsItself):
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidToken`, `InvalidArgument`.
         """
+        from webtable.repository.questions.changes import changes
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope = Scope(domain, host_only, path, full_scan)
         return changes(self._frame, scope, since, until, kind, Slice(order, limit, after))
 
@@ -394,6 +423,10 @@ class WebTable(ShowsItself):
         Groups of one page are none, and pages without a body, or a title, are in none. Those of the most `pages` come
         first, or of the most `bytes`; each with its first ten URLs. The pages are chosen as in `pages`.
         """
+        from webtable.repository.questions.duplicate_groups import duplicate_groups
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope = Scope(domain, host_only, path, full_scan)
         return duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
 
@@ -414,6 +447,10 @@ class WebTable(ShowsItself):
         Only pages count that are HTML and have status 200. Duplicates come by their title, the others by URL; a page
         may come as a duplicate and as too long. *max_length* is in characters. The pages are chosen as in `pages`.
         """
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.questions.titles import titles
+        from webtable.repository.results import Slice
+
         scope = Scope(domain, host_only, path, full_scan)
         return titles(self._frame, scope, max_length, Slice(order, limit, after))
 
@@ -433,6 +470,10 @@ class WebTable(ShowsItself):
         A loop that nothing leads into begins at its first URL. The pages are chosen as in `pages`, and a chain goes on
         by what is stored of others too, for 20 redirects at most, as in `resolve`.
         """
+        from webtable.repository.questions.redirect_chains import redirect_chains
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope = Scope(domain, host_only, path, full_scan)
         return redirect_chains(self._frame, scope, Slice(order, limit, after))
 
@@ -455,6 +496,10 @@ class WebTable(ShowsItself):
         by the time index, as they come; those of a *domain*, and where there is no such index with *full_scan* all, are
         chosen as in `pages` and sorted.
         """
+        from webtable.repository.questions.crawls import crawls
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope = Scope(domain, host_only, path, full_scan)
         return crawls(self._frame, scope, gap, Slice(order, limit, after))
 
@@ -469,6 +514,8 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
+        from webtable.repository.questions import indexed
+
         return indexed.by_time(self._frame, "fetched", since, until, asking)
 
     def modified(
@@ -485,6 +532,8 @@ class WebTable(ShowsItself):
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
         """
+        from webtable.repository.questions import indexed
+
         return indexed.by_time(self._frame, "modified", since, until, asking)
 
     def outdated(
@@ -498,6 +547,8 @@ class WebTable(ShowsItself):
 
         One of the two moments must be given.
         """
+        from webtable.repository.questions import indexed
+
         return indexed.outdated(self._frame, not_fetched_since, not_modified_since, asking)
 
     def largest(
@@ -513,6 +564,8 @@ class WebTable(ShowsItself):
         *min_size* and *max_size* are in bytes and included; a *size_class* is a name for both: small (below 1,000),
         medium (below 10,000), large (below 100,000) or huge.
         """
+        from webtable.repository.questions import indexed
+
         return indexed.largest(self._frame, size_class, min_size, max_size, asking)
 
     def with_status(
@@ -521,6 +574,8 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has this *status* code, in the order of their URLs."""
+        from webtable.repository.questions import indexed
+
         return indexed.with_status(self._frame, status, asking)
 
     def errors(
@@ -528,6 +583,8 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by the status and then by URL."""
+        from webtable.repository.questions import indexed
+
         return indexed.by_status(self._frame, "pages with an error", [(400, 999)], asking)
 
     def redirects(
@@ -541,6 +598,8 @@ class WebTable(ShowsItself):
         With *to* only those that lead to that URL directly, whatever their status, by URL (by the url index).
 
         """
+        from webtable.repository.questions import handles, indexed
+
         if to is not None:
             return handles.redirects_to(self._frame, to, asking)
         return indexed.by_status(self._frame, "redirects", [(300, 303), (305, 399)], asking)
@@ -554,6 +613,8 @@ class WebTable(ShowsItself):
 
         None come where *url* is not stored, or has no body. Raises `DamagedRow` where its own row cannot be read.
         """
+        from webtable.repository.questions import indexed
+
         return indexed.duplicates(self._frame, url, asking)
 
     def indexed(
@@ -569,6 +630,8 @@ class WebTable(ShowsItself):
         of one's own that was added by an earlier version "de" comes behind what it is the beginning of, as in "de-AT";
         dropped and added again, it is in order. Raises `UnknownIndex`.
         """
+        from webtable.repository.questions import indexed
+
         return indexed.indexed(self._frame, index, term, asking)
 
     def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
@@ -577,6 +640,8 @@ class WebTable(ShowsItself):
         A URL that redirects has a handle of its own, and is found with its `redirect_to`; see `resolve`. Raises
         `InvalidArgument` for what is no handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
+        from webtable.repository.questions import handles
+
         return handles.by_handle(self._frame, handle, columns)
 
     def resolve(self, url: str) -> Resolution:
@@ -584,6 +649,8 @@ class WebTable(ShowsItself):
 
         A page that does not redirect is its own end. Raises `InvalidURL`, `DamagedRow`.
         """
+        from webtable.repository.questions import handles
+
         return handles.resolve(self._frame, url)
 
     # What is asked of links.
@@ -603,6 +670,9 @@ class WebTable(ShowsItself):
         Each is checked against the linking page. *domain* leaves out the pages of other domains. None where nobody
         links there; *url* need not be stored. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`.
         """
+        from webtable.repository.questions.inlinks import linking_to
+        from webtable.repository.results import Slice
+
         return linking_to(self._frame, url, past=past, domain=domain, part=Slice(order, limit, after))
 
     def links_of(
@@ -612,6 +682,9 @@ class WebTable(ShowsItself):
 
         Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
         """
+        from webtable.repository.questions import links
+        from webtable.repository.results import Slice
+
         return links.links_of(self._frame, url, Slice(order, limit, after))
 
     def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
@@ -620,6 +693,8 @@ class WebTable(ShowsItself):
         Each page comes once on a side, and *url* itself never; pages that link here come by their URL, the others in
         the order of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
         """
+        from webtable.repository.questions.neighbours import neighbours
+
         return neighbours(self._frame, url, limit)
 
     def most_linked(self, **asking: Unpack[Asking]) -> Pages:
@@ -628,6 +703,8 @@ class WebTable(ShowsItself):
         The counts (`Page.link_counts`) are those of `refresh_links`, and each says when it was made; `links_freshness`
         tells what waits.
         """
+        from webtable.repository.questions import links
+
         return links.most_linked(self._frame, asking)
 
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
@@ -635,6 +712,8 @@ class WebTable(ShowsItself):
 
         One whose links all lead to itself is one of them, but where an earlier version has stored its content.
         """
+        from webtable.repository.questions import links
+
         return links.dead_ends(self._frame, asking)
 
     def broken_links(
@@ -650,6 +729,9 @@ class WebTable(ShowsItself):
         *domain* leaves out the links on pages of other domains. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`,
         and when it is asked `IndexNeeded` on a table without the status or the link index.
         """
+        from webtable.repository.questions import links
+        from webtable.repository.results import Slice
+
         return links.broken_links(self._frame, domain, Slice(order, limit, after))
 
     def orphans(
@@ -670,6 +752,10 @@ class WebTable(ShowsItself):
         link to each one is looked for that does so now. *columns*, *order* and *full_scan* are as in `pages`. Raises as
         that does, and when it is asked `IndexNeeded` on a table without the link index.
         """
+        from webtable.repository.questions.orphans import orphans
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         scope, part = Scope(domain, full_scan=full_scan), Slice(order, limit, after)
         return orphans(self._frame, scope, columns, part, within_host=within_host)
 
@@ -687,6 +773,10 @@ class WebTable(ShowsItself):
         They are found by their rows, all of which are read, without values; of the pages that link to each one is
         looked for that does so now. *full_scan* as in `pages`. Raises as `pages` does.
         """
+        from webtable.repository.questions.frontier import discovered
+        from webtable.repository.questions.scope import Scope
+        from webtable.repository.results import Slice
+
         return discovered(self._frame, Scope(domain, full_scan=full_scan), Slice(order, limit, after))
 
     def refresh_links(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
@@ -696,10 +786,14 @@ class WebTable(ShowsItself):
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
         again then. *on_progress* is told how many pages were counted so far.
         """
+        from webtable.repository.questions import links
+
         return links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
     def links_freshness(self) -> Freshness:
         """Return what waits for `refresh_links`: how fresh the counts of links are."""
+        from webtable.repository.questions import links
+
         return links.links_freshness(self._frame)
 
     # Whether what is stored is what was stored.
@@ -718,6 +812,9 @@ class WebTable(ShowsItself):
         *on_progress* is told how many pages were read so far, every 1,000 of them and at the end. Raises
         `FullScanNeeded`, `InvalidURL`.
         """
+        from webtable.repository.questions.integrity import verify
+        from webtable.repository.questions.scope import Scope
+
         return verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
 
     # The indexes themselves.
@@ -732,6 +829,8 @@ class WebTable(ShowsItself):
         Its entries are made at once; questions use it from then on. Returns how many pages there were. Where it was
         interrupted `rebuild_index` goes on. Raises `UnknownIndex`, and `InvalidArgument` where the table has it.
         """
+        from webtable.repository.hints.maintenance import Maintenance
+
         return Maintenance(self._frame).add(index, on_progress)
 
     def drop_index(self, index: str) -> None:
@@ -739,6 +838,8 @@ class WebTable(ShowsItself):
 
         Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
         """
+        from webtable.repository.hints.maintenance import Maintenance
+
         Maintenance(self._frame).drop(index)
 
     def rebuild_index(self, index: str, *, on_progress: Progress | None = None) -> int:
@@ -749,6 +850,8 @@ class WebTable(ShowsItself):
         counted in `metrics`. Raises `UnknownIndex`, `InvalidArgument` for an index that is being dropped, and
         `IndexNotNamed`.
         """
+        from webtable.repository.hints.maintenance import Maintenance
+
         return Maintenance(self._frame).rebuild(index, on_progress)
 
     def verify_index(
@@ -777,6 +880,8 @@ class WebTable(ShowsItself):
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale."""
+        from webtable.repository.hints.maintenance import Maintenance
+
         maintenance = Maintenance(self._frame)
         return maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
 
@@ -786,6 +891,8 @@ class WebTable(ShowsItself):
         Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. The
         deletes are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
+        from webtable.repository.compaction import compact
+
         return compact(self._frame)
 
     def forget_deletes(self) -> int:
@@ -794,6 +901,8 @@ class WebTable(ShowsItself):
         Only for when the store has forgotten the deletes itself, or it will hide what is put: `compact` does both; on
         HBase it is behind a major compaction of all tables. All rows of the table are looked at for it.
         """
+        from webtable.repository.deletion import forget_deletes
+
         return forget_deletes(self._frame)
 
     def close(self) -> None:

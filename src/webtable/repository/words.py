@@ -15,8 +15,8 @@ from webtable.rowkey.conditions import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Span = tuple[int, int]
-"""Where something is in a text: from its first character up to the one behind its last."""
+    from webtable.repository.excerpts import Span
+
 
 _QUERY = re.compile(r'"([^"]*)"|(\S+)')
 _LETTER = regex.compile(r"\w")

@@ -17,9 +17,10 @@ from webtable.errors import (
     failed_together,
 )
 from webtable.repository import unclosed
+from webtable.repository.arguments import IN_FLIGHT
 from webtable.repository.arrow.pages import ArrowStream, pages_of
 from webtable.repository.buffer import Buffer
-from webtable.repository.dispatch import IN_FLIGHT, Dispatch
+from webtable.repository.dispatch import Dispatch
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
 from webtable.repository.receipts import Receipt, Receipts

@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 from webtable._forks import renew_after_fork
 from webtable._page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
-from webtable.repository.batch import BatchWriter
-from webtable.repository.outcomes import joined
-from webtable.repository.questions.versions import get
-from webtable.repository.writer import Writer
 from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
@@ -21,6 +17,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.frame import Frame
     from webtable.repository.metrics import WriterMetrics
+    from webtable.repository.writer import Writer
 
 
 class Writers:
@@ -48,6 +45,9 @@ class Writers:
 
     def put(self, page: Page) -> None:
         """Do what `WebTable.put` does."""
+        from webtable.repository.batch import BatchWriter
+        from webtable.repository.writer import Writer
+
         timeout = self._frame.store.timeout
         writer = Writer(BatchWriter(self._frame, None), timeout=timeout, max_age=3_600)
         with until(Deadline(timeout)), self.opened(writer):
@@ -55,6 +55,8 @@ class Writers:
 
     def put_not_modified(self, url: str, fetched_at: datetime | None, headers: Mapping[str, str] | None) -> None:
         """Do what `WebTable.put_not_modified` does."""
+        from webtable.repository.questions.versions import get
+
         with until(Deadline(self._frame.store.timeout)):
             if get(self._frame, url, None, (), verify=False) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
@@ -76,6 +78,8 @@ class Writers:
         failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
         others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
         if failed or others:
+            from webtable.repository.outcomes import joined
+
             raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
 
     def _all(self) -> list[Writer]:

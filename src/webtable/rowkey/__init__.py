@@ -1,29 +1,36 @@
 """Row keys: declared, encoded, decoded, scanned and judged. Pure: no I/O."""
 
-from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.conditions import Condition, below, between, starting_with
-from webtable.rowkey.dates import Date, DateTime, Time
-from webtable.rowkey.domain import ReversedDomain
-from webtable.rowkey.field import Field, Part
-from webtable.rowkey.hashes import Hash
-from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
+from typing import TYPE_CHECKING
+
+from webtable._late import late
+
+# Not late: once the module of this name is imported, it would be what the package has under it.
 from webtable.rowkey.key_text import key_text, parse_key
-from webtable.rowkey.modifiers import Descending, Reversed
-from webtable.rowkey.numbers import Digits, Hex, Int, UInt
-from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
-from webtable.rowkey.salts import HashSalt, RandomSalt, RoundRobinSalt
-from webtable.rowkey.splits import (
-    hex_split_points,
-    merged_split_points,
-    sample_split_points,
-    split_points,
-    uniform_split_points,
-)
-from webtable.rowkey.text import Bytes, Constant, FixedText, Text
-from webtable.rowkey.times import ReverseTimestamp, Timestamp
-from webtable.rowkey.urls import canonical_host, canonical_url, join_url
-from webtable.rowkey.web import MAX_WEB_KEY, WebKey
-from webtable.rowkey.web_salt import Salt, registered_domain, suffix_list_version
+
+if TYPE_CHECKING:
+    from webtable.rowkey.composite import CompositeKey
+    from webtable.rowkey.conditions import Condition, below, between, starting_with
+    from webtable.rowkey.dates import Date, DateTime, Time
+    from webtable.rowkey.domain import ReversedDomain
+    from webtable.rowkey.field import Field, Part
+    from webtable.rowkey.hashes import Hash
+    from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
+    from webtable.rowkey.modifiers import Descending, Reversed
+    from webtable.rowkey.numbers import Digits, Hex, Int, UInt
+    from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
+    from webtable.rowkey.salts import HashSalt, RandomSalt, RoundRobinSalt
+    from webtable.rowkey.splits import (
+        hex_split_points,
+        merged_split_points,
+        sample_split_points,
+        split_points,
+        uniform_split_points,
+    )
+    from webtable.rowkey.text import Bytes, Constant, FixedText, Text
+    from webtable.rowkey.times import ReverseTimestamp, Timestamp
+    from webtable.rowkey.urls import canonical_host, canonical_url, join_url
+    from webtable.rowkey.web import MAX_WEB_KEY, WebKey
+    from webtable.rowkey.web_salt import Salt, registered_domain, suffix_list_version
 
 __all__ = [
     "MAX_KEY",
@@ -77,3 +84,85 @@ __all__ = [
     "suffix_list_version",
     "uniform_split_points",
 ]
+
+_HOMES = {
+    "webtable.rowkey.composite": ("CompositeKey",),
+    "webtable.rowkey.conditions": (
+        "Condition",
+        "below",
+        "between",
+        "starting_with",
+    ),
+    "webtable.rowkey.dates": (
+        "Date",
+        "DateTime",
+        "Time",
+    ),
+    "webtable.rowkey.domain": ("ReversedDomain",),
+    "webtable.rowkey.field": (
+        "Field",
+        "Part",
+    ),
+    "webtable.rowkey.hashes": ("Hash",),
+    "webtable.rowkey.key": (
+        "MAX_KEY",
+        "HashedKey",
+        "Latest",
+        "RowKey",
+    ),
+    "webtable.rowkey.modifiers": (
+        "Descending",
+        "Reversed",
+    ),
+    "webtable.rowkey.numbers": (
+        "Digits",
+        "Hex",
+        "Int",
+        "UInt",
+    ),
+    "webtable.rowkey.ranges": (
+        "KeyRange",
+        "merged",
+        "prefix_range",
+        "prefix_stop",
+    ),
+    "webtable.rowkey.salts": (
+        "HashSalt",
+        "RandomSalt",
+        "RoundRobinSalt",
+    ),
+    "webtable.rowkey.splits": (
+        "hex_split_points",
+        "merged_split_points",
+        "sample_split_points",
+        "split_points",
+        "uniform_split_points",
+    ),
+    "webtable.rowkey.text": (
+        "Bytes",
+        "Constant",
+        "FixedText",
+        "Text",
+    ),
+    "webtable.rowkey.times": (
+        "ReverseTimestamp",
+        "Timestamp",
+    ),
+    "webtable.rowkey.urls": (
+        "canonical_host",
+        "canonical_url",
+        "join_url",
+    ),
+    "webtable.rowkey.web": (
+        "MAX_WEB_KEY",
+        "WebKey",
+    ),
+    "webtable.rowkey.web_salt": (
+        "Salt",
+        "registered_domain",
+        "suffix_list_version",
+    ),
+}
+
+if not TYPE_CHECKING:  # a checker would take every name for one that is there
+    __getattr__, __dir__ = late(__name__, _HOMES)

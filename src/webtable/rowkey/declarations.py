@@ -10,7 +10,6 @@ from webtable.errors import FieldError, InvalidArgument, WebTableError
 from webtable.rowkey.conditions import shown
 from webtable.rowkey.field import Field, Part
 from webtable.rowkey.hashes import Hash
-from webtable.rowkey.modifiers import moments
 from webtable.rowkey.salts import RandomSalt, Spread
 from webtable.rowkey.terminators import check_terminator
 from webtable.rowkey.text import Bytes, Constant
@@ -37,11 +36,21 @@ def parts_of(declared: Sequence[Part], separator: bytes) -> tuple[Part, ...]:
     Raises `InvalidArgument` for a part whose end could not be told, and for several fields of one time that do not give
     it back.
     """
-    parts = tuple(_separated(moments(list(declared), separator), separator))
+    parts = tuple(_separated(_with_moments(declared, separator), separator))
     fields = {part.name: part for part in reversed(parts) if isinstance(part, Field)}
     for name in fields:
         _check_whole(name, [part for part in parts if isinstance(part, Field) and part.name == name])
     return tuple(part.bound(fields) for part in parts)
+
+
+def _with_moments(declared: Sequence[Part], separator: bytes) -> Sequence[Part]:
+    """Return *declared* with every date and the time of the same name behind it joined."""
+    names = [part.name for part in declared if isinstance(part, Field)]
+    if len(set(names)) == len(names):
+        return declared
+    from webtable.rowkey.modifiers import moments  # few keys have them, and web keys none
+
+    return moments(list(declared), separator)
 
 
 def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:

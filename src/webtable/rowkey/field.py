@@ -20,6 +20,7 @@ NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda _: "nothing"})()
 """Stands for the value of a field that was not given."""
 
 Newest = Literal["first", "last"]
+Case = Literal["lower", "upper"]
 
 
 class Packing(NamedTuple):
@@ -171,6 +172,12 @@ class Field(Part):
         if len(found) != width:
             self.no_value(key, at)
         return found
+
+
+def check_case(case: object) -> None:
+    """Raise `InvalidArgument` for a *case* that is neither lower nor upper."""
+    if case not in ("lower", "upper"):
+        raise InvalidArgument(f"case={shown(case)} must be lower or upper")
 
 
 def check_name(name: object) -> None:

@@ -9,8 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from webtable.errors import FieldError, InvalidArgument
 from webtable.rowkey.conditions import Condition, shown
 from webtable.rowkey.digests import Algorithm, Digest, digest_of, hash_input
-from webtable.rowkey.field import Field, Part, check_name, is_count
-from webtable.rowkey.numbers import Case, check_case
+from webtable.rowkey.field import Case, Field, Part, check_case, check_name, is_count
 
 MOST_ALTERNATIVES = 65_536
 """The most values of a hash or a salt that are listed, so that a scan can visit all of them (4 hex digits)."""

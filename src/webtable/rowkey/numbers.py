@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.conditions import shown
-from webtable.rowkey.field import Field, Packing, check_name, is_count
+from webtable.rowkey.field import Case, Field, Packing, check_case, check_name, is_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable.rowkey.conditions import Between
 
-Case = Literal["lower", "upper"]
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
@@ -230,9 +229,3 @@ class Hex(_InDigits):
     def digits(self) -> tuple[bytes, bytes]:
         """Hex digits in the case of the field."""
         return (b"%0*X", b"0123456789ABCDEF") if self.case == "upper" else (b"%0*x", b"0123456789abcdef")
-
-
-def check_case(case: object) -> None:
-    """Raise `InvalidArgument` for a *case* that is neither lower nor upper."""
-    if case not in ("lower", "upper"):
-        raise InvalidArgument(f"case={shown(case)} must be lower or upper")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-from publicsuffixlist import PSLFILE, PublicSuffixList
 
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.rowkey.conditions import Below
@@ -18,6 +15,8 @@ from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from publicsuffixlist import PublicSuffixList
 
     from webtable.rowkey.conditions import Condition
     from webtable.rowkey.field import Part
@@ -141,17 +140,23 @@ def has_one_owner(domain: str) -> bool:
 
 def suffix_list_version() -> str:
     """Return the version of the Public Suffix List in use: that of the package that carries it."""
+    import importlib.metadata
+
     return importlib.metadata.version("publicsuffixlist")
 
 
 @functools.cache
 def _suffix_list() -> PublicSuffixList:
+    from publicsuffixlist import PublicSuffixList
+
     return PublicSuffixList()
 
 
 @functools.cache
 def _domains_above_suffixes() -> frozenset[str]:
     # amazonaws.com is a registered domain, and yet hosts below it belong to others: s3.amazonaws.com is a suffix.
+    from publicsuffixlist import PSLFILE
+
     above: set[str] = set()
     for line in Path(PSLFILE).read_text(encoding="utf-8").splitlines():
         rule = line.partition(" ")[0]

@@ -313,8 +313,7 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
 
 def check_suffix_list(table: str, stored: Layout) -> None:
     """Raise `LayoutMismatch` if the installed Public Suffix List is not the one with which the keys were made."""
-    installed = suffix_list_version()
-    if stored.suffix_list not in (None, installed):
+    if stored.suffix_list is not None and stored.suffix_list != (installed := suffix_list_version()):
         raise LayoutMismatch(
             f"{table}: its salts were made with publicsuffixlist {stored.suffix_list}, installed is {installed}; "
             f"another list would look for pages in other places: install publicsuffixlist=={stored.suffix_list}"

@@ -11,11 +11,14 @@ something older. No other package can take their schemes.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
 from webtable.store.base import Store
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
@@ -37,7 +40,12 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
     """
     scheme = _OTHER_NAMES.get(scheme, scheme)
     if scheme in BUILT_IN:
-        return _loaded(EntryPoint(scheme, BUILT_IN[scheme], GROUP))
+        module, _, name = BUILT_IN[scheme].partition(":")
+        adapter: type[Store] = getattr(import_module(module), name)
+        return adapter
+    # Its import takes as long as a small question does, and only stores of other packages need it.
+    from importlib.metadata import entry_points
+
     # Of two packages with one scheme the first on the path has it, as with modules.
     for point in entry_points(group=GROUP, name=scheme):
         return _loaded(point)
@@ -48,6 +56,8 @@ def adapter_for(scheme: str, url: str) -> type[Store]:
 
 def schemes() -> list[str]:
     """Return the schemes of all adapters that are installed, sorted; none of them is imported."""
+    from importlib.metadata import entry_points
+
     return sorted({*BUILT_IN, *entry_points(group=GROUP).names})
 
 

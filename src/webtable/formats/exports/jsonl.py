@@ -14,7 +14,7 @@ from webtable._page import Page
 from webtable._page_json import body_to_json, page_to_json
 from webtable.formats.columns import columns_of, value_of
 from webtable.formats.text import harmless_json
-from webtable.repository.matcher import Excerpt
+from webtable.repository.excerpts import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

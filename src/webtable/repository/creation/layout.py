@@ -7,7 +7,6 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
-from webtable._threads import Threads
 from webtable.errors import TableNotFound
 from webtable.repository.creation.tables import bring
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table
@@ -40,6 +39,8 @@ def create_with_layout(
     that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
     changes them with *apply*.
     """
+    from webtable._threads import Threads  # a table that is opened needs none
+
     steps = bring(store, wanted, apply=apply, remedy=remedy)
     meta = meta_table(wanted.name)
     made: list[Callable[[], object]] = [partial(bring, store, meta, apply=apply, remedy=remedy), make_others]

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from webtable._threads import Threads
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import Plan, TableSchema, plan
 
@@ -27,6 +26,7 @@ def create_tables(store: Store, schemas: Sequence[TableSchema], remedy: str) -> 
 
     Where the gateway cannot split or encode them they are plain: they hold the same, in more space, from one region on.
     """
+    from webtable._threads import Threads  # a table that is opened needs none
 
     def create(schema: TableSchema) -> None:
         try:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SETTLE_SECONDS = 1.0
-"""How long a difference must stay to be one: a writer that has stored a page removes its old entries next."""
 EXAMPLES = 20
 """How many differences a report shows."""
 AT_ONCE = 10_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import entry_points
 
 from webtable.errors import InvalidArgument
 from webtable.repository.indexes.index import Index
@@ -56,5 +55,8 @@ def known(name: str) -> Index | None:
 
 
 def _named() -> set[str]:
+    # Its import takes as long as a small question does, and most tables have no index of the user's own.
+    from importlib.metadata import entry_points
+
     given = {name.strip() for name in os.environ.get(VARIABLE, "").split(",")}
     return given | {point.value for point in entry_points(group=ENTRY_POINTS)}

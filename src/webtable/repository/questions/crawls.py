@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.results import Explanation, Results, Slice
 
-GAP = timedelta(hours=6)
-"""A crawl ends with a longer pause: a night's outage is part of it, and daily crawls are several."""
 
 HOSTS_BYTES = 4 * 2**20
 """How much memory the names of hosts take that are told apart."""

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from webtable._page import Link, Page
     from webtable.repository.frame import Frame
 
-MOST_NEIGHBOURS = 20
-"""How many pages come of each side unless it is told."""
-
 
 class Neighbour(NamedTuple):
     """A page that links to another (`direction` "from"), or that one links to ("to"), and the link.

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.arguments import Grouping
 from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scan import ScanSpec, in_storage_order
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
 
-Grouping = Literal["host", "status", "type", "age", "region", "size", "day"]
-"""What pages are counted by."""
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)[:5]
-"""What they are counted by where nothing else is said; the others have many groups, and are there to be drawn."""
 AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, from the youngest on."""
 UNKNOWN = "unknown"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from webtable.repository.questions.scope import Scope
     from webtable.repository.results import Explanation, Results, Slice
 
-MAX_TITLE = 60
-"""How many characters of a title search engines show, about."""
 
 _TABLE = "CREATE TABLE found (title BLOB, characters INTEGER, place BLOB)"
 _INDEX = "CREATE INDEX by_title ON found (title, place)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,7 @@ from msgspec.structs import replace
 
 from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.arrow.kinds import pages_with
 from webtable.repository.codec import EXTRA_COLUMNS, column_names
-from webtable.repository.difference import Difference, difference
 from webtable.repository.moments import milliseconds
 from webtable.repository.results import Several
 from webtable.repository.times import Moment, moment_of, moments
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from webtable.repository.difference import Difference
     from webtable.repository.frame import Frame
     from webtable.store import Row
 
@@ -68,12 +66,16 @@ class History(Several[Page]):
 
 def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
+    from webtable.repository.arrow.kinds import pages_with
+
     found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
     return History(found, pages_with(column_names(columns)))
 
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
+    from webtable.repository.difference import difference
+
     first, last = moments(old=old, new=new).values()
     versions = _contents(frame, url, EXTRA_COLUMNS)
     after = versions if last is None else [one for one in versions if one[0] <= milliseconds(last)]
@@ -90,6 +92,8 @@ def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Diff
 
 def validators(frame: Frame, url: str) -> dict[str, str]:
     """Return what `WebTable.validators` does."""
+    from email.utils import format_datetime
+
     (page,) = frame.counted.read([frame.key.encode(url)], ())
     if page is None or not 200 <= page.status_code < 300 or not _has_body(frame, page):
         return {}

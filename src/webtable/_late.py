@@ -1,0 +1,36 @@
+"""The names of a package that are imported when they are asked for: `import webtable` alone takes no time.
+
+Annotations, editors and type checkers see the imports below `TYPE_CHECKING`, as of any package.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+def late(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of *package*, whose names have *homes*: modules, each with its names.
+
+    A module without names is one that is found as an attribute itself.
+    """
+    home_of = {name: module for module, names in homes.items() for name in names}
+    rooms = {module.rpartition(".")[2]: module for module in homes}
+    its = vars(sys.modules[package])
+
+    def __getattr__(name: str) -> object:  # noqa: N807
+        if name in home_of:
+            its[name] = getattr(import_module(home_of[name]), name)
+            return its[name]
+        if name in rooms:
+            return import_module(rooms[name])
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:  # noqa: N807
+        return sorted({*its, *home_of, *rooms})
+
+    return __getattr__, __dir__

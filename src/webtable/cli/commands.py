@@ -1,0 +1,153 @@
+"""Which commands there are, in their groups: each is imported when it is run, so that all others cost it nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import typer
+
+
+class Listed(NamedTuple):
+    """A command in the list of all: in which module of `webtable.cli` it is, and what it does in a few words.
+
+    A group of commands is several Typer apps as one: `module:name` for each of them.
+    """
+
+    home: str
+    help: str
+
+    def load(self, name: str) -> Any:
+        """Return the command that is called *name*."""
+        from typer.main import get_group
+
+        if ":" not in self.home:
+            return _readable(get_group(_alone(name, _app(self.home))).commands[name])
+        group, *others = (get_group(_app(home)) for home in self.home.split())
+        for other in others:
+            group.commands.update(other.commands)
+        group.name = name
+        for below in group.commands.values():
+            _readable(below)
+        return group
+
+
+def _app(home: str) -> typer.Typer:
+    """Return the app `name` of the module that a *home* names, `commands` if it names none."""
+    module, _, name = home.partition(":")
+    app: typer.Typer = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
+    # Plain help: rich takes longer to import than most commands run, and its boxes leave less room for the text.
+    app.rich_markup_mode = None
+    return app
+
+
+_METAVARS = {
+    "content_type": "TYPE",
+    "digits": "N",
+    "domain": "HOST",
+    "handle": "HANDLE",
+    "index": "NAME",
+    "limit": "N",
+    "max_length": "N",
+    "path": "PATH",
+    "seed": "N",
+    "status": "CODE",
+    "term": "TERM",
+    "text": "WORDS",
+    "url": "URL",
+}
+"""What stands for a value in a usage, by the name of its argument, where the option or argument says nothing else."""
+
+
+def _readable(command: Any) -> Any:
+    """Return *command* with names for its values in place of their types in Python."""
+    for param in command.params:
+        if param.metavar is None and not getattr(param, "is_flag", False):
+            param.metavar = _METAVARS.get(param.name)
+    return command
+
+
+def _alone(name: str, app: typer.Typer) -> typer.Typer:
+    """Return the command *name* of *app* without those beside it, which would be built as well."""
+    import typer
+
+    alone = typer.Typer(rich_markup_mode=None)
+    for info in app.registered_commands:
+        if name in (info.name, info.callback.__name__.replace("_", "-") if info.callback else None):
+            alone.registered_commands.append(info)
+    return alone
+
+
+GROUPS: dict[str, dict[str, Listed]] = {
+    "Ask: one page": {
+        "get": Listed("page", "The newest capture of a page, or what it was at a time"),
+        "by-handle": Listed("page", "The page whose URL has a handle"),
+        "history": Listed("page", "The stored versions of a page"),
+        "diff": Listed("page", "What changed between two versions of a page"),
+        "resolve": Listed("page", "Where a URL leads by the redirects that are stored"),
+        "validators": Listed("page", "The headers that ask a server whether a page has changed"),
+    },
+    "Ask: the pages of a site": {
+        "pages": Listed("site_questions", "The pages of a host and of all hosts below it"),
+        "hosts": Listed("site_questions", "The hosts that have pages, with how many"),
+        "discovered": Listed("site_questions", "URLs that pages link to and that are no pages yet"),
+        "changes": Listed("site_questions", "Which pages are new, gone or changed since a moment"),
+        "search": Listed("search", "The pages with some words in their title or body"),
+        "stats": Listed("stats", "How many pages and bytes: by host, status, type and more"),
+        "plot": Listed("plots:group", "Pictures of pages, hosts and links"),
+    },
+    "Ask: a site as a whole": {
+        "audit": Listed("reports", "What is wrong on a site, as lines or as a page"),
+        "compare": Listed("reports", "What has changed on a site between two moments"),
+        "duplicate-groups": Listed("audit_questions", "Pages that have the same content, or the same title"),
+        "titles": Listed("audit_questions", "Titles that are missing, of several pages, or too long"),
+        "redirect-chains": Listed("audit_questions", "All chains of redirects, and which of them are loops"),
+        "crawls": Listed("audit_questions", "When was crawled, and how much"),
+    },
+    "Ask: pages by an index": {
+        "fetched": Listed("index_questions", "The pages that were fetched in a time"),
+        "modified": Listed("index_questions", "The pages that were modified in a time"),
+        "outdated": Listed("index_questions", "The pages to fetch again"),
+        "largest": Listed("index_questions", "The pages by the size of their bodies"),
+        "with-status": Listed("index_questions", "The pages whose last capture has a status"),
+        "errors": Listed("index_questions", "The pages whose last capture is an error"),
+        "redirects": Listed("index_questions", "The pages that redirect"),
+        "duplicates": Listed("index_questions", "The pages with exactly the content of a page"),
+        "indexed": Listed("index_questions", "The pages in the order of an index, also of your own"),
+    },
+    "Ask: links": {
+        "linking-to": Listed("links", "The links that lead to a URL"),
+        "links-of": Listed("links", "The links of a page"),
+        "broken-links": Listed("links", "The links that lead to an error page"),
+        "most-linked": Listed("links", "The pages by how many others link to them"),
+        "orphans": Listed("links", "The pages that no other page links to"),
+        "dead-ends": Listed("links", "The pages that have no links to others"),
+    },
+    "Write": {
+        "ingest": Listed("ingestion", "Store the pages of WARC, JSON Lines and Parquet files"),
+        "export": Listed("export", "Write all captures as WARC files, or as a WACZ file"),
+        "not-modified": Listed("page", 'Store that a server has answered "not modified"'),
+        "delete": Listed("deletion", "Delete pages with all that is stored of them"),
+        "demo": Listed("demo", "A small web that does not exist, to try all this on"),
+    },
+    "Keys": {
+        "keys": Listed(
+            "keys:commands splits:commands sketch:commands advice:commands",
+            "URLs as row keys and back, split points, which key suits",
+        ),
+    },
+    "Indexes": {
+        "index": Listed("indexes:group", "Add, drop, rebuild, verify and repair indexes"),
+        "links": Listed("links:group", "Count the links that lead to pages"),
+    },
+    "Operate": {
+        "create": Listed("tables", "Create the table, if it is not there"),
+        "alter": Listed("tables", "Change for how long, and in how many versions, is kept"),
+        "info": Listed("info", "The layout, indexes, families and regions of the table"),
+        "verify": Listed("verification", "Compare all pages with their checksums"),
+        "compact": Listed("compaction", "Give back the space of what nobody sees any more"),
+    },
+}
+"""The commands by the headings of `webtable --help`."""
+COMMANDS = {name: listed for group in GROUPS.values() for name, listed in group.items()}
