@@ -24,6 +24,7 @@ SECONDS_BETWEEN = 0.2
 def progress_bar(title: str = "", noun: str = "page") -> ProgressBar:
     """Return what shows how many pages were looked at: give it as `on_progress`.
 
+    *title* stands in front of it, and *noun* says what is counted, for one of them.
     In a terminal it is a bar on standard error, in a notebook a line below the cell, elsewhere nothing. It goes away
     when nobody holds it any more, so it may be given as it is: `table.stats(on_progress=webtable.progress_bar())`. In a
     `with` block it is there from the beginning of the block to its end.

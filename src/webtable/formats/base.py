@@ -109,7 +109,7 @@ class ReadReport:
         _count(self.left_out, what)
 
     def add_unknown_fields(self, names: Iterable[str]) -> None:
-        """Count fields that a page does not have."""
+        """Count the fields *names*, which a page does not have."""
         for name in names:
             _count(self.unknown_fields, name)
 

@@ -61,7 +61,10 @@ class Counted:
 
 
 def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | None = None) -> int:
-    """Write *pages* to *out* as JSON Lines, each as from `page_to_json`, and return how many there were."""
+    """Write *pages* to *out* as JSON Lines, each as from `page_to_json`, and return how many there were.
+
+    They have the fields *fields*, or all that are there; raises `UnknownColumn` for one that a page does not have.
+    """
     from webtable._page_json import checked_fields
 
     return write(pages, out, format="jsonl", columns=None if fields is None else checked_fields(fields))

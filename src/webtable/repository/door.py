@@ -64,10 +64,11 @@ def create(
 ) -> Plan:
     """Create the web table that *url* names, if it is not there, and return what was to be done.
 
-    An empty plan means that the table was there as it is wanted. Where its families differ, raises `SchemaDrift` that
-    lists how; with *apply* they are changed instead. With *dry_run* nothing is done, and drift is in the plan.
-    Raises `LayoutMismatch` where it was created with another layout, and `CapabilityError`, with the statements for
-    the HBase shell, where the gateway cannot do it.
+    It has *regions* regions, and *options* are the fields of `webtable.LayoutOptions`. An empty plan means that the
+    table was there as it is wanted. Where its families differ, raises `SchemaDrift` that lists how; with *apply* they
+    are changed instead. With *dry_run* nothing is done, and drift is in the plan. Raises `LayoutMismatch` where it was
+    created with another layout, and `CapabilityError`, with the statements for the HBase shell, where the gateway
+    cannot do it.
     """
     wanted = NewWebTable.of(url, options, regions)
     try:

@@ -55,7 +55,7 @@ class Receipt(Future[PageOutcome]):
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Return what kept the page from being stored, None where it is; `TimeoutError` as from `result`."""
+        """Return what kept the page from being stored, None where it is; `TimeoutError` after *timeout* seconds."""
         self.ask()
         return super().exception(timeout)
 
@@ -82,7 +82,7 @@ class Receipt(Future[PageOutcome]):
             _log.exception("exception calling callback for the receipt of %s", self.url)
 
     def settle(self, outcome: PageOutcome) -> None:
-        """Let those go on who wait for it; it is told to no function here."""
+        """Let those go on who wait for *outcome*; it is told to no function here."""
         if outcome.error is None:
             self.set_result(outcome)
         else:

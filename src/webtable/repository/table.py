@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
+from webtable.repository import questions
 from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, MAX_TITLE, MOST_NEIGHBOURS, SETTLE_SECONDS
 from webtable.repository.frame import Frame
+from webtable.repository.questions.scope import Scope
+from webtable.repository.results import Slice
 from webtable.repository.writers import Writers
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount
     from webtable.repository.hints.drift import Drift
+    from webtable.repository.hints.maintenance import Maintenance
     from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.metrics import Metrics
     from webtable.repository.outcomes import OutcomeCallback
@@ -52,6 +56,12 @@ class WebTable(ShowsItself):
     May be used by many threads at once. `name` tells the store and the table, `layout` how its keys are made, `metrics`
     what it has done; `damaged` in these counts rows that cannot be read, which answers leave out, unless the table is
     *strict*.
+
+    What many questions take: *domain* is a host, with all hosts below it unless *host_only* is said; *path* names a
+    directory of that host; *full_scan* allows a question that reads all pages. At most *limit* answers come, behind the
+    place of the token *after*, in the order that *order* names. *columns* names what pages come with. *on_progress* is
+    called with how many were looked at so far. *asking* stands for what questions to an index take, by name: the fields
+    of `webtable.Asking`. `webtable.Moment` tells how moments are given.
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
@@ -69,8 +79,6 @@ class WebTable(ShowsItself):
 
     def _shown(self) -> Shown:
         """Return where it is, how its keys are made, its indexes, what hosts were counted, and what waits for that."""
-        from webtable.repository.questions.hosts import counted_rows, known_totals
-
         layout, freshness = self.layout, self.links_freshness()
         ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
@@ -79,7 +87,7 @@ class WebTable(ShowsItself):
             ("kept", f"{ttl}, {layout.versions} versions"),
             ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
             ("links counted", counted),
-            *counted_rows(known_totals(self._frame)),
+            *questions.hosts.counted_rows(questions.hosts.known_totals(self._frame)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 
@@ -87,6 +95,12 @@ class WebTable(ShowsItself):
     def name(self) -> str:
         """The store's URL and the table's name."""
         return self._frame.name
+
+    @property
+    def _maintenance(self) -> Maintenance:
+        from webtable.repository.hints.maintenance import Maintenance
+
+        return Maintenance(self._frame)
 
     @property
     def layout(self) -> Layout:
@@ -175,7 +189,7 @@ class WebTable(ShowsItself):
     def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
         """Alter what can be altered while the table is in use, and return what was to be done.
 
-        With *dry_run* it is not done.
+        The *options* are those of `webtable.AlterOptions`; with *dry_run* it is not done.
         The stored layout and the families of all its tables agree then; other processes go by it two seconds later at
         the latest. `ttl` and `versions` are those of the content: links are kept twice as long. What is not kept any
         more is in `losses` of the plan; it goes for good. One that was cut short is completed by the same call.
@@ -205,18 +219,14 @@ class WebTable(ShowsItself):
         before bodies had checksums may be another one. Raises `InvalidURL`, `UnknownColumn`, `InvalidArgument`, and
         `DamagedRow` for a page that cannot be read.
         """
-        from webtable.repository.questions import versions
-
-        return versions.get(self._frame, url, as_of, columns, verify=verify)
+        return questions.versions.get(self._frame, url, as_of, columns, verify=verify)
 
     def get_many(self, urls: Iterable[str], *, columns: Sequence[str] | None = None) -> Iterator[Page | None]:
         """Return an iterator that gives for each of *urls*, in their order, what `get` returns; in batches, lazily.
 
         At a page that cannot be read it raises `DamagedRow`; asked on, it gives those behind it.
         """
-        from webtable.repository.questions import versions
-
-        return versions.get_many(self._frame, urls, columns)
+        return questions.versions.get_many(self._frame, urls, columns)
 
     def history(self, url: str, *, columns: Sequence[str] | None = None) -> History:
         """Return the stored versions of *url*, newest first: one for each content, dated when it was first seen.
@@ -226,9 +236,7 @@ class WebTable(ShowsItself):
         Empty where the URL is not stored. A version that cannot be read is left out, and counted in `metrics`. Raises
         `InvalidURL` and `UnknownColumn`.
         """
-        from webtable.repository.questions import versions
-
-        return versions.history(self._frame, url, columns)
+        return questions.versions.history(self._frame, url, columns)
 
     def diff(self, url: str, old: Moment | None = None, new: Moment | None = None) -> Difference | None:
         """Return what changed between two versions of *url*: in its title, status, headers, text and links.
@@ -236,9 +244,7 @@ class WebTable(ShowsItself):
         They are those at the moments *old* and *new*; by default the newest one and the one before it. None where one
         of them is not stored. Raises `InvalidURL`, `InvalidArgument`, and `DamagedRow` where one cannot be read.
         """
-        from webtable.repository.questions import versions
-
-        return versions.diff(self._frame, url, old, new)
+        return questions.versions.diff(self._frame, url, old, new)
 
     def validators(self, url: str) -> dict[str, str]:
         """Return the headers that ask the server of *url* to answer only if it has other content than what is stored.
@@ -247,9 +253,7 @@ class WebTable(ShowsItself):
         "not modified" would be of no use: the URL is not stored, its last capture is an error or a redirect, or its
         body is not there (any more). Raises `InvalidURL`.
         """
-        from webtable.repository.questions import versions
-
-        return versions.validators(self._frame, url)
+        return questions.versions.validators(self._frame, url)
 
     # What is asked of the pages of a domain, or of all: by ranges of rows.
 
@@ -272,23 +276,19 @@ class WebTable(ShowsItself):
         """Return the pages of *domain* and of all hosts below it, lazily; without their bodies unless asked.
 
         *host_only* leaves out the hosts below, and so does *path*, which names a directory of the host (`/docs/`).
-        *status*, *content_type* and the sizes (in bytes, both included) choose among them; all rows are read for that.
-        Without a *domain* all pages of the table come, which takes *full_scan*, else `FullScanNeeded` is raised.
-        *columns* may name `html`, `outlinks` and `link_counts`; the other columns always come. At most *limit* pages
-        come, behind the place of the token *after*. They come in the order of their URL keys (host reversed, then path,
-        query, scheme), or with `order="storage"` in the store's, which is the faster where many salts take part.
+        *status*, *content_type*, *min_size* and *max_size* (in bytes, both included) choose among them; all rows are
+        read for that. Without a *domain* all pages of the table come, which takes *full_scan*, else `FullScanNeeded` is
+        raised. *columns* may name `html`, `outlinks` and `link_counts`; the other columns always come. At most *limit*
+        pages come, behind the place of the token *after*. They come in the order of their URL keys (host reversed, then
+        path, query, scheme), or with `order="storage"` in the store's, which is the faster where many salts take part.
 
         Raises `InvalidURL` for what is no host, `UnknownColumn`, `InvalidToken`, `InvalidArgument`.
         """
-        from webtable.repository.questions.pages import Condition, pages
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope, condition = (
             Scope(domain, host_only, path, full_scan),
-            Condition(status, content_type, min_size, max_size),
+            questions.pages.Condition(status, content_type, min_size, max_size),
         )
-        return pages(self._frame, scope, condition, columns, Slice(order, limit, after))
+        return questions.pages.pages(self._frame, scope, condition, columns, Slice(order, limit, after))
 
     def hosts(
         self, domain: str | None = None, *, limit: int | None = None, after: str | None = None, order: str = "url"
@@ -298,10 +298,7 @@ class WebTable(ShowsItself):
         The counts are those of `refresh_links`, and each says when it was made; `stats` counts now. Hosts come in the
         order of their pages. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`; `IndexNeeded` when it is asked.
         """
-        from webtable.repository.questions.hosts import hosts
-        from webtable.repository.results import Slice
-
-        return hosts(self._frame, domain, Slice(order, limit, after))
+        return questions.hosts.hosts(self._frame, domain, Slice(order, limit, after))
 
     def search(
         self,
@@ -329,12 +326,8 @@ class WebTable(ShowsItself):
         Raises `FullScanNeeded`, `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`; that too for a quote
         in front of a word that is not closed.
         """
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.questions.search import Phrase, search
-        from webtable.repository.results import Slice
-
-        phrase, scope = Phrase(text, in_, substring), Scope(domain, host_only, path, full_scan)
-        return search(self._frame, phrase, scope, columns, Slice(order, limit, after))
+        phrase, scope = questions.search.Phrase(text, in_, substring), Scope(domain, host_only, path, full_scan)
+        return questions.search.search(self._frame, phrase, scope, columns, Slice(order, limit, after))
 
     def stats(
         self,
@@ -359,11 +352,8 @@ class WebTable(ShowsItself):
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.questions.stats import stats
-
         scope = Scope(domain, host_only, path, full_scan)
-        return stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+        return questions.stats.stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
 
     def changes(
         self,
@@ -394,12 +384,8 @@ class WebTable(ShowsItself):
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidToken`, `InvalidArgument`.
         """
-        from webtable.repository.questions.changes import changes
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope = Scope(domain, host_only, path, full_scan)
-        return changes(self._frame, scope, since, until, kind, Slice(order, limit, after))
+        return questions.changes.changes(self._frame, scope, since, until, kind, Slice(order, limit, after))
 
     # What is asked of all pages of a scope together. They are read once, without their bodies, for any part of the
     # answer, and what is found is sorted on disk: in some 50 MB of memory, however many pages there are, and for 10
@@ -423,12 +409,8 @@ class WebTable(ShowsItself):
         Groups of one page are none, and pages without a body, or a title, are in none. Those of the most `pages` come
         first, or of the most `bytes`; each with its first ten URLs. The pages are chosen as in `pages`.
         """
-        from webtable.repository.questions.duplicate_groups import duplicate_groups
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope = Scope(domain, host_only, path, full_scan)
-        return duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
+        return questions.duplicate_groups.duplicate_groups(self._frame, scope, by, Slice(order, limit, after))
 
     def titles(
         self,
@@ -447,12 +429,8 @@ class WebTable(ShowsItself):
         Only pages count that are HTML and have status 200. Duplicates come by their title, the others by URL; a page
         may come as a duplicate and as too long. *max_length* is in characters. The pages are chosen as in `pages`.
         """
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.questions.titles import titles
-        from webtable.repository.results import Slice
-
         scope = Scope(domain, host_only, path, full_scan)
-        return titles(self._frame, scope, max_length, Slice(order, limit, after))
+        return questions.titles.titles(self._frame, scope, max_length, Slice(order, limit, after))
 
     def redirect_chains(
         self,
@@ -470,12 +448,8 @@ class WebTable(ShowsItself):
         A loop that nothing leads into begins at its first URL. The pages are chosen as in `pages`, and a chain goes on
         by what is stored of others too, for 20 redirects at most, as in `resolve`.
         """
-        from webtable.repository.questions.redirect_chains import redirect_chains
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope = Scope(domain, host_only, path, full_scan)
-        return redirect_chains(self._frame, scope, Slice(order, limit, after))
+        return questions.redirect_chains.redirect_chains(self._frame, scope, Slice(order, limit, after))
 
     def crawls(
         self,
@@ -496,12 +470,8 @@ class WebTable(ShowsItself):
         by the time index, as they come; those of a *domain*, and where there is no such index with *full_scan* all, are
         chosen as in `pages` and sorted.
         """
-        from webtable.repository.questions.crawls import crawls
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope = Scope(domain, host_only, path, full_scan)
-        return crawls(self._frame, scope, gap, Slice(order, limit, after))
+        return questions.crawls.crawls(self._frame, scope, gap, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are
@@ -514,9 +484,7 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
-        from webtable.repository.questions import indexed
-
-        return indexed.by_time(self._frame, "fetched", since, until, asking)
+        return questions.indexed.by_time(self._frame, "fetched", since, until, asking)
 
     def modified(
         self,
@@ -532,9 +500,7 @@ class WebTable(ShowsItself):
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
         """
-        from webtable.repository.questions import indexed
-
-        return indexed.by_time(self._frame, "modified", since, until, asking)
+        return questions.indexed.by_time(self._frame, "modified", since, until, asking)
 
     def outdated(
         self,
@@ -545,11 +511,9 @@ class WebTable(ShowsItself):
     ) -> Pages:
         """Return the pages that were not fetched, or not modified, since a moment: what to fetch again, by when.
 
-        One of the two moments must be given.
+        One of the two moments must be given: *not_fetched_since*, *not_modified_since*.
         """
-        from webtable.repository.questions import indexed
-
-        return indexed.outdated(self._frame, not_fetched_since, not_modified_since, asking)
+        return questions.indexed.outdated(self._frame, not_fetched_since, not_modified_since, asking)
 
     def largest(
         self,
@@ -564,9 +528,7 @@ class WebTable(ShowsItself):
         *min_size* and *max_size* are in bytes and included; a *size_class* is a name for both: small (below 1,000),
         medium (below 10,000), large (below 100,000) or huge.
         """
-        from webtable.repository.questions import indexed
-
-        return indexed.largest(self._frame, size_class, min_size, max_size, asking)
+        return questions.indexed.largest(self._frame, size_class, min_size, max_size, asking)
 
     def with_status(
         self,
@@ -574,18 +536,14 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has this *status* code, in the order of their URLs."""
-        from webtable.repository.questions import indexed
-
-        return indexed.with_status(self._frame, status, asking)
+        return questions.indexed.with_status(self._frame, status, asking)
 
     def errors(
         self,
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by the status and then by URL."""
-        from webtable.repository.questions import indexed
-
-        return indexed.by_status(self._frame, "pages with an error", [(400, 999)], asking)
+        return questions.indexed.by_status(self._frame, "pages with an error", [(400, 999)], asking)
 
     def redirects(
         self,
@@ -598,11 +556,9 @@ class WebTable(ShowsItself):
         With *to* only those that lead to that URL directly, whatever their status, by URL (by the url index).
 
         """
-        from webtable.repository.questions import handles, indexed
-
         if to is not None:
-            return handles.redirects_to(self._frame, to, asking)
-        return indexed.by_status(self._frame, "redirects", [(300, 303), (305, 399)], asking)
+            return questions.handles.redirects_to(self._frame, to, asking)
+        return questions.indexed.by_status(self._frame, "redirects", [(300, 303), (305, 399)], asking)
 
     def duplicates(
         self,
@@ -613,9 +569,7 @@ class WebTable(ShowsItself):
 
         None come where *url* is not stored, or has no body. Raises `DamagedRow` where its own row cannot be read.
         """
-        from webtable.repository.questions import indexed
-
-        return indexed.duplicates(self._frame, url, asking)
+        return questions.indexed.duplicates(self._frame, url, asking)
 
     def indexed(
         self,
@@ -630,9 +584,7 @@ class WebTable(ShowsItself):
         of one's own that was added by an earlier version "de" comes behind what it is the beginning of, as in "de-AT";
         dropped and added again, it is in order. Raises `UnknownIndex`.
         """
-        from webtable.repository.questions import indexed
-
-        return indexed.indexed(self._frame, index, term, asking)
+        return questions.indexed.indexed(self._frame, index, term, asking)
 
     def by_handle(self, handle: str, *, columns: Sequence[str] | None = None) -> Page | None:
         """Return the page whose URL has this *handle* (`webtable.handle_of`), or None where none is stored.
@@ -640,18 +592,14 @@ class WebTable(ShowsItself):
         A URL that redirects has a handle of its own, and is found with its `redirect_to`; see `resolve`. Raises
         `InvalidArgument` for what is no handle, `UnknownColumn`, `IndexNeeded`, `DamagedRow`.
         """
-        from webtable.repository.questions import handles
-
-        return handles.by_handle(self._frame, handle, columns)
+        return questions.handles.by_handle(self._frame, handle, columns)
 
     def resolve(self, url: str) -> Resolution:
         """Return where *url* leads, by the redirects that are stored; *url* may be a handle too.
 
         A page that does not redirect is its own end. Raises `InvalidURL`, `DamagedRow`.
         """
-        from webtable.repository.questions import handles
-
-        return handles.resolve(self._frame, url)
+        return questions.handles.resolve(self._frame, url)
 
     # What is asked of links.
 
@@ -670,10 +618,7 @@ class WebTable(ShowsItself):
         Each is checked against the linking page. *domain* leaves out the pages of other domains. None where nobody
         links there; *url* need not be stored. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`.
         """
-        from webtable.repository.questions.inlinks import linking_to
-        from webtable.repository.results import Slice
-
-        return linking_to(self._frame, url, past=past, domain=domain, part=Slice(order, limit, after))
+        return questions.inlinks.linking_to(self._frame, url, past=past, domain=domain, part=Slice(order, limit, after))
 
     def links_of(
         self, url: str, *, limit: int | None = None, after: str | None = None, order: str = "page"
@@ -682,10 +627,7 @@ class WebTable(ShowsItself):
 
         Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`, and when it is asked `DamagedRow`.
         """
-        from webtable.repository.questions import links
-        from webtable.repository.results import Slice
-
-        return links.links_of(self._frame, url, Slice(order, limit, after))
+        return questions.links.links_of(self._frame, url, Slice(order, limit, after))
 
     def neighbours(self, url: str, *, limit: int = MOST_NEIGHBOURS) -> Neighbours:
         """Return the pages that link to *url*, and those that it links to, at most *limit* of each, with their status.
@@ -693,9 +635,7 @@ class WebTable(ShowsItself):
         Each page comes once on a side, and *url* itself never; pages that link here come by their URL, the others in
         the order of the page. Raises `InvalidURL`, `InvalidArgument`, `IndexNeeded`, `DamagedRow`.
         """
-        from webtable.repository.questions.neighbours import neighbours
-
-        return neighbours(self._frame, url, limit)
+        return questions.neighbours.neighbours(self._frame, url, limit)
 
     def most_linked(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages by how many others link to them, the `most` first or the `fewest`; none without a link.
@@ -703,18 +643,14 @@ class WebTable(ShowsItself):
         The counts (`Page.link_counts`) are those of `refresh_links`, and each says when it was made; `links_freshness`
         tells what waits.
         """
-        from webtable.repository.questions import links
-
-        return links.most_linked(self._frame, asking)
+        return questions.links.most_linked(self._frame, asking)
 
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages that have no links to others, in the order of their URLs.
 
         One whose links all lead to itself is one of them, but where an earlier version has stored its content.
         """
-        from webtable.repository.questions import links
-
-        return links.dead_ends(self._frame, asking)
+        return questions.links.dead_ends(self._frame, asking)
 
     def broken_links(
         self,
@@ -729,10 +665,7 @@ class WebTable(ShowsItself):
         *domain* leaves out the links on pages of other domains. Raises `InvalidURL`, `InvalidToken`, `InvalidArgument`,
         and when it is asked `IndexNeeded` on a table without the status or the link index.
         """
-        from webtable.repository.questions import links
-        from webtable.repository.results import Slice
-
-        return links.broken_links(self._frame, domain, Slice(order, limit, after))
+        return questions.links.broken_links(self._frame, domain, Slice(order, limit, after))
 
     def orphans(
         self,
@@ -752,12 +685,8 @@ class WebTable(ShowsItself):
         link to each one is looked for that does so now. *columns*, *order* and *full_scan* are as in `pages`. Raises as
         that does, and when it is asked `IndexNeeded` on a table without the link index.
         """
-        from webtable.repository.questions.orphans import orphans
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
         scope, part = Scope(domain, full_scan=full_scan), Slice(order, limit, after)
-        return orphans(self._frame, scope, columns, part, within_host=within_host)
+        return questions.orphans.orphans(self._frame, scope, columns, part, within_host=within_host)
 
     def discovered(
         self,
@@ -773,11 +702,9 @@ class WebTable(ShowsItself):
         They are found by their rows, all of which are read, without values; of the pages that link to each one is
         looked for that does so now. *full_scan* as in `pages`. Raises as `pages` does.
         """
-        from webtable.repository.questions.frontier import discovered
-        from webtable.repository.questions.scope import Scope
-        from webtable.repository.results import Slice
-
-        return discovered(self._frame, Scope(domain, full_scan=full_scan), Slice(order, limit, after))
+        return questions.frontier.discovered(
+            self._frame, Scope(domain, full_scan=full_scan), Slice(order, limit, after)
+        )
 
     def refresh_links(self, *, on_progress: Progress | None = None, also_unfinished: bool = False) -> Recount:
         """Count the inbound links of the pages that were linked or unlinked since the last run, and their hosts' pages.
@@ -786,15 +713,11 @@ class WebTable(ShowsItself):
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
         again then. *on_progress* is told how many pages were counted so far.
         """
-        from webtable.repository.questions import links
-
-        return links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
+        return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
     def links_freshness(self) -> Freshness:
         """Return what waits for `refresh_links`: how fresh the counts of links are."""
-        from webtable.repository.questions import links
-
-        return links.links_freshness(self._frame)
+        return questions.links.links_freshness(self._frame)
 
     # Whether what is stored is what was stored.
 
@@ -812,10 +735,7 @@ class WebTable(ShowsItself):
         *on_progress* is told how many pages were read so far, every 1,000 of them and at the end. Raises
         `FullScanNeeded`, `InvalidURL`.
         """
-        from webtable.repository.questions.integrity import verify
-        from webtable.repository.questions.scope import Scope
-
-        return verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
+        return questions.integrity.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
 
     # The indexes themselves.
 
@@ -829,18 +749,14 @@ class WebTable(ShowsItself):
         Its entries are made at once; questions use it from then on. Returns how many pages there were. Where it was
         interrupted `rebuild_index` goes on. Raises `UnknownIndex`, and `InvalidArgument` where the table has it.
         """
-        from webtable.repository.hints.maintenance import Maintenance
-
-        return Maintenance(self._frame).add(index, on_progress)
+        return self._maintenance.add(index, on_progress)
 
     def drop_index(self, index: str) -> None:
         """Take the index away, with its entries.
 
         Writers are told first, and readers a few seconds before that: it takes a moment. Raises `UnknownIndex`.
         """
-        from webtable.repository.hints.maintenance import Maintenance
-
-        Maintenance(self._frame).drop(index)
+        self._maintenance.drop(index)
 
     def rebuild_index(self, index: str, *, on_progress: Progress | None = None) -> int:
         """Write the entries of every page, and return how many pages there are; entries that are there stay.
@@ -850,9 +766,7 @@ class WebTable(ShowsItself):
         counted in `metrics`. Raises `UnknownIndex`, `InvalidArgument` for an index that is being dropped, and
         `IndexNotNamed`.
         """
-        from webtable.repository.hints.maintenance import Maintenance
-
-        return Maintenance(self._frame).rebuild(index, on_progress)
+        return self._maintenance.rebuild(index, on_progress)
 
     def verify_index(
         self,
@@ -879,11 +793,11 @@ class WebTable(ShowsItself):
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
     ) -> Drift:
-        """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale."""
-        from webtable.repository.hints.maintenance import Maintenance
+        """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale.
 
-        maintenance = Maintenance(self._frame)
-        return maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
+        *as_of* and *settle* are as there. Raises `UnknownIndex`, `IndexNotNamed`.
+        """
+        return self._maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
 
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.

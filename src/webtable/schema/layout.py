@@ -83,7 +83,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return WebKey(Salt(self.salt, self.digits))
 
     def table_schema(self, name: str, split_keys: Sequence[bytes] = ()) -> TableSchema:
-        """Return the schema of the table *name*."""
+        """Return the schema of the table *name*, which is divided into regions at *split_keys*."""
         schema = web_table_schema(name, names=self.names, versions=self.versions, ttl=self.ttl, split_keys=split_keys)
         # They come in this order, whatever their names are.
         return self._with_options(schema, PAGE_FAMILIES)
@@ -123,7 +123,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return layout
 
     def option(self, name: str) -> OptionValue:
-        """Return the value of an option that can be altered; None also if a family has its default."""
+        """Return the value of the option *name*, which can be altered; None also if a family has its default."""
         return self.family_options.get(name) if "." in name else getattr(self, name)
 
     def to_json(self) -> bytes:

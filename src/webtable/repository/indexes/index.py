@@ -86,7 +86,7 @@ class Index:
         return [_hashed(self.sharding(term, key)) + self._place(term, key) for term in self._terms(page)]
 
     def places(self, page: Page, key: bytes) -> list[bytes]:
-        """Return the keys of the entries of *page* without their shards: what they are ordered by."""
+        """Return the keys of the entries of *page*, whose row is *key*, without their shards: what orders them."""
         return [self._place(term, key) for term in self._terms(page)]
 
     def term(self, term: Term) -> bytes:

@@ -54,7 +54,7 @@ def modified_at(page: Page) -> datetime | None:
 
 
 def handle_of(url: str) -> str:
-    """Return the handle of a canonical URL: the first 16 hexadecimal digits of its MD5.
+    """Return the handle of *url*, a canonical URL: the first 16 hexadecimal digits of its MD5.
 
     >>> handle_of("https://example.com/")
     '182ccedb33a9e03f'

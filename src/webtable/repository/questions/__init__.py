@@ -1,1 +1,50 @@
 """The questions that a web table answers, by what answers them: ranges of rows, indexes, links, text."""
+
+from typing import TYPE_CHECKING
+
+from webtable._late import late
+
+if TYPE_CHECKING:
+    from webtable.repository.questions import (
+        changes,
+        crawls,
+        duplicate_groups,
+        frontier,
+        handles,
+        hosts,
+        indexed,
+        inlinks,
+        integrity,
+        links,
+        neighbours,
+        orphans,
+        pages,
+        redirect_chains,
+        search,
+        stats,
+        titles,
+        versions,
+    )
+
+__all__ = [
+    "changes",
+    "crawls",
+    "duplicate_groups",
+    "frontier",
+    "handles",
+    "hosts",
+    "indexed",
+    "inlinks",
+    "integrity",
+    "links",
+    "neighbours",
+    "orphans",
+    "pages",
+    "redirect_chains",
+    "search",
+    "stats",
+    "titles",
+    "versions",
+]
+
+__getattr__, __dir__ = late(__name__, {f"{__name__}.{module}": () for module in __all__})

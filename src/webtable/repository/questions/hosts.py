@@ -57,8 +57,9 @@ class Hosts(Results[Host]):
     def plot(self, by: Amount = "pages", *, ax: Axes | None = None) -> Axes:
         """Draw the hosts as areas in those of their registered domains, by their pages or bytes; return the axes.
 
-        The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. Raises
-        `MissingExtra` without matplotlib and squarify, `InvalidArgument`, and what the question raises.
+        The 40 largest domains with their 25 largest hosts have areas of their own, and the others share one. *ax* are
+        axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without matplotlib and
+        squarify, `InvalidArgument`, and what the question raises.
         """
         from webtable.repository.pictures.treemap import draw_hosts
 

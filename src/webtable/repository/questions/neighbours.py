@@ -63,7 +63,8 @@ class Neighbours(Tabular[Neighbour]):
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the pages that link here on the left, those that it links to on the right, and return the axes.
 
-        Raises `MissingExtra` without matplotlib.
+        *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
+        matplotlib.
         """
         from webtable.repository.pictures.neighbourhood import draw_neighbours
 

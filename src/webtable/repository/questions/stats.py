@@ -108,7 +108,8 @@ class Stats(Tabular[GroupRow]):
         """Draw the groups of the grouping *by*, the first that was counted unless it is named, and return the axes.
 
         Statuses, types, ages and hosts are bars, sizes a histogram, days a calendar; of regions the hot ones are
-        marked. Raises `InvalidArgument` for what was not counted, and `MissingExtra` without matplotlib.
+        marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for what
+        was not counted, and `MissingExtra` without matplotlib.
         """
         from webtable.repository.pictures.groupings import draw_groups
 

@@ -57,7 +57,8 @@ class History(Several[Page]):
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw how large the versions are over time, with their statuses, and return the axes.
 
-        Raises `MissingExtra` without matplotlib.
+        *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
+        matplotlib.
         """
         from webtable.repository.pictures.timeline import draw_timeline
 

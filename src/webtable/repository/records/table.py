@@ -129,9 +129,9 @@ class KeyedTable:
     ) -> int:
         """Store rows of values and cells, in batches, and return how many they were when all are stored.
 
-        For a row that the table cannot keep raises as `put` does, once all rows in front of it are stored. Raises
-        `WriteFailed` for the rows of a batch that could not be stored, each with its reason; the rows behind that
-        batch were not taken from *rows*.
+        The cells have the time *timestamp*, with a time zone, or that of the store. For a row that the table cannot
+        keep raises as `put` does, once all rows in front of it are stored. Raises `WriteFailed` for the rows of a batch
+        that could not be stored, each with its reason; the rows behind that batch were not taken from *rows*.
         """
         at = None if timestamp is None else timestamp_of(timestamp)
         batch: list[tuple[Mapping[str, Any], Put]] = []
