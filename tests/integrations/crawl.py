@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import scrapy
@@ -17,6 +18,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
 from webtable import Page
+from webtable.integrations.scrapy import WebTableStart
 
 
 class SiteSpider(scrapy.Spider):
@@ -78,7 +80,18 @@ class FailingSpider(SiteSpider):
         raise RuntimeError("later")
 
 
-SPIDERS = {spider.name: spider for spider in (SiteSpider, QuietSpider, ItemSpider, FailingSpider)}
+class StartSpider(WebTableStart, SiteSpider):
+    """Begins with what the table knows."""
+
+    name = "start"
+    allowed_domains = ["example.com"]
+
+    def __init__(self, days=None, **kwargs):
+        super().__init__(**kwargs)
+        self.outdated_after = None if days is None else timedelta(days=days)
+
+
+SPIDERS = {spider.name: spider for spider in (StartSpider, SiteSpider, QuietSpider, ItemSpider, FailingSpider)}
 
 
 def main(told: Path) -> None:
@@ -92,19 +105,19 @@ def main(told: Path) -> None:
             items.append(dict(ItemAdapter(item)))
 
     crawler.signals.connect(scraped, signals.item_scraped)
-    for number in range(said.get("stops", 0)):
-        crawler.signals.connect(stopper(process, number), signals.response_received, weak=False)
+    acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
+
+    def received():
+        acknowledged.write(f"{crawler.stats.get_value('webtable/stored', 0)}\n")
+        if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:
+            process.stop()
+            process.stop()
+
+    crawler.signals.connect(received, signals.response_received)
     process.crawl(crawler, **said["arguments"])
     process.start()
     found = {name: value for name, value in crawler.stats.get_stats().items() if isinstance(value, int | float | str)}
     told.with_suffix(".done").write_text(json.dumps({"stats": found, "items": items}))
-
-
-def stopper(process, number):
-    def stop():
-        process.stop()
-
-    return stop
 
 
 if __name__ == "__main__":

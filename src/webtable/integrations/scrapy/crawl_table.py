@@ -89,6 +89,11 @@ class CrawlTable:
         """Return what *question* says of the table, asked in a thread."""
         return await finished(self._reading.submit(question, self.table))
 
+    def unread(self, url: str, error: Exception) -> None:
+        """Count a page that could not be read, which is then fetched as if it were not stored."""
+        _log.warning("not read: %s: %s", url[:200], error)
+        self._crawler.stats.inc_value("webtable/unread")
+
     def publish(self) -> None:
         """Write the counts into the crawler's statistics."""
         self.outcomes.publish(self._crawler.stats)
