@@ -27,8 +27,8 @@ class Crawl:
 
     code: int
     log: str
-    acknowledged: int
-    """How many pages were known to be stored when the last response came."""
+    acknowledged: set[str]
+    """The pages of which it was told that they are stored."""
     stats: dict[str, object] = field(default_factory=dict)
     items: list[dict[str, object]] = field(default_factory=list)
 
@@ -74,8 +74,8 @@ class Crawls:
         code = process.wait(timeout=240)
         done = told.with_suffix(".done")
         found = json.loads(done.read_text()) if done.exists() else {}
-        acknowledged = told.with_suffix(".acknowledged").read_text().split()
-        return Crawl(code, told.with_suffix(".log").read_text(), int(acknowledged[-1] if acknowledged else 0), **found)
+        acknowledged = set(told.with_suffix(".acknowledged").read_text().split())
+        return Crawl(code, told.with_suffix(".log").read_text(), acknowledged, **found)
 
     def run(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
         """Return what a crawl has come to."""

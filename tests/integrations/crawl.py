@@ -19,6 +19,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from webtable import Page
 from webtable.integrations.scrapy import WebTableStart
+from webtable.integrations.scrapy.outcomes import Outcomes
 
 
 class SiteSpider(scrapy.Spider):
@@ -106,9 +107,16 @@ def main(told: Path) -> None:
 
     crawler.signals.connect(scraped, signals.item_scraped)
     acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
+    count = Outcomes.told
+
+    def and_note(outcomes, began, receipt):
+        count(outcomes, began, receipt)
+        if receipt.exception() is None:
+            acknowledged.write(f"{receipt.url}\n")
+
+    Outcomes.told = and_note
 
     def received():
-        acknowledged.write(f"{crawler.stats.get_value('webtable/stored', 0)}\n")
         if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:
             process.stop()
             process.stop()
