@@ -67,7 +67,7 @@ class LinkSpider(scrapy.Spider):
 
 
 def run(setting: Setting) -> list[Result]:
-    """Crawl the corpus, or the sample web, into fresh tables and into none, in a process of its own each time, in turn."""
+    """Crawl the corpus, or the sample web, into fresh tables and into none, each in a process of its own, in turn."""
     files = setting.warc_files or list(make_sample(setting.folder / "sample").crawls[:1])
     if setting.quick:
         files = sorted(files, key=lambda file: file.stat().st_size)[:2]
