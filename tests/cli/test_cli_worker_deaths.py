@@ -9,24 +9,34 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from running import Run
 from test_cli_workers import PAGES, count, crawl, pages_of
 
-COMMAND = [sys.executable, "-m", "webtable.cli", "ingest", "--workers", "2", "--batch", "50"]
+import webtable
+from webtable.store import open_store
+
+COMMAND = [sys.executable, "-m", "webtable.cli"]
+INGEST = ["ingest", "--workers", "2", "--batch", "50"]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
 
 
 @contextmanager
-def ingesting(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def ingesting(*arguments: str, store: str = "webtable.db") -> Iterator[subprocess.Popen[str]]:
     """An ingest under way in a group of processes of its own, as a shell starts it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, "-s", store, *INGEST, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         signal.signal(signal.SIGHUP, before)
         try:
@@ -100,13 +110,13 @@ def is_reading(pid: int, file: str) -> bool:
 
 def test_workers_that_cannot_begin_end_the_run(files: list[str]):
     with ingesting(*files) as process:
-        wait_for(lambda: workers_of(process), process)
-        for pid in workers_of(process):
-            os.kill(pid, signal.SIGKILL)
+        while process.poll() is None:
+            for pid in workers_of(process):
+                os.kill(pid, signal.SIGKILL)
         _, err = process.communicate(timeout=60)
 
     assert process.returncode == 1
-    assert err == "webtable: a worker has died before it could begin: it was ended by SIGKILL\n"
+    assert err == "webtable: workers die before they can begin: it was ended by SIGKILL\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -148,7 +158,7 @@ def test_what_was_ended_goes_on_with_the_last_batches_and_misses_nothing(files: 
             process.send_signal(kind)
         read = max(read, noted())
 
-    done = subprocess.run([*COMMAND, "--resume", *files], capture_output=True, text=True, check=True)
+    done = subprocess.run([*COMMAND, *INGEST, "--resume", *files], capture_output=True, text=True, check=True)
 
     pages = int(done.stdout.split()[0].replace(",", ""))
     assert read >= 400
@@ -156,6 +166,50 @@ def test_what_was_ended_goes_on_with_the_last_batches_and_misses_nothing(files: 
     assert sorted(page.url for page in pages_of("webtable.db")) == sorted(
         f"https://h{number % 7}.example.com/{number}" for number in range(PAGES)
     )
+
+
+@pytest.fixture
+def hbase_store(hbase_url: str) -> Iterator[str]:
+    name = f"workers_{uuid.uuid4().hex[:8]}"
+    base, _, query = hbase_url.partition("?")
+    store = f"{base.rstrip('/')}/{name}?{query}"
+    webtable.create(store)
+    yield store
+    with open_store(hbase_url)[0] as tables:
+        for table in tables.tables():
+            if table == name or table.startswith(f"{name}_"):
+                tables.drop_table(table)
+
+
+@pytest.mark.hbase
+def test_workers_that_store_themselves_leave_the_same_table_also_where_one_is_killed(
+    files: list[str], hbase_store: str, run: Run
+):
+    run("-s", "one.db", "ingest", *files)
+    with ingesting("--resume", *files, store=hbase_store) as process:
+        wait_for(lambda: count(hbase_store), process)
+        os.kill(workers_of(process)[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=120)
+
+    assert (process.returncode, err.count("\n")) == (0, 1)
+    assert "a worker has died (it was ended by SIGKILL): what it had not stored was read again" in err
+    assert out.startswith(f"{PAGES:,} pages stored in ")
+    assert pages_of(hbase_store) == pages_of("one.db")
+    again = run("-s", hbase_store, "ingest", "--workers", "2", "--resume", *files)
+    assert "0 pages stored" in again.out
+    assert f"{len(files)} files stored before" in again.out
+
+
+@pytest.mark.hbase
+def test_a_signal_ends_workers_that_store_themselves(files: list[str], hbase_store: str):
+    with ingesting(*files, store=hbase_store) as process:
+        wait_for(lambda: count(hbase_store), process)
+        os.killpg(process.pid, signal.SIGTERM)
+        out, _ = process.communicate(timeout=120)
+
+    assert process.returncode == 143
+    assert 0 < count(hbase_store) < PAGES
+    assert out.startswith(f"{count(hbase_store):,} pages stored")
 
 
 def noted() -> int:

@@ -74,6 +74,8 @@ class Crew:
         self._workers: dict[Connection, _Worker] = {}
         self._again: deque[Given] = deque()
         self._deaths: Counter[int] = Counter()
+        self._false_starts = 0
+        """How many have died before anything was heard of them, since something was heard of any."""
         self.deaths: list[str] = []
         """How workers have died."""
         self.unfinished: list[Given] = []
@@ -141,7 +143,7 @@ class Crew:
         except (EOFError, OSError):
             self._let_go(worker)
             return
-        worker.was_heard = True
+        worker.was_heard, self._false_starts = True, 0
         match message:
             case Wanted():
                 worker.is_idle = True
@@ -165,9 +167,10 @@ class Crew:
         worker.process.join()
         death, left = worker.death, list(worker.doing.values())
         if death is not None:
-            if not worker.was_heard:
-                raise WebTableError(f"a worker has died before it could begin: {death}")
             self.deaths.append(death)
+            self._false_starts += not worker.was_heard
+            if self._false_starts > self._most:
+                raise WebTableError(f"workers die before they can begin: {death}")
         if self._boss.is_ending:
             self.unfinished += left
             return
