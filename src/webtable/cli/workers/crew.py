@@ -114,9 +114,13 @@ class Crew:
                 worker.is_idle = False
                 worker.doing[given.number] = given
                 return True
+        self.start()
+        return False
+
+    def start(self) -> None:
+        """Start as many workers as are missing: that takes them a moment, in which others may do something."""
         for _ in range(self._most - len(self._workers)):
             self._start()
-        return False
 
     def _start(self) -> None:
         ours, theirs = self._context.Pipe()

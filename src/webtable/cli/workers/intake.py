@@ -47,8 +47,6 @@ class Intake:
 
     def run(self) -> WebTable | None:
         """Store all pages, until the files or the store end or a signal comes; return the table, if it was opened."""
-        if self._job.store is not None:
-            self.table = self._opened(None)  # the workers would all say that it is not there
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as self._repeats:
             self._read()
             if not self._load.lost:
@@ -63,6 +61,9 @@ class Intake:
 
     def _read(self) -> None:
         with Crew(self._job, self._load.most_workers, self) as crew:
+            crew.start()
+            if self._job.store is not None:
+                self.table = self._opened(None)  # the workers would all say that it is not there
             crew.run(self._load.parts())
             self._load.deaths = crew.deaths
             self._load.unfinished = [_place(given) for given in crew.unfinished]
