@@ -39,6 +39,7 @@ NAMES = (
     "embedded_scan",
     "embedded_frames",
     "asyncio_lag",
+    "scrapy",
     "memory",
     "hostile_inputs",
 )

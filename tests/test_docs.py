@@ -87,6 +87,7 @@ def test_what_is_no_door_begins_with_an_underscore():
         "demo",
         "errors",
         "formats",
+        "integrations",
         "reports",
         "repository",
         "rowkey",

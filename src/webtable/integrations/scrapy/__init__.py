@@ -1,0 +1,28 @@
+"""webtable for Scrapy 2.13 and later: its responses and items are stored as they come, by components of settings.
+
+All components of a crawler share one table and one writer, which the settings `WEBTABLE_…` describe.
+"""
+
+from webtable.errors import MissingExtra
+
+try:
+    import scrapy as _scrapy  # noqa: F401 - all modules here need it
+except ImportError as exc:
+    raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({exc})") from exc
+
+from webtable.integrations.scrapy.cache import WebTableCacheStorage
+from webtable.integrations.scrapy.conditional import NOT_MODIFIED, ConditionalMiddleware
+from webtable.integrations.scrapy.pipeline import WebTablePipeline
+from webtable.integrations.scrapy.responses import FROM_TABLE
+from webtable.integrations.scrapy.spider_middleware import WebTableMiddleware
+from webtable.integrations.scrapy.start import WebTableStart
+
+__all__ = [
+    "FROM_TABLE",
+    "NOT_MODIFIED",
+    "ConditionalMiddleware",
+    "WebTableCacheStorage",
+    "WebTableMiddleware",
+    "WebTablePipeline",
+    "WebTableStart",
+]

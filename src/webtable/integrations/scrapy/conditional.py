@@ -1,0 +1,98 @@
+"""The downloader middleware that asks servers only for what has changed since it was stored."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self
+
+from webtable import WebTable, WebTableError
+from webtable.integrations.scrapy.crawl_table import CrawlTable
+from webtable.integrations.scrapy.responses import page_of, response_of
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+NOT_MODIFIED = "not modified"
+"""The flag of a response whose server said that the stored body is the one that it would send."""
+
+_ASKED: Final = "webtable_conditional"
+"""The key of `Request.meta` with the URL whose validators were added; False where none are to be."""
+
+_VALIDATORS = ("If-None-Match", "If-Modified-Since")
+
+
+class ConditionalMiddleware:
+    """Adds the validators of stored pages to requests, and stores a 304 as that the page is as it was.
+
+    The spider gets the stored body as a response with status 200 and the flags `FROM_TABLE` and `NOT_MODIFIED`. Put it
+    between the middlewares for retries and for redirects (560). Requests with validators of their own are left alone,
+    and so are those whose meta has `webtable_conditional` as False.
+    """
+
+    def __init__(self, table: CrawlTable, crawler: Crawler) -> None:
+        self._table = table
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of *crawler*; raises what keeps its table from being opened."""
+        return cls(CrawlTable.of(crawler), crawler)
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Add the validators of the stored page to *request*, where there is one with a body."""
+        asked = request.meta.get(_ASKED)
+        if asked:
+            # A retry, or a request for where a redirect leads, which has the headers of the one before.
+            _without_validators(request)
+        if request.method != "GET" or asked is False or any(name in request.headers for name in _VALIDATORS):
+            return
+        try:
+            found = await self._table.read(partial(WebTable.validators, url=request.url))
+        except WebTableError as exc:
+            self._table.unread(request.url, exc)
+            return
+        if found:
+            request.headers.update(found)
+            request.meta[_ASKED] = request.url
+            self._crawler.stats.inc_value("webtable/conditional")
+
+    async def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        """Return the stored page, where the server says that it is not modified.
+
+        It is requested once more, as a whole, where its body cannot be read any more.
+        """
+        if response.status != 304 or request.meta.get(_ASKED) != request.url:
+            return response
+        stored = await self._stored(request)
+        if stored is None:
+            return _whole(request)
+        try:
+            await self._table.put(page_of(response))
+        except WebTableError:
+            return _whole(request)
+        self._crawler.stats.inc_value("webtable/not_modified")
+        return stored
+
+    async def _stored(self, request: Request) -> Response | None:
+        try:
+            page = await self._table.read(partial(WebTable.get, url=request.url, columns=["html"]))
+        except WebTableError as exc:
+            self._table.unread(request.url, exc)
+            return None
+        return None if page is None else response_of(page, request, NOT_MODIFIED)
+
+
+def _without_validators(request: Request) -> None:
+    del request.meta[_ASKED]
+    for name in _VALIDATORS:
+        request.headers.pop(name, None)
+
+
+def _whole(request: Request) -> Request:
+    again = request.copy()
+    _without_validators(again)
+    return again.replace(dont_filter=True, meta={**again.meta, _ASKED: False})

@@ -1,0 +1,88 @@
+"""The spider middleware: every response that reaches a spider is stored."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webtable import WebTableError
+from webtable.integrations.scrapy.crawl_table import CrawlTable
+from webtable.integrations.scrapy.responses import FROM_TABLE, is_redirect, page_of, redirect_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from concurrent.futures import Future
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+
+class WebTableMiddleware:
+    """Stores every response, and every redirect that is followed, where `WEBTABLE_STORE_RESPONSES` is set.
+
+    Put it in front of the others (25), so that it is given the errors (404, 500) as well, which `HttpErrorMiddleware`
+    keeps from spiders. What a spider makes of a response goes on when that was taken to be stored, so the engine is
+    held back where the store is slower than the web. What cannot be stored is in the log and in the statistics.
+    """
+
+    def __init__(self, table: CrawlTable) -> None:
+        self._table = table
+        self._under_way: WeakKeyDictionary[Response, Future[None]] = WeakKeyDictionary()
+        """The puts of responses that their spider is at work on."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware of *crawler*; raises what keeps its table from being opened."""
+        if not crawler.settings.getbool("WEBTABLE_STORE_RESPONSES"):
+            raise NotConfigured
+        made = cls(CrawlTable.of(crawler))
+        crawler.signals.connect(made.response_downloaded, signals.response_downloaded)
+        return made
+
+    def response_downloaded(self, response: Response) -> None:
+        """Have *response* put where it is a redirect: those that are followed come to no spider."""
+        if is_redirect(response):
+            self._table.put_soon(redirect_of(response))
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        """Have *response* put."""
+        if FROM_TABLE in response.flags or is_redirect(response):
+            return
+        try:
+            self._under_way[response] = self._table.put_soon(page_of(response))
+        except WebTableError as exc:
+            self._table.outcomes.failed(response.url, exc)
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+    ) -> AsyncIterator[Any]:
+        """Yield *result*, when *response* was taken."""
+        await self._taken(response)
+        async for one in result:
+            yield one
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Spider | None = None
+    ) -> AsyncIterator[Any] | None:
+        """Hold back the *exception* of a callback as its results are, where *response* was not taken yet."""
+        putting = self._under_way.get(response)
+        return None if putting is None or putting.done() else self._raised(response, exception)
+
+    async def _raised(self, response: Response, exception: Exception) -> AsyncIterator[Any]:
+        await self._taken(response)
+        nothing: tuple[Any, ...] = ()
+        for one in nothing:
+            yield one
+        raise exception
+
+    async def _taken(self, response: Response) -> None:
+        putting = self._under_way.pop(response, None)
+        if putting is not None:
+            # What went wrong is logged and counted, and no fault of the spider.
+            with suppress(WebTableError):
+                await self._table.taken(putting)

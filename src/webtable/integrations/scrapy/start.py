@@ -1,0 +1,83 @@
+"""Spiders that begin with what their table knows: pages that are linked and not stored yet, and pages that are old."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import scrapy
+from scrapy import signals
+
+from webtable.integrations.scrapy.crawl_table import CrawlTable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from webtable import Batch, Page, WebTable
+
+T = TypeVar("T")
+
+AT_ONCE = 500
+"""How many URLs are read at once."""
+
+
+class WebTableStart(scrapy.Spider):
+    """A spider whose first requests are its start URLs, then the old pages of the table, then what is not stored yet.
+
+    The latter two are of `allowed_domains`, or of the whole table where there are none. They are read in a thread, some
+    hundred at a time, and the next when the crawler has nothing else to do. What was fetched by then comes no more.
+    """
+
+    outdated_after: timedelta | None = None
+    """How old a page is that is fetched again; by default none is."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Yield the requests of `start_urls`, then those of `outdated_requests` and `discovered_requests`."""
+        async for one in super().start():
+            yield one
+        for domain in getattr(self, "allowed_domains", None) or [None]:
+            if self.outdated_after is not None:
+                async for request in self.outdated_requests(self.outdated_after, domain):
+                    yield request
+            async for request in self.discovered_requests(domain):
+                yield request
+
+    async def outdated_requests(self, age: timedelta, domain: str | None = None) -> AsyncIterator[scrapy.Request]:
+        """Yield requests for the pages of *domain* whose last capture has at least that *age*.
+
+        Raises as `webtable.WebTable.outdated` does.
+        """
+        # One moment for all batches: a token belongs to its question.
+        since = datetime.now(UTC) - age
+
+        def read(after: str | None, table: WebTable) -> Batch[Page]:
+            return table.outdated(not_fetched_since=since, domain=domain, after=after).page(size=AT_ONCE)
+
+        async for page in self._asked(read):
+            yield scrapy.Request(page.url)
+
+    async def discovered_requests(self, domain: str | None = None) -> AsyncIterator[scrapy.Request]:
+        """Yield requests for the URLs of *domain* that pages link to and that are not stored yet.
+
+        Raises as `webtable.WebTable.discovered` does.
+        """
+
+        def read(after: str | None, table: WebTable) -> Batch[str]:
+            return table.discovered(domain, after=after, full_scan=domain is None).page(size=AT_ONCE)
+
+        async for url in self._asked(read):
+            yield scrapy.Request(url)
+
+    async def _asked(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
+        """Yield what the batches have that *read* gives behind each token."""
+        table = CrawlTable.of(self.crawler)
+        after: str | None = None
+        while True:
+            batch = await table.read(partial(read, after))
+            for one in batch:
+                yield one
+            if (after := batch.next_token) is None:
+                return
+            if self.crawler.engine is not None and self.crawler.engine.needs_backout():
+                await self.crawler.signals.wait_for(signals.scheduler_empty)

@@ -1,0 +1,122 @@
+"""Crawls of Scrapy, each in a process of its own, of a web that is served here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from benchmarks.crawl_site import CrawlSite, answers_of, served
+
+import webtable
+from webtable.demo import make_sample
+
+SCRIPT = Path(__file__).with_name("crawl.py")
+
+
+@dataclass
+class Crawl:
+    """What a crawl has come to."""
+
+    code: int
+    log: str
+    acknowledged: set[str]
+    """The pages of which it was told that they are stored."""
+    stats: dict[str, object] = field(default_factory=dict)
+    items: list[dict[str, object]] = field(default_factory=list)
+
+    def counts(self, *names: str) -> list[object]:
+        """The statistics of these names, of those of webtable."""
+        return [self.stats.get(f"webtable/{name}", 0) for name in names]
+
+
+def listen_to_interrupts() -> None:
+    """Take SIGINT as it comes from a terminal, also where a shell runs the tests in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Crawls:
+    """Starts crawls in *folder*, by the proxy of a site."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+
+    def begin(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
+        """Start a crawl, and return its process with the file that tells of it."""
+        told = self.folder / f"{uuid.uuid4().hex[:8]}.json"
+        stops = arguments.pop("stops", 0)
+        said = {
+            "spider": spider,
+            "arguments": {"urls": urls, **arguments},
+            "settings": {"WEBTABLE_URI": self.url, "WEBTABLE_CREATE": True, **settings},
+            "stops": stops,
+        }
+        told.write_text(json.dumps(said))
+        environment = os.environ | {"http_proxy": site.proxy, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        log = told.with_suffix(".log").open("w")
+        with log:
+            command = [sys.executable, "-W", "error::ResourceWarning", str(SCRIPT), str(told)]
+            process = subprocess.Popen(
+                command, stderr=log, stdout=log, env=environment, cwd=self.folder, preexec_fn=listen_to_interrupts
+            )
+        return process, told
+
+    def end(self, process: subprocess.Popen, told: Path) -> Crawl:
+        """Wait for the end of a crawl, and return what it has come to."""
+        code = process.wait(timeout=240)
+        done = told.with_suffix(".done")
+        found = json.loads(done.read_text()) if done.exists() else {}
+        acknowledged = set(told.with_suffix(".acknowledged").read_text().split())
+        return Crawl(code, told.with_suffix(".log").read_text(), acknowledged, **found)
+
+    def run(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
+        """Return what a crawl has come to."""
+        return self.end(*self.begin(site, spider, urls, settings, **arguments))
+
+
+@pytest.fixture
+def crawls(tmp_path: Path) -> Crawls:
+    return Crawls(tmp_path, str(tmp_path / "crawl.db"))
+
+
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(name, marks=pytest.mark.hbase) for name in ("hbase-thrift1", "hbase-thrift2"))]
+)
+def crawls_into(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crawls]:
+    """Crawls into a table of each store."""
+    if request.param == "sqlite":
+        yield Crawls(tmp_path, str(tmp_path / "crawl.db"))
+        return
+    base, _, query = request.getfixturevalue("hbase_url").partition("?")
+    name = f"scrapy_{uuid.uuid4().hex[:8]}"
+    url = f"{base.rstrip('/')}/{name}" + (f"?{query}" if request.param == "hbase-thrift2" else "")
+    # By one gateway alone, each page of an index takes calls of its own.
+    indexes = ["time", "link"]
+    with webtable.open(url, create=True, indexes=indexes) as table:
+        yield Crawls(tmp_path, url)
+        for made in [one for one in table.store.tables() if one.startswith(name)]:
+            table.store.drop_table(made)
+
+
+@pytest.fixture(scope="session")
+def sample_answers(tmp_path_factory: pytest.TempPathFactory):
+    return [
+        answers_of(files)
+        for sample in [make_sample(tmp_path_factory.mktemp("sample")).crawls]
+        for files in (sample[:1], sample[:2])
+    ]
+
+
+@pytest.fixture
+def site(sample_answers):
+    """The sample web as its first crawl finds it."""
+    with served(sample_answers[0]) as site:
+        yield site
