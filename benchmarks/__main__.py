@@ -23,6 +23,7 @@ NAMES = (
     "advice",
     "hbase_write",
     "hbase_ingest",
+    "ingest_workers",
     "hbase_site_scan",
     "hbase_listing",
     "hbase_frames",

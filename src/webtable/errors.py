@@ -49,7 +49,18 @@ if TYPE_CHECKING:
 
 
 class WebTableError(Exception):
-    """The root of every error that webtable raises on purpose."""
+    """The root of every error that webtable raises on purpose; all of them can be pickled."""
+
+    # Exception calls the class with `args`, which hold the message alone.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.args, vars(self))
+
+
+def _remade(kind: type[WebTableError], args: tuple[Any, ...], values: dict[str, Any]) -> WebTableError:
+    """Return the error that was pickled."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(values)
+    return error
 
 
 class InvalidURL(WebTableError, ValueError):

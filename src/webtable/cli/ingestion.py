@@ -1,20 +1,16 @@
-"""The command `ingest`, and what it says of its outcome."""
+"""The command `ingest`."""
 
 from __future__ import annotations
 
-import signal
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import webtable
-from webtable._shown import harmless
 from webtable.cli.archive_files import archive_files
-from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.layouts import (
     DigitsOption,
     IndexesOption,
@@ -24,9 +20,9 @@ from webtable.cli.layouts import (
     TTLOption,
     layout_options,
 )
-from webtable.cli.limits import over_limits, parse_limits
+from webtable.cli.limits import parse_limits
 from webtable.cli.session import Session, session
-from webtable.cli.text import examples, parse_names, parse_size, plural
+from webtable.cli.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
 
@@ -35,19 +31,16 @@ if TYPE_CHECKING:
 
     from webtable._page import Page
     from webtable.cli.journal import Journal
-    from webtable.cli.load import Load
     from webtable.repository import LayoutOptions, WebTable
 
 commands = typer.Typer()
-
-_SHOWN_DAMAGES = 10
-_SHOWN_TYPES = 5
 
 
 @commands.command(
     epilog=examples(
         "webtable ingest crawl.warc.gz more/*.warc.gz",
         "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
+        "webtable ingest --workers 4 crawls/*.warc.gz",
         "webtable ingest pages.jsonl --types all",
         "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
         "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
@@ -79,6 +72,9 @@ def ingest(
         bool,
         typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
     ] = False,
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
+    ] = 1,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
     refresh: Annotated[
         bool,
@@ -104,6 +100,9 @@ def ingest(
     read. With --resume it is not read again either: a journal (STORE.ingest; for HBase it is in the current directory)
     says which file is stored up to which record, however the run has ended.
 
+    With --workers files, and parts of large .warc.gz and .warc.zst files, are read in any order, side by side. A worker
+    that dies loses nothing: another one reads what it had not stored; where two die at one place, the file is named.
+
     A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
 
     Limits keep memory and time bounded whatever the files hold. What is over record, head, fields or members is
@@ -111,8 +110,12 @@ def ingest(
     links or link_text the first links are kept; each is counted by name. A file is read until it becomes over inflation
     times its size. Sizes may end with kB, MB or GB.
     """
+    from webtable.cli.conclusion import conclude
     from webtable.cli.load import Load
     from webtable.cli.progress import load_progress
+    from webtable.cli.workers.intake import Intake
+    from webtable.cli.workers.process import Job
+    from webtable.cli.workers.shared import SharedLoad
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
     cut = parse_size("max-body", max_body) if max_body else None
@@ -121,22 +124,25 @@ def ingest(
     files = archive_files(files)
     check_files(files)
     this = session(ctx)
-    load = Load(files, _types(types), limits=parse_limits(limit or ()))
+    _check_workers(workers, files)
+    kinds, limits = _types(types), parse_limits(limit or ())
+    load = Load(files, kinds, limits) if workers == 1 else SharedLoad(files, kinds, limits, workers=workers)
     journal = _journal(this, files, repr((types, max_body, limit))) if resume else None
-    with load.handling_interrupts(), load_progress(load), journal or nullcontext():
+    with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
-        pages = load.pages()
-        # The store is opened, and may be made, only when there is something to put into it.
-        first = next(pages, None)
-        name = this.store
-        if first is not None:
-            with _open(this, first, regions, options) as table:
-                name = table.name
-                writer = table.writer(buffer_pages=batch, max_body=cut, on_outcome=load.note_outcome)
-                load.store(chain([first], pages), writer)
-                if refresh:
-                    load.count_links(table)
-    raise typer.Exit(_conclude(load, name))
+
+        def opened(first: Page | None) -> WebTable:
+            return stack.enter_context(_open(this, first, regions, options))
+
+        if isinstance(load, SharedLoad):
+            stores = adapter_of(this.store).processes_write_side_by_side
+            job = Job(kinds, limits, batch, cut, this if stores else None, options)
+            table = Intake(load, job, opened).run()
+        else:
+            table = load.run(opened, batch=batch, max_body=cut)
+        if refresh and table is not None:
+            load.count_links(table)
+    raise typer.Exit(conclude(load, this.store if table is None else table.name))
 
 
 def check_files(files: Sequence[str]) -> None:
@@ -148,6 +154,15 @@ def check_files(files: Sequence[str]) -> None:
             raise InvalidArgument(f"{file}: a directory; name the files in it")
     if files.count("-") > 1:
         raise InvalidArgument("standard input (-) can be read only once")
+
+
+def _check_workers(workers: int, files: Sequence[str]) -> None:
+    if workers < 1:
+        raise InvalidArgument(f"workers={workers} must be at least 1")
+    # What is no file on a disk (a pipe, a terminal) is this process's own, and can be read by one only.
+    streams = [file for file in files if file == "-" or not Path(file).is_file()]
+    if workers > 1 and streams:
+        raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
 
 
 def _journal(this: Session, files: Sequence[str], made_with: str) -> Journal:
@@ -184,7 +199,7 @@ def _types(text: str | None) -> Collection[str] | None:
     return types
 
 
-def _open(this: Session, first: Page, regions: int, options: LayoutOptions) -> WebTable:
+def _open(this: Session, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:
     try:
         return this.open(**options)
     except TableNotFound:
@@ -192,67 +207,9 @@ def _open(this: Session, first: Page, regions: int, options: LayoutOptions) -> W
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
     ttl = options.get("ttl", adapter_of(this.store).default_ttl)
-    if ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
+    if first is not None and ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "
             "new table would keep content: give --ttl none to store old captures. Nothing was written"
         )
     return webtable.open(this.store, create=True, regions=regions, **options)
-
-
-def _conclude(load: Load, store: str) -> int:
-    """Tell what became of it and return the exit code."""
-    report = load.report
-    for damaged in report.damaged[:_SHOWN_DAMAGES]:
-        note(f"damaged: {damaged}")
-    if report.damaged_count > _SHOWN_DAMAGES:
-        note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
-    for failures in (load.refused, load.failed):
-        for kind, count in failures.counts.most_common():
-            note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
-    for message in over_limits(report):
-        note(message)
-    for message in load.damaged_files:
-        complain(message)
-    if report.unknown_fields:
-        note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
-    typer.echo(harmless(_summary(load, store)))
-    if load.signal:
-        by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
-        complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
-        return SIGNALLED + load.signal
-    if load.lost:
-        complain(f"ended early, since the store is gone: {load.lost}")
-        return exit_code(load.lost)
-    if load.uncounted:
-        complain(f"the links were not counted: {load.uncounted}")
-        return exit_code(load.uncounted)
-    undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
-    return NOT_DONE if undone else 0
-
-
-def _summary(load: Load, store: str) -> str:
-    from webtable.cli.progress import rates
-
-    report = load.report
-    parts = [
-        f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
-        f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
-    ]
-    if load.skipped:
-        parts.append(f"{plural(load.skipped, 'file')} stored before")
-    if load.unchanged:
-        parts.append(f"{load.unchanged:,} of them unchanged")
-    if left_out := report.left_out.total():
-        shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
-        more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
-        parts.append(f"{left_out:,} left out ({shown}{more})")
-    if report.damaged_count:
-        parts.append(f"{plural(report.damaged_count, 'damaged record')}")
-    if load.damaged_files:
-        parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
-    if refused := load.refused.counts.total() + load.failed.counts.total():
-        parts.append(f"{refused:,} not stored")
-    if load.recount is not None and load.recount.batches:
-        parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
-    return "; ".join(parts)

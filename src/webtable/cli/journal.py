@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
+from webtable.formats.parts import Part
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ LINE_PAGES = 100
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the journal: a file, and the `place` in it that all pages are stored up to, `records` in all.
 
-    `made_with` names the options that decide what of a file is stored.
+    `made_with` names the options that decide what of a file is stored. Of a file that workers read in parts each part
+    has lines of its own, from `begin` to `stop`.
     """
 
     file: str
@@ -36,10 +38,14 @@ class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     place: Place = Place()
     records: int = 0
     is_done: bool = False
+    begin: int = 0
+    stop: int | None = None
 
     def is_of(self, other: _Entry) -> bool:
-        """Whether both are of the same file and the same options."""
-        return (self.size, self.mtime, self.made_with) == (other.size, other.mtime, other.made_with)
+        """Whether both are of the same file, the same part of it and the same options."""
+        return replace(self, place=Place(), records=0, is_done=False) == replace(
+            other, place=Place(), records=0, is_done=False
+        )
 
 
 class _Taken(NamedTuple):
@@ -68,6 +74,7 @@ class Journal:
         self._known = self._read()
         self._lock = threading.Lock()
         self._current: _Entry | None = None
+        self._parts: dict[Part, _Entry] = {}
         self._waiting: deque[_Taken] = deque()
         self._settled: Counter[str] = Counter()
         self._unwritten = 0
@@ -94,13 +101,23 @@ class Journal:
 
         A file that is another one by now, or was stored with other options, is read from its beginning.
         """
-        path = Path(file).resolve()
-        status = path.stat()
-        self._current = _Entry(str(path), status.st_size, status.st_mtime_ns, self._made_with)
-        known = self._known.get(self._current.file)
-        if known is not None and known.is_of(self._current):
-            self._current = known
+        self._current = self._entry(Part(file))
         return None if self._current.is_done else (self._current.place, self._current.records)
+
+    def begin_part(self, part: Part) -> tuple[Place, int] | None:
+        """Return what `begin` does, of one part of a file: of parts several may have been begun."""
+        entry = self._parts[part] = self._entry(part)
+        return None if entry.is_done else (entry.place, entry.records)
+
+    def is_known(self, part: Part) -> bool:
+        """Whether an earlier run has stored some of *part*."""
+        return self._entry(part).place != Place(part.begin) or self._entry(part).is_done
+
+    def note(self, part: Part, place: Place, records: int, *, is_done: bool) -> None:
+        """Write that of the begun *part* all is stored up to *place*."""
+        entry = replace(self._parts[part], place=place, records=records, is_done=is_done)
+        with self._lock:
+            self._line(entry)
 
     def take(self, url: str, place: Place, records: int) -> None:
         """Take note that the page *url* comes, which ends at *place* of the file, its *records*-th record."""
@@ -153,13 +170,32 @@ class Journal:
 
     def _write(self) -> None:
         if self._last is not None and self._unwritten:
-            self._file.write(msgspec.json.encode(self._last) + b"\n")
-            self._file.flush()
+            self._line(self._last)
             self._unwritten = 0
 
-    def _read(self) -> dict[str, _Entry]:
-        """Return the last line of each file. What a kill or a full disk has left of a line is none."""
-        known: dict[str, _Entry] = {}
+    def _line(self, entry: _Entry) -> None:
+        self._file.write(msgspec.json.encode(entry) + b"\n")
+        self._file.flush()
+
+    def _entry(self, part: Part) -> _Entry:
+        """Return the entry of *part*, as it is known."""
+        path = Path(part.file).resolve()
+        status = path.stat()
+        new = _Entry(
+            str(path),
+            status.st_size,
+            status.st_mtime_ns,
+            self._made_with,
+            Place(part.begin),
+            begin=part.begin,
+            stop=part.stop,
+        )
+        known = self._known.get((new.file, new.begin))
+        return known if known is not None and known.is_of(new) else new
+
+    def _read(self) -> dict[tuple[str, int], _Entry]:
+        """Return the last line of each part. What a kill or a full disk has left of a line is none."""
+        known: dict[tuple[str, int], _Entry] = {}
         written = self.path.read_bytes()
         if written and not written.endswith(b"\n"):
             self._file.write(b"\n")  # or the next line would be one with what is left of the last
@@ -168,5 +204,5 @@ class Journal:
                 entry = msgspec.json.decode(line, type=_Entry)
             except msgspec.MsgspecError:
                 continue
-            known[entry.file] = entry
+            known[entry.file, entry.begin] = entry
         return known

@@ -8,9 +8,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from webtable.repository import WebTable
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a run in good order."""
 
 
 @dataclass
@@ -53,6 +55,11 @@ class Failures:
         kind = type(error).__name__
         self.counts[kind] += 1
         self.first.setdefault(kind, error)
+
+    def add_all(self, others: Failures) -> None:
+        """Count the pages of *others* as well."""
+        self.counts.update(others.counts)
+        self.first = {**others.first, **self.first}
 
 
 @dataclass
@@ -101,6 +108,16 @@ class Load:
         return self.writer.unchanged if self.writer else 0
 
     @property
+    def is_ending(self) -> bool:
+        """Whether nothing more is to be read: it was interrupted, or the store is gone."""
+        return self._ending
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else is to be told of the run."""
+        return []
+
+    @property
     def where(self) -> str:
         """The place in the files that the reading has come to."""
         if self.place is None:
@@ -111,6 +128,18 @@ class Load:
     def seconds(self) -> float:
         """How long it runs already."""
         return max(time.monotonic() - self.started, 1e-6)
+
+    def run(self, opened: Callable[[Page], WebTable], *, batch: int, max_body: int | None) -> WebTable | None:
+        """Store all pages, and return the table, which is opened for the first of them."""
+        pages = self.pages()
+        # The store is opened, and may be made, only when there is something to put into it.
+        first = next(pages, None)
+        if first is None:
+            return None
+        table = opened(first)
+        writer = table.writer(buffer_pages=batch, max_body=max_body, on_outcome=self.note_outcome)
+        self.store(chain([first], pages), writer)
+        return table
 
     def pages(self) -> Iterator[Page]:
         """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
@@ -187,10 +216,14 @@ class Load:
             self.failed.add(error)
             # A store that is gone is gone for the next thousand batches too, and each would wait for its deadline.
             if isinstance(error, StoreUnavailable | SchemaError):
-                self.lost = self.lost or error
-                self._ending = True
+                self.lose(error)
                 return
         self._settled(outcome.url)
+
+    def lose(self, error: WebTableError) -> None:
+        """End the reading, since the store is gone."""
+        self.lost = self.lost or error
+        self._ending = True
 
     @contextmanager
     def handling_interrupts(self) -> Iterator[None]:
@@ -198,7 +231,7 @@ class Load:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.getsignal(one) for one in _ENDING}
+        before = {one: signal.getsignal(one) for one in ENDING}
         for one, handler in before.items():
             # What nohup has started is to survive a terminal that closes.
             if one != signal.SIGHUP or handler is not signal.SIG_IGN:

@@ -64,6 +64,8 @@ class Store(abc.ABC):
     timeout: float
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
+    processes_write_side_by_side: bool = False
+    """Whether several processes that write at once are faster than one; those of `webtable ingest --workers` do."""
     scans_range_by_range: bool = False
     """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
     changes_families: bool = True

@@ -46,6 +46,7 @@ class WrappedStore(Store):
         self.name = store.name
         self.timeout = store.timeout
         self.writes_side_by_side = store.writes_side_by_side
+        self.processes_write_side_by_side = store.processes_write_side_by_side
         self.scans_range_by_range = store.scans_range_by_range
         self.changes_families = store.changes_families
         self.default_ttl = store.default_ttl

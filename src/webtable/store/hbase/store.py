@@ -58,6 +58,7 @@ class HBaseStore(Store):
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
 
+    processes_write_side_by_side = True
     _closed = True  # until it is open
 
     def __init__(

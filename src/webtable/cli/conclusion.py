@@ -1,0 +1,77 @@
+"""What `ingest` says of its outcome."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import typer
+
+from webtable._shown import harmless
+from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
+from webtable.cli.limits import over_limits
+from webtable.cli.text import plural
+
+if TYPE_CHECKING:
+    from webtable.cli.load import Load
+
+_SHOWN_DAMAGES = 10
+_SHOWN_TYPES = 5
+
+
+def conclude(load: Load, store: str) -> int:
+    """Tell what became of it and return the exit code."""
+    report = load.report
+    for damaged in report.damaged[:_SHOWN_DAMAGES]:
+        note(f"damaged: {damaged}")
+    if report.damaged_count > _SHOWN_DAMAGES:
+        note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
+    for failures in (load.refused, load.failed):
+        for kind, count in failures.counts.most_common():
+            note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
+    for message in (*over_limits(report), *load.remarks):
+        note(message)
+    for message in load.damaged_files:
+        complain(message)
+    if report.unknown_fields:
+        note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
+    typer.echo(harmless(_summary(load, store)))
+    if load.signal:
+        by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
+        complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
+        return SIGNALLED + load.signal
+    if load.lost:
+        complain(f"ended early, since the store is gone: {load.lost}")
+        return exit_code(load.lost)
+    if load.uncounted:
+        complain(f"the links were not counted: {load.uncounted}")
+        return exit_code(load.uncounted)
+    undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
+    return NOT_DONE if undone else 0
+
+
+def _summary(load: Load, store: str) -> str:
+    from webtable.cli.progress import rates
+
+    report = load.report
+    parts = [
+        f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
+        f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
+    ]
+    if load.skipped:
+        parts.append(f"{plural(load.skipped, 'file')} stored before")
+    if load.unchanged:
+        parts.append(f"{load.unchanged:,} of them unchanged")
+    if left_out := report.left_out.total():
+        shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
+        more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
+        parts.append(f"{left_out:,} left out ({shown}{more})")
+    if report.damaged_count:
+        parts.append(f"{plural(report.damaged_count, 'damaged record')}")
+    if load.damaged_files:
+        parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
+    if refused := load.refused.counts.total() + load.failed.counts.total():
+        parts.append(f"{refused:,} not stored")
+    if load.recount is not None and load.recount.batches:
+        parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
+    return "; ".join(parts)

@@ -1,0 +1,200 @@
+"""`ingest --workers` does what one process does, also where workers die or the run is ended."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from contextlib import suppress
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from running import Run
+
+import webtable
+from webtable import Page, WebTable
+from webtable.cli.workers.chunks import COUNTERS, NUMBERS, Reading, add_report
+from webtable.cli.workers.shared import SharedLoad
+from webtable.formats import Place, ReadReport
+from webtable.formats.parts import PART_BYTES
+
+NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
+PAGES = 1_600
+DATED_LINE = b'{"url": "https://a.example/", "fetched_at": "2026-01-01T00:00:00Z"}\n'
+
+
+def record(url: str, body: str, second: int = 0, *, status: str = "200 OK", more: str = "") -> bytes:
+    block = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{body}".encode()
+    head = (
+        f"WARC/1.1\r\nWARC-Type: {'revisit' if more else 'response'}\r\nWARC-Target-URI: {url}\r\n"
+        f"WARC-Date: {NOW + timedelta(seconds=second):%Y-%m-%dT%H:%M:%SZ}\r\n{more}Content-Length: {len(block)}\r\n\r\n"
+    )
+    return gzip.compress(head.encode() + block + b"\r\n\r\n", 1)
+
+
+def written(name: str, *records: bytes) -> str:
+    Path(name).write_bytes(b"".join(records))
+    return name
+
+
+def crawl(folder: Path, files: int = 4) -> list[str]:
+    """Files that take some seconds to ingest."""
+    for file in range(files):
+        links = "".join(f"<a href=/{file}/{link}>link {link}</a>" for link in range(40))
+        pages = range(file, PAGES, files)
+        urls = [f"https://h{number % 7}.example.com/{number}" for number in pages]
+        data = b"".join(record(url, f"<title>{url}</title>{links}", at) for at, url in enumerate(urls))
+        (folder / f"{file}.warc.gz").write_bytes(data)
+    return [f"{file}.warc.gz" for file in range(files)]
+
+
+def pages_of(store: str) -> list[Page]:
+    with webtable.open(store) as table:
+        return sorted(table.pages(full_scan=True, columns=["html", "outlinks"]), key=lambda page: page.url)
+
+
+def count(store: str) -> int:
+    with suppress(webtable.WebTableError):  # it may not be there yet
+        return len(pages_of(store))
+    return 0
+
+
+def as_of_each_capture(table: WebTable, moments: list[datetime]) -> dict[str, list[tuple[object, ...]]]:
+    """What each page was at each of *moments*, whatever captures that took to say."""
+    found = {}
+    for url in [page.url for page in table.pages(full_scan=True)]:
+        seen = [table.get(url, as_of=moment) for moment in moments]
+        found[url] = [(None if page is None else (page.status_code, page.html, page.title)) for page in seen]
+    return found
+
+
+class TestTheTable:
+    def test_is_the_same_as_with_one_worker(self, run: Run, tmp_path: Path):
+        files = crawl(tmp_path)
+
+        many = run("-s", "many.db", "ingest", "--workers", "3", *files)
+        one = run("-s", "one.db", "ingest", *files)
+
+        assert (many.code, one.code, many.err) == (0, 0, "")
+        assert f"{PAGES:,} pages stored in many.db/pages from 4 files" in many.out
+        assert many.out.split("; ")[1:] == one.out.split("; ")[1:]
+        assert pages_of("many.db") == pages_of("one.db")
+
+    def test_is_the_same_where_files_have_captures_of_the_same_urls(self, run: Run):
+        drawn = random.Random(4)
+        urls = [f"https://example.com/{number}" for number in range(60)]
+        # As many as a table keeps of a page; with more, which older ones are left is a matter of their order.
+        captures = [(url, minute) for url in urls for minute in drawn.sample(range(12), 3)]
+        drawn.shuffle(captures)
+        records = [record(url, f"<title>{minute // 4}</title>{url}", minute * 60) for url, minute in captures]
+        files = [written(f"{at}.warc.gz", *records[at::4]) for at in range(4)]
+
+        run("-s", "many.db", "ingest", "--workers", "4", *files)
+        run("-s", "one.db", "ingest", *files)
+
+        moments = [NOW + timedelta(minutes=minute) for minute in range(13)]
+        with webtable.open("many.db") as many, webtable.open("one.db") as one:
+            found = as_of_each_capture(many, moments)
+            assert found == as_of_each_capture(one, moments)
+            assert {url: found[url][-1][2] for url in urls} == {
+                url: str(max(minute for of, minute in captures if of == url) // 4) for url in urls
+            }
+            assert all(many.verify_index(name, settle=0).is_empty for name in many.index_states())
+
+    def test_has_the_content_that_revisits_repeat_wherever_that_was_read(self, run: Run):
+        same = "WARC-Refers-To-Target-URI: https://example.com/{}\r\n"
+        originals = [record(f"https://example.com/{number}", f"<title>{number}</title>", 1) for number in range(300)]
+        repeats = [record(f"https://b.example/{number}", "", 60, more=same.format(number)) for number in range(300)]
+        # The small file is read to its end while the worker with the large one is still at its beginning.
+        files = [written("a.warc.gz", *originals * 3), written("b.warc.gz", *repeats)]
+
+        done = run("ingest", "--workers", "2", *files)
+
+        assert done.code == 0
+        pages = pages_of("webtable.db")
+        titles = [[page.title for page in pages if f"//{host}/" in page.url] for host in ("b.example", "example.com")]
+        assert titles[0] == titles[1]
+        assert len(titles[0]) == 300
+
+    def test_has_all_pages_of_one_large_file(self, run: Run):
+        noise = random.Random(1)
+        records = [
+            record(f"https://example.com/{at}", f"<title>{at}</title>{noise.randbytes(24_000).hex()}", at)
+            for at in range(450)
+        ]
+        file = written("large.warc.gz", *records)
+        assert Path(file).stat().st_size > PART_BYTES + (1 << 20)
+
+        done = run("ingest", "--workers", "2", "--resume", file)
+        again = run("ingest", "--workers", "2", "--resume", file)
+
+        assert (done.code, done.err) == (0, "")
+        assert "450 pages stored in ./webtable.db/pages from 1 file" in done.out
+        assert "0 pages stored" in again.out
+        assert "1 file stored before" in again.out
+        assert count("webtable.db") == 450
+        assert len(Path("webtable.db.ingest").read_text().splitlines()) >= 5
+
+
+class TestWhatCannotBeRead:
+    def test_is_told_as_with_one_worker(self, run: Run):
+        sound = [record(f"https://example.com/{number}", f"<title>{number}</title>", number) for number in range(50)]
+        files = [
+            written("growing.warc.gz", *sound[:20], sound[20][:-9]),  # as a crawler leaves it that is still at work
+            written("damaged.warc.gz", *sound[20:30], b"\x1f\x8b\x08 no gzip", *sound[30:]),
+            written("lines.jsonl", DATED_LINE, b"no json\n"),
+            written("empty.warc.gz"),
+            written("sound.warc.gz", *sound[40:], record("https://example.com/x", "", 0, status="200 OK\r\nX: y")),
+        ]
+
+        many = run("-s", "many.db", "ingest", "--workers", "3", "--types", "all", *files)
+        one = run("-s", "one.db", "ingest", "--types", "all", *files)
+
+        assert (many.code, one.code) == (1, 1)
+        assert sorted(many.errors) == sorted(one.errors)
+        assert many.out.split(" in ")[0] == one.out.split(" in ")[0].replace("one.db", "many.db")
+        assert many.out.split("; ")[1:] == one.out.split("; ")[1:]
+        assert pages_of("many.db") == pages_of("one.db")
+
+    def test_is_refused_where_only_one_process_can_read_it(self, run: Run):
+        os.mkfifo("pipe")
+
+        for stream in ("-", "pipe"):
+            done = run("ingest", "--workers", "2", stream, stdin="")
+            assert done.code == 2
+            assert f"--workers 2 needs files: {stream} can be read by one process only" in done.err
+        assert run("ingest", "--workers", "0", written("a.warc.gz")).code == 2
+
+    def test_an_empty_file_alone_leaves_no_store(self, run: Run):
+        done = run("ingest", "--workers", "4", written("empty.warc.gz"))
+
+        assert (done.code, done.errors) == (1, ["webtable: empty.warc.gz: it is empty"])
+        assert not Path("webtable.db").exists()
+
+    def test_a_store_that_is_away_is_told_once(self, run: Run):
+        url = "hbase://127.0.0.1:9/pages?timeout=1"
+
+        done = run("-s", url, "ingest", "--workers", "2", written("a.warc.gz", record("https://example.com/", "x")))
+
+        assert done.code == 3
+        assert len(done.errors) == 1
+        assert "127.0.0.1:9" in done.err
+
+
+def test_there_are_no_more_workers_than_there_is_to_read(tmp_path: Path):
+    files = [str(tmp_path / name) for name in crawl(tmp_path, files=2)]
+
+    assert SharedLoad(files, None, workers=8).most_workers == 2
+
+
+def test_a_report_is_taken_in_pieces_that_add_up():
+    reading, total = Reading(Place()), ReadReport()
+    assert {*NUMBERS, *COUNTERS, "place", "total_bytes", "damaged"} == {field.name for field in fields(ReadReport)}
+
+    for number in range(1, 4):
+        reading.report.records += number
+        reading.report.left_out["image/png"] += number
+        add_report(total, reading.taken())
+
+    assert (total.records, total.left_out) == (6, {"image/png": 6})
