@@ -15,6 +15,7 @@ import webtable.aio
 import webtable.demo
 import webtable.errors
 import webtable.formats
+import webtable.integrations.scrapy
 import webtable.reports
 import webtable.rowkey
 import webtable.schema
@@ -24,7 +25,17 @@ import webtable.testing
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 SHOWN = set(re.findall(r"^::: ([\w.]+)$", "\n".join(path.read_text() for path in REFERENCE), re.MULTILINE))
-ROOMS = [webtable.aio, webtable.formats, webtable.reports, webtable.rowkey, webtable.schema, webtable.store]
+ROOMS = [
+    webtable.aio,
+    webtable.demo,
+    webtable.formats,
+    webtable.integrations.scrapy,
+    webtable.reports,
+    webtable.rowkey,
+    webtable.schema,
+    webtable.store,
+    webtable.testing,
+]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +70,7 @@ def test_every_public_name_is_in_the_reference():
 
 
 def test_everything_in_the_reference_is_public():
-    rooms = {room.__name__: room.__all__ for room in [webtable, *ROOMS, webtable.testing, webtable.demo]}
+    rooms = {room.__name__: room.__all__ for room in [webtable, *ROOMS]}
 
     shown = [name.rpartition(".") for name in SHOWN - {"webtable.errors"}]
     assert [".".join(parts) for parts in shown if parts[2] not in rooms[parts[0]]] == []
