@@ -274,3 +274,16 @@ def test_a_pipe_shows_no_progress_and_no_colours(tmp_path: Path, environment: di
 
     assert ingested.stderr == ""
     assert "\x1b" not in ingested.stdout + listed.stdout
+
+
+def test_the_bar_of_several_workers_is_one_with_what_all_have_stored(
+    tmp_path: Path, environment: dict[str, str], warc: Path
+) -> None:
+    (tmp_path / "half.warc").write_bytes(warc.read_bytes())
+
+    code, shown = in_terminal("ingest", "--workers", "2", str(warc), "half.warc", cwd=tmp_path, environment=environment)
+
+    assert code == 0
+    assert "pages/s" in shown
+    assert "%" in shown
+    assert f"{2 * PAGES:,} pages stored" in shown

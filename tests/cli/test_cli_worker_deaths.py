@@ -137,6 +137,26 @@ def test_a_signal_keeps_what_was_read_and_ends_all_workers(files: list[str], num
     assert not any(map(command_of, workers))
 
 
+def test_a_second_ctrl_c_gives_up_what_workers_do_not_come_to_the_end_of(files: list[str]):
+    with ingesting(*files) as process:
+        wait_for(lambda: count("webtable.db"), process)
+        workers = workers_of(process)
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1.5)  # less would be one press that comes twice
+        still_running = process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+
+    assert still_running
+    assert (process.returncode, err) == (130, "webtable: given up; what was not stored yet is lost\n")
+    wait_for(lambda: not any(map(command_of, workers)))
+
+
 def test_workers_end_with_the_process_that_has_started_them(files: list[str]):
     with ingesting(*files) as process:
         wait_for(lambda: count("webtable.db"), process)

@@ -10,12 +10,13 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from running import Run
 
 import webtable
 from webtable import Page, WebTable
 from webtable.cli.workers.chunks import COUNTERS, NUMBERS, Reading, add_report
-from webtable.cli.workers.shared import SharedLoad
+from webtable.cli.workers.shared import SharedLoad, files_in_parts
 from webtable.formats import Place, ReadReport
 from webtable.formats.parts import PART_BYTES
 
@@ -134,6 +135,9 @@ class TestTheTable:
         assert "0 pages stored" in again.out
         assert "1 file stored before" in again.out
         assert count("webtable.db") == 450
+        small = written("small.warc.gz", records[0])
+        assert "2 files stored before" not in run("ingest", "--workers", "2", "--resume", small).out
+        assert "2 files stored before" in run("ingest", "--workers", "2", "--resume", file, small).out
         assert len(Path("webtable.db.ingest").read_text().splitlines()) >= 5
 
 
@@ -186,6 +190,25 @@ def test_there_are_no_more_workers_than_there_is_to_read(tmp_path: Path):
     files = [str(tmp_path / name) for name in crawl(tmp_path, files=2)]
 
     assert SharedLoad(files, None, workers=8).most_workers == 2
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "workers", "in_parts"),
+    [
+        ([100], 2, [100]),
+        ([7], 2, []),
+        ([100, 99], 2, []),
+        ([100, 90, 80], 2, [100]),
+        ([50, 10, 10, 10, 10, 10], 2, []),
+        ([50] * 40, 4, []),
+        ([50] * 41, 8, [50]),
+        ([500, 400, 1], 8, [500, 400]),
+    ],
+)
+def test_as_few_files_are_read_in_parts_as_keep_all_workers_busy(megabytes, workers, in_parts):
+    sizes = {str(at): size << 20 for at, size in enumerate(megabytes)}
+
+    assert [sizes[file] >> 20 for file in sorted(files_in_parts(sizes, workers), key=int)] == in_parts
 
 
 def test_a_report_is_taken_in_pieces_that_add_up():

@@ -72,6 +72,7 @@ class Journal:
             self._file.close()
             raise InvalidArgument(f"{path}: another ingest uses this journal; wait for its end") from exc
         self._known = self._read()
+        self._in_parts = {entry.file for entry in self._known.values() if entry.begin or entry.stop is not None}
         self._lock = threading.Lock()
         self._current: _Entry | None = None
         self._parts: dict[Part, _Entry] = {}
@@ -112,6 +113,10 @@ class Journal:
     def is_known(self, part: Part) -> bool:
         """Whether an earlier run has stored some of *part*."""
         return self._entry(part).place != Place(part.begin) or self._entry(part).is_done
+
+    def is_in_parts(self, file: str) -> bool:
+        """Whether an earlier run has read *file* in parts."""
+        return str(Path(file).resolve()) in self._in_parts
 
     def note(self, part: Part, place: Place, records: int, *, is_done: bool) -> None:
         """Write that of the begun *part* all is stored up to *place*."""

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
@@ -53,7 +53,8 @@ def work(job: Job, pipe: Connection) -> None:
         ended = Ended(Tally(), lost=exc)
     except Exception as exc:  # noqa: BLE001 - it is told where it can be shown
         ended = Ended(Tally(), broken=f"unexpectedly: {exc!r}")
-    pipe.send(ended)
+    with suppress(OSError):  # there is nobody left to be told, and nobody should be told of that
+        pipe.send(ended)
 
 
 def _end_with_parent() -> None:

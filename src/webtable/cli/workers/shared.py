@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -15,10 +16,10 @@ from webtable.formats import Place
 from webtable.formats.parts import PART_BYTES, Part, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-_SHARES = 4
-"""A file is read in parts where it is more than one of so many shares of the work of one worker."""
+_TOLERANCE = 1.1
+"""So many times as long as it could the reading may take at most, before another file is read in parts."""
 
 
 @dataclass
@@ -69,18 +70,46 @@ class SharedLoad(Load):
     @property
     def most_workers(self) -> int:
         """How many workers may have something to read."""
-        parts = (self._sizes[file] // PART_BYTES + 1 if self._is_large(file) else 1 for file in self._sizes)
-        return min(self.workers, sum(parts))
+        return min(self.workers, sum(len(_pieces(self._sizes[file], file in self._large)) for file in self._sizes))
 
     @cached_property
     def _sizes(self) -> dict[str, int]:
         return {file: Path(file).stat().st_size for file in self.files}
 
-    def _is_large(self, file: str) -> bool:
-        return self._sizes[file] > max(PART_BYTES, sum(self._sizes.values()) // (self.workers * _SHARES))
+    @cached_property
+    def _large(self) -> set[str]:
+        return files_in_parts(self._sizes, self.workers)
 
     def _parts_of(self, file: str) -> Iterator[Part]:
-        whole = Part(file)
-        if not self._is_large(file) or (self.journal is not None and self.journal.is_known(whole)):
-            return iter([whole])
+        """Yield the parts of *file*; what an earlier run has begun goes on as it was begun."""
+        journal, in_parts = self.journal, file in self._large
+        if journal is not None:
+            in_parts = not journal.is_known(Part(file)) and (in_parts or journal.is_in_parts(file))
+        if not in_parts:
+            return iter([Part(file)])
         return parts_of(file, limits=self.limits)
+
+
+def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
+    """Return which files are to be read in parts: as few as keep all *workers* busy, since finding parts takes time."""
+    large: set[str] = set()
+    ideal = sum(sizes.values()) / workers
+    for file in sorted(sizes, key=lambda file: -sizes[file]):
+        pieces = [piece for one, size in sizes.items() for piece in _pieces(size, one in large)]
+        if sizes[file] <= PART_BYTES or _longest(pieces, workers) <= _TOLERANCE * ideal:
+            break
+        large.add(file)
+    return large
+
+
+def _pieces(size: int, in_parts: bool) -> list[int]:
+    whole, rest = divmod(size, PART_BYTES) if in_parts else (0, size)
+    return [PART_BYTES] * whole + [rest]
+
+
+def _longest(pieces: list[int], workers: int) -> int:
+    """Return how much the worker has read that ends last, where each takes the largest piece that is left."""
+    read = [0] * workers
+    for piece in sorted(pieces, reverse=True):
+        heapq.heapreplace(read, read[0] + piece)
+    return max(read)

@@ -1,0 +1,153 @@
+"""The crawler of examples/ is polite, and goes on where it was ended."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import time
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("protego")
+
+from benchmarks.crawl_site import Answer, served
+
+import webtable
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "crawler.py"
+HOSTS = ("a.example.com", "b.example.com")
+SEEDS = [f"http://{host}/" for host in HOSTS]
+HTML = {"Content-Type": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def crawler():
+    spec = importlib.util.spec_from_file_location("crawler_example", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def page_of(number: int, *links: str, **more) -> Answer:
+    body = f"<title>{number}</title>" + "".join(f"<a href='{link}'>x</a>" for link in links)
+    return Answer(200, {**HTML, "ETag": f'"{number}"'}, body.encode(), **more)
+
+
+@pytest.fixture
+def site():
+    """Two hosts of which each has a page that links to seven more, one of them forbidden."""
+    answers = {}
+    for host in HOSTS:
+        answers[f"http://{host}/"] = page_of(0, *(f"/{number}" for number in range(1, 7)), "/private/7")
+        answers |= {f"http://{host}/{number}": page_of(number) for number in range(1, 7)}
+        answers[f"http://{host}/private/7"] = page_of(7)
+    with served(answers) as site:
+        yield site
+
+
+@pytest.fixture
+def run(crawler, site, tmp_path):
+    def run(**options) -> dict[str, webtable.Page]:
+        store = str(tmp_path / "crawl.db")
+        asyncio.run(crawler.crawl(store, SEEDS, **{"pause": 0.0, "proxy": site.proxy, **options}))
+        with webtable.open(store) as table:
+            return {page.url: page for page in table.pages("example.com")}
+
+    return run
+
+
+def allowed(site) -> set[str]:
+    return {url for url in site.pages if "/private/" not in url}
+
+
+def test_it_stores_all_pages_that_robots_txt_allows(run, site):
+    stored = run()
+
+    assert set(stored) == allowed(site)
+    assert not [one for one in site.asked if "/private/" in one.url]
+    assert len(site.asked) == len(set(site.asked))
+
+
+def test_a_host_that_cannot_tell_its_rules_is_left_alone(run, site):
+    site.add("http://b.example.com/robots.txt", Answer(503, HTML))
+
+    stored = run()
+
+    assert set(stored) == {url for url in allowed(site) if "//a." in url}
+
+
+def test_it_asks_a_host_for_one_page_at_a_time_and_others_meanwhile(run, site, monkeypatch):
+    for url in site.pages:
+        site.answers[url] = page_of(1, *(f"/{number}" for number in range(1, 4)), seconds=0.15)
+    begun = defaultdict(list)
+    answer = site.answer
+    monkeypatch.setattr(
+        site,
+        "answer",
+        lambda url, headers: (begun[url.split("/")[2]].append(time.monotonic()), answer(url, headers))[1],
+    )
+
+    run(pause=0.05)
+
+    first, second = begun.values()
+    pages = [times[1:] for times in (first, second)]  # robots.txt is answered at once
+    assert all(later - earlier >= 0.19 for times in pages for earlier, later in pairwise(times))
+    assert second[1] < first[-1]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_waits_as_long_as_it_is_asked_to(run, site, status):
+    url = site.add("http://a.example.com/1", page_of(1, busy=1, busy_status=status))
+
+    stored = run()
+
+    assert (stored[url].status_code, stored[url].title) == (200, "1")
+    assert [one.status for one in site.asked if one.url == url] == [status, 200]
+
+
+def test_waiting_is_told_in_seconds_or_by_a_date(crawler):
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+
+    assert crawler.seconds_until("7") == 7
+    assert 28 < crawler.seconds_until(format_datetime(soon, usegmt=True)) <= 30
+    assert crawler.seconds_until("86400") == crawler.LONGEST_WAIT
+    assert crawler.seconds_until("soon") == 5
+
+
+def test_what_has_not_changed_is_not_fetched_again(run, site):
+    before = run()
+    site.asked.clear()
+    changed = site.add("http://a.example.com/1", page_of(100))
+
+    after = run(older_than=timedelta(0), most=len(before) + len(HOSTS))  # those that are forbidden are tried, too
+
+    asked = {one.url: (one.conditional, one.status) for one in site.asked if not one.url.endswith("robots.txt")}
+    assert asked == {url: (True, 200 if url == changed else 304) for url in before}
+    assert all(after[url].fetched_at > before[url].fetched_at for url in before)
+    assert {url for url in before if after[url].title != before[url].title} == {changed}
+
+
+def test_it_goes_on_where_it_was_ended(run, site):
+    begun = run(most=5)
+    done = run()
+
+    assert len(begun) == 5
+    assert set(done) == allowed(site)
+    fetched = [one.url for one in site.asked if not one.url.endswith("robots.txt")]
+    assert sorted(fetched) == sorted(set(fetched))
+
+
+def test_it_follows_redirects_within_a_host(run, site):
+    site.add("http://a.example.com/1", Answer(301, {**HTML, "Location": "/moved"}))
+    moved = site.add("http://a.example.com/moved", page_of(50))
+    site.add("http://b.example.com/1", Answer(301, {**HTML, "Location": "http://elsewhere.example/"}))
+
+    stored = run()
+
+    assert stored[moved].title == "50"
+    assert "http://elsewhere.example/" not in [one.url for one in site.asked]
