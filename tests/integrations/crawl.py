@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
-from scrapy.crawler import CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
 from webtable import Page
@@ -97,7 +98,8 @@ SPIDERS = {spider.name: spider for spider in (StartSpider, SiteSpider, QuietSpid
 
 def main(told: Path) -> None:
     said = json.loads(told.read_text())
-    process = CrawlerProcess({"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **said["settings"]})
+    kind = CrawlerProcess if said["settings"].get("TWISTED_REACTOR_ENABLED", True) else AsyncCrawlerProcess
+    process = kind({"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **said["settings"]})
     crawler = process.create_crawler(SPIDERS[said["spider"]])
     items = []
 
@@ -108,6 +110,7 @@ def main(told: Path) -> None:
     crawler.signals.connect(scraped, signals.item_scraped)
     acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
     count = Outcomes.told
+    stopping = set()
 
     def and_note(outcomes, began, receipt):
         count(outcomes, began, receipt)
@@ -118,8 +121,9 @@ def main(told: Path) -> None:
 
     def received():
         if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:
-            process.stop()
-            process.stop()
+            for stopped in (process.stop(), process.stop()):
+                if asyncio.iscoroutine(stopped):
+                    stopping.add(asyncio.ensure_future(stopped))
 
     crawler.signals.connect(received, signals.response_received)
     process.crawl(crawler, **said["arguments"])
