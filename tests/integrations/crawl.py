@@ -14,8 +14,9 @@ from pathlib import Path
 
 import scrapy
 from itemadapter import ItemAdapter
+from scrapy import crawler as crawling
 from scrapy import signals
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
 from webtable import Page
@@ -98,7 +99,9 @@ SPIDERS = {spider.name: spider for spider in (StartSpider, SiteSpider, QuietSpid
 
 def main(told: Path) -> None:
     said = json.loads(told.read_text())
-    kind = CrawlerProcess if said["settings"].get("TWISTED_REACTOR_ENABLED", True) else AsyncCrawlerProcess
+    with_reactor = said["settings"].get("TWISTED_REACTOR_ENABLED", True)
+    # Scrapy 2.13 has the first alone.
+    kind = CrawlerProcess if with_reactor else getattr(crawling, "AsyncCrawlerProcess", CrawlerProcess)
     process = kind({"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **said["settings"]})
     crawler = process.create_crawler(SPIDERS[said["spider"]])
     items = []
