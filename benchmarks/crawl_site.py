@@ -190,7 +190,7 @@ class _Connection(asyncio.Protocol):
 
     def _ask(self, request: str, headers: Mapping[str, str]) -> None:
         method, target, *_ = f"{request} ? ?".split(" ")
-        if method not in ("GET", "HEAD") or "content-length" in headers:
+        if method not in ("GET", "HEAD") or headers.get("content-length", "0") != "0":
             self._send(Answer(405, {"Allow": "GET, HEAD"}), "GET", headers)
             self._transport.close()
             return

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import scrapy
 from itemadapter import ItemAdapter
+from scrapy import crawler as crawling
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
@@ -97,7 +99,10 @@ SPIDERS = {spider.name: spider for spider in (StartSpider, SiteSpider, QuietSpid
 
 def main(told: Path) -> None:
     said = json.loads(told.read_text())
-    process = CrawlerProcess({"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **said["settings"]})
+    with_reactor = said["settings"].get("TWISTED_REACTOR_ENABLED", True)
+    # Scrapy 2.13 has the first alone.
+    kind = CrawlerProcess if with_reactor else getattr(crawling, "AsyncCrawlerProcess", CrawlerProcess)
+    process = kind({"LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **said["settings"]})
     crawler = process.create_crawler(SPIDERS[said["spider"]])
     items = []
 
@@ -108,6 +113,7 @@ def main(told: Path) -> None:
     crawler.signals.connect(scraped, signals.item_scraped)
     acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
     count = Outcomes.told
+    stopping = set()
 
     def and_note(outcomes, began, receipt):
         count(outcomes, began, receipt)
@@ -118,8 +124,9 @@ def main(told: Path) -> None:
 
     def received():
         if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:
-            process.stop()
-            process.stop()
+            for stopped in (process.stop(), process.stop()):
+                if asyncio.iscoroutine(stopped):
+                    stopping.add(asyncio.ensure_future(stopped))
 
     crawler.signals.connect(received, signals.response_received)
     process.crawl(crawler, **said["arguments"])

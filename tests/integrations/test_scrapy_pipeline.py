@@ -15,6 +15,8 @@ RESPONSES = {
 }
 REACTORS = {
     "asyncio": {},
+    # Of Scrapy 2.15 and later: no reactor at all. Those before know no such setting.
+    "none": {"TWISTED_REACTOR_ENABLED": False},
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
 }
 HOME = "http://example.com/"

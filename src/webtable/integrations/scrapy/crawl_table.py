@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -29,6 +30,12 @@ _log = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_webtable"
 
+MOST_WAITING = 16
+"""How many pages wait for their turn before spiders wait for it."""
+
+PUBLISHED_EVERY = 1.0
+"""How many seconds the counts in the statistics are behind at most, while pages come."""
+
 
 class CrawlTable:
     """The table that a crawler's settings name; `CrawlTable.of(crawler)` is the same one for each of its components.
@@ -48,6 +55,9 @@ class CrawlTable:
             self.table.close()
             raise
         self._crawler = crawler
+        self._published = 0.0
+        # A deque, for two threads count by it.
+        self._waiting: deque[str] = deque()
         self._putting = ThreadPoolExecutor(1, "webtable-scrapy-put")
         self._reading = ThreadPoolExecutor(settings.threads, "webtable-scrapy-read")
         crawler.signals.connect(self.close, signals.spider_closed)
@@ -68,17 +78,23 @@ class CrawlTable:
         await self.taken(self.put_soon(page))
 
     async def taken(self, putting: Future[None]) -> None:
-        """Return when a page of `put_soon` was taken, with the counts in the crawler's statistics."""
-        try:
-            await finished(putting)
-        finally:
-            self.publish()
+        """Return when a page of `put_soon` was taken; raises what it was not taken for."""
+        await finished(putting)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many pages wait to be taken that whoever puts more should wait as well."""
+        return len(self._waiting) > MOST_WAITING
 
     def put_soon(self, page: Page) -> Future[None]:
         """Have *page* put behind those before it; what keeps it from being stored is counted, and in the future."""
+        if time.monotonic() > self._published + PUBLISHED_EVERY:
+            self.publish()
         try:
+            self._waiting.append(page.url)
             return self._putting.submit(self._put, page)
         except RuntimeError:  # the threads have ended
+            self._waiting.pop()
             error = WriteFailed(f"{page.url[:200]} came behind the end of its spider")
             self.outcomes.failed(page.url, error)
             putting: Future[None] = Future()
@@ -96,6 +112,7 @@ class CrawlTable:
 
     def publish(self) -> None:
         """Write the counts into the crawler's statistics."""
+        self._published = time.monotonic()
         self.outcomes.publish(self._crawler.stats)
 
     async def close(self) -> None:
@@ -110,6 +127,7 @@ class CrawlTable:
 
     def _put(self, page: Page) -> None:
         began = time.monotonic()
+        self._waiting.popleft()
         try:
             receipt = self._writer.put(page)
         except Exception as exc:

@@ -26,8 +26,8 @@ class WebTableMiddleware:
     """Stores every response, and every redirect that is followed, where `WEBTABLE_STORE_RESPONSES` is set.
 
     Put it in front of the others (25), so that it is given the errors (404, 500) as well, which `HttpErrorMiddleware`
-    keeps from spiders. What a spider makes of a response goes on when that was taken to be stored, so the engine is
-    held back where the store is slower than the web. What cannot be stored is in the log and in the statistics.
+    keeps from spiders. Where the store is slower than the web, what a spider makes of a response goes on when that was
+    taken to be stored, so the engine is held back. What cannot be stored is in the log and in the statistics.
     """
 
     def __init__(self, table: CrawlTable) -> None:
@@ -62,7 +62,8 @@ class WebTableMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Yield *result*, when *response* was taken."""
-        await self._taken(response)
+        if self._table.is_behind:
+            await self._taken(response)
         async for one in result:
             yield one
 
@@ -70,8 +71,7 @@ class WebTableMiddleware:
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> AsyncIterator[Any] | None:
         """Hold back the *exception* of a callback as its results are, where *response* was not taken yet."""
-        putting = self._under_way.get(response)
-        return None if putting is None or putting.done() else self._raised(response, exception)
+        return self._raised(response, exception) if self._table.is_behind else None
 
     async def _raised(self, response: Response, exception: Exception) -> AsyncIterator[Any]:
         await self._taken(response)

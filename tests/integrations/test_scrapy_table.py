@@ -1,0 +1,77 @@
+"""The table that the components of a crawler share, without a crawl: what comes too late, or has no address."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from scrapy.http import Response
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+
+import webtable
+from webtable import Page, WriteFailed
+from webtable.integrations.scrapy import WebTableMiddleware, WebTablePipeline
+from webtable.integrations.scrapy.crawl_table import CrawlTable
+
+PAGE = Page(url="https://example.com/", html=b"<title>A</title>")
+
+
+class Stats(dict):
+    """Statistics, as far as components write them."""
+
+    set_value = dict.__setitem__
+
+
+@pytest.fixture
+def crawler(tmp_path):
+    """A crawler, as far as components see it before it runs."""
+    said = {"WEBTABLE_URI": str(tmp_path / "crawl.db"), "WEBTABLE_CREATE": True, "WEBTABLE_STORE_RESPONSES": True}
+    made = SimpleNamespace(settings=Settings(said), signals=SignalManager(), stats=Stats())
+    yield made
+    asyncio.run(CrawlTable.of(made).close())
+
+
+def stored(crawler):
+    with webtable.open(crawler.settings["WEBTABLE_URI"]) as table:
+        return [page.url for page in table.pages(full_scan=True)]
+
+
+def test_a_table_that_is_closed_twice_takes_no_page_behind_that_and_counts_it(crawler):
+    table = CrawlTable.of(crawler)
+    pipeline = WebTablePipeline.from_crawler(crawler)
+    asyncio.run(pipeline.process_item(PAGE))
+    asyncio.run(table.close())
+    asyncio.run(table.close())
+
+    with pytest.raises(WriteFailed, match="behind the end of its spider"):
+        asyncio.run(pipeline.process_item(PAGE))
+    table.publish()
+
+    assert (crawler.stats["webtable/stored"], crawler.stats["webtable/failed/WriteFailed"]) == (1, 1)
+    assert stored(crawler) == [PAGE.url]
+
+
+def test_a_page_is_stored_whose_event_loop_was_closed_while_it_was_put(crawler):
+    table = CrawlTable.of(crawler)
+
+    async def leave():
+        putting = asyncio.ensure_future(table.put(PAGE))
+        await asyncio.sleep(0)
+        assert not putting.done()
+
+    asyncio.run(leave())
+    asyncio.run(table.close())
+
+    assert stored(crawler) == [PAGE.url]
+
+
+def test_a_response_without_a_url_is_counted_and_is_no_error_of_the_spider(crawler):
+    middleware = WebTableMiddleware.from_crawler(crawler)
+
+    middleware.process_spider_input(Response(""))
+    CrawlTable.of(crawler).publish()
+
+    assert crawler.stats["webtable/failed/InvalidArgument"] == 1
+    assert stored(crawler) == []
