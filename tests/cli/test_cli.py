@@ -796,7 +796,7 @@ BAD_INPUT = {
     "an unknown option of the store": (2, ["-s", "hbase://localhost/x?thrift=1", "info"], "thrift"),
     "no http URL": (2, ["get", "ftp://example.com/"], "ftp"),
     "no URL": (2, ["get", "example.com"], "example.com"),
-    "a URL for a domain": (2, ["pages", "https://example.com/"], "https://example.com/"),
+    "a URL for a domain": (2, ["pages", "https://example.com/?a"], "https://example.com/?a"),
     "an unknown column": (2, ["pages", "example.com", "--columns", "url,colour"], "colour"),
     "an unknown column of a page": (2, ["get", "https://example.com/", "--columns", "colour"], "colour"),
     "no domain": (2, ["pages"], "--full-scan"),
