@@ -270,7 +270,7 @@ def test_a_table_of_two_urls_fits_its_terminal(run: Run, on_terminal: None) -> N
     lines = run("broken-links").lines
 
     assert max(map(len, lines)) <= 100
-    assert "".join(line[1:40].strip() for line in lines[3:]).startswith("https://example.com/tt")
+    assert [line.count("…") for line in lines if "https://" in line] == [3]
 
 
 # words and counts

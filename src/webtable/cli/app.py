@@ -58,6 +58,9 @@ def options(
             show_default=False,
         ),
     ] = None,
+    pager: Annotated[
+        bool, typer.Option("--pager", help="Show it in less, or in what PAGER names, where it goes to a terminal.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -69,6 +72,10 @@ def options(
     SIGTERM).
     """
     ctx.obj = Session(store, tuple(index or ()))
+    if pager and sys.stdout.isatty():
+        from webtable.cli.pager import paged
+
+        ctx.with_resource(paged())
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -181,6 +181,7 @@ def redirects(
     panel=_PANEL,
     epilog=examples(
         "webtable duplicates https://example.com/products",
+        "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
     ),
 )
 def duplicates(

@@ -94,7 +94,7 @@ def add(
     _tell_damage(damaged)
 
 
-@group.command(epilog=examples("webtable index drop size"))
+@group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
 def drop(ctx: typer.Context, index: NameArgument) -> None:
     """Drop an index, with its entries; the table may be in use."""
     with session(ctx).open() as table:
@@ -102,7 +102,7 @@ def drop(ctx: typer.Context, index: NameArgument) -> None:
     typer.echo(f"index {harmless(index)} dropped")
 
 
-@group.command(epilog=examples("webtable index rebuild time"))
+@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
 def rebuild(ctx: typer.Context, index: NameArgument) -> None:
     """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
 
