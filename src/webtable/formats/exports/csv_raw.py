@@ -23,7 +23,8 @@ def lines(
     shown: Callable[[str], str] = str,
 ) -> Iterator[bytes]:
     """Yield the heading and a line for each record, its values as *shown*."""
-    # What `write` returns comes back from `writerow`. It quotes the characters of its own line end: both may end a line.
+    # What `write` returns comes back from `writerow`, which quotes the characters of its own line end: either may end
+    # a line for a reader.
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     for row in rows_of(records, columns, (lambda text: harmless(shown(text))) if for_terminal else shown):
         line: str = writer.writerow(row)
