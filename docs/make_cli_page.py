@@ -24,6 +24,17 @@ is told beside it (progress, the token of the next page, errors) goes to standar
 it in `less`, and `--format table` labels the columns in a pipe too. An error is one line; `--debug` adds the traceback.
 A closed pipe (`| head`) is no error.
 
+Which store a command works on is told by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
+the current directory, then the user's own (`~/.config/webtable/webtable.toml` on Linux); else it is `./webtable.db`.
+Profiles are stores with a name, for `-s prod`; those of the user's own file may name `indexes` too, as `--index` does:
+
+```toml
+store = "crawl.db"
+
+[profiles.prod]
+store = "hbase://gateway:9090/crawl?thrift2=9091"
+```
+
 Times are dates (`2026-11-20`) or times of a day (`2026-11-20T10:00`), in UTC unless they have an offset (`+01:00`), or
 tell how long ago (`7d`, `12h`, `30m`). A listing with `--limit` that has more tells how to go on: give the options that
 it names, `--after` and a token, with the same question. `--explain` shows which ranges and which index would answer.

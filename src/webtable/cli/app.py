@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from webtable.cli import completion
 from webtable.cli.exits import CommandGroup
-from webtable.cli.session import DEFAULT_STORE, STORE_VARIABLE, Session
+from webtable.cli.session import Session
+from webtable.cli.settings import STORE_VARIABLE
 from webtable.cli.text import examples
 
 app = typer.Typer(
@@ -40,15 +42,18 @@ def _version(wanted: bool) -> None:
 def options(
     ctx: typer.Context,
     store: Annotated[
-        str,
+        str | None,
         typer.Option(
             "-s",
             "--store",
             metavar="URL",
             envvar=STORE_VARIABLE,
-            help="A file (an embedded store), or hbase://host:port/table?thrift2=port.",
+            autocompletion=completion.profiles,
+            help="A file (an embedded store), hbase://host:port/table?thrift2=port, or a profile of webtable.toml. "
+            "Default: ./webtable.db.",
+            show_default=False,
         ),
-    ] = DEFAULT_STORE,
+    ] = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +76,8 @@ def options(
     Exit codes: 0 done, 1 not done (not found, not stored, damaged), 2 wrong usage, 3 store, 130 interrupted (143 by
     SIGTERM).
     """
-    ctx.obj = Session(store, tuple(index or ()))
+    if not ctx.resilient_parsing:
+        ctx.obj = Session.named(store, index or ())
     if pager and sys.stdout.isatty():
         from webtable.cli.pager import paged
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable._shown import harmless
-from webtable.cli import pager
+from webtable.cli import completion, pager
 from webtable.cli.cells import UNLIMITED, field, new_table, print_table
 from webtable.formats import FORMATS, write
 from webtable.formats.columns import texts
@@ -43,7 +43,13 @@ FormatOption = Annotated[
     ),
 ]
 ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B,C", help="The columns to show, as in url,title,etag.")
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,C",
+        help="The columns to show, as in url,title,etag.",
+        autocompletion=completion.columns,
+    ),
 ]
 
 

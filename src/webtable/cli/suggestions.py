@@ -43,8 +43,8 @@ def as_meant(given: dict[str, Any]) -> dict[str, Any]:
 def instead(message: str, command: str, session: Session) -> str:
     """Return what to run in place of a *command* that was refused with *message*, "" where there is no telling.
 
-    >>> from webtable.cli.session import DEFAULT_STORE, Session
-    >>> instead("'a.org' is no URL: it has no scheme", "get", Session(DEFAULT_STORE))
+    >>> from webtable.cli.session import Session
+    >>> instead("'a.org' is no URL: it has no scheme", "get", Session("./webtable.db", said=""))
     'did you mean `webtable pages a.org` or `webtable get https://a.org/`?'
     """
     found = _WITHOUT_SCHEME.match(message)
