@@ -66,8 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
     )
     (made / "mykeys.py").write_text(
-        "from webtable.rowkey import CompositeKey, ReversedDomain, Text\n"
+        "from webtable.rowkey import CompositeKey, ReversedDomain, Text, Timestamp, UInt\n"
         "BY_DAY = CompositeKey(ReversedDomain('host'), Text('rest'), separator=':')\n"
+        "READINGS = CompositeKey(UInt('device', 4), Timestamp('time'))\n"
     )
     for name in ("webtable.db", "crawl.db", "old.db"):
         with webtable.open(made / name, create=True) as table, table.writer() as writer:
@@ -78,6 +79,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_warc(file, pages())
     (made / "pages.jsonl").write_text('{"url": "https://example.com/", "html": "<p>"}\n')
+    row = '{"values": {"device": 7, "time": "2026-11-20T10:00:00Z"}, "cells": {"d:celsius": "21.5"}}\n'
+    (made / "rows.jsonl").write_text(row)
+    (made / "rows.jsonl.gz").write_bytes(gzip.compress(row.encode()))
     urls = [f"https://example.com/{number}" for number in range(200)]
     (made / "urls.txt").write_text("\n".join(urls))
     (made / "urls.txt.gz").write_bytes(gzip.compress("\n".join(urls).encode()))
@@ -118,6 +122,8 @@ def _prepare(run: Run, command: list[str]) -> None:
             run("index", "drop", name)
         case ["export", name, *_] if Path(name).is_dir():
             shutil.rmtree(name)
+        case ["-s", name, "rows", *rest] if "--create" not in rest:
+            run("-s", name, "rows", "put", "mykeys:READINGS", "rows.jsonl", "--create")
         case ["-s", name, "create", *_]:
             Path(name).unlink()
 

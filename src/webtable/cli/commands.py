@@ -137,6 +137,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "demo": Listed("demo", "A small web that does not exist, to try all this on"),
     },
     "Keys": {
+        "rows": Listed("rows:group", "Put, get and scan rows under a key of your own, as JSON"),
         "keys": Listed(
             "keys:commands splits:commands sketch:commands advice:commands",
             "URLs as row keys and back, split points, which key suits",
