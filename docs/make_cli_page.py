@@ -20,8 +20,20 @@ INTRODUCTION = """\
 This page is what `webtable COMMAND --help` says, made by `python docs/make_cli_page.py`.
 
 Where a listing goes to a terminal it is a table, in a pipe it is plain lines with tabs; `--format` says otherwise. What
-is told beside it (progress, the token of the next page, errors) goes to standard error. An error is one line; `--debug`
-adds the traceback. A closed pipe (`| head`) is no error.
+is told beside it (progress, the token of the next page, errors) goes to standard error. `webtable --pager …` shows
+it in `less`, and `--format table` labels the columns in a pipe too. An error is one line; `--debug` adds the traceback.
+A closed pipe (`| head`) is no error.
+
+Which store a command works on is told by `-s`, else by `WEBTABLE_STORE`, else by `store` in `webtable.toml`: that of
+the current directory, then the user's own (`~/.config/webtable/webtable.toml` on Linux); else it is `./webtable.db`.
+Profiles are stores with a name, for `-s prod`; those of the user's own file may name `indexes` too, as `--index` does:
+
+```toml
+store = "crawl.db"
+
+[profiles.prod]
+store = "hbase://gateway:9090/crawl?thrift2=9091"
+```
 
 Times are dates (`2026-11-20`) or times of a day (`2026-11-20T10:00`), in UTC unless they have an offset (`+01:00`), or
 tell how long ago (`7d`, `12h`, `30m`). A listing with `--limit` that has more tells how to go on: give the options that

@@ -39,7 +39,7 @@ def rows(data):
 
 
 def test_csv_has_a_heading_and_values_that_come_back_whole():
-    data, count = written([PAGE, PAGE], "csv", columns=["url", "title", "etag", "truncated", "fetched_at", "html"])
+    data, count = written([PAGE, PAGE], "csv_raw", columns=["url", "title", "etag", "truncated", "fetched_at", "html"])
 
     heading, first, second = rows(data)
     assert heading == ["url", "title", "etag", "truncated", "fetched_at", "html"]
@@ -47,10 +47,27 @@ def test_csv_has_a_heading_and_values_that_come_back_whole():
     assert count == 2
 
 
-def test_csv_leaves_a_formula_as_the_page_has_it():
-    data, _ = written([Page(url="https://example.com/", title="=cmd|' /C calc'!A0")], "csv", columns=["title"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])
+def test_a_spreadsheet_does_not_run_what_a_page_says(start):
+    title = f"{start}cmd|' /C calc'!A0"
 
-    assert data == b"title\n=cmd|' /C calc'!A0\n"
+    data, _ = written([Page(url="https://example.com/", title=title)], "csv", columns=["title"])
+
+    assert rows(data) == [["title"], [f"'{title}"]]
+
+
+def test_a_number_is_no_formula():
+    data, _ = written([Page(url="https://example.com/", title="-5.5")], "csv", columns=["title"])
+
+    assert rows(data) == [["title"], ["-5.5"]]
+
+
+def test_raw_csv_leaves_a_formula_as_the_page_has_it():
+    title = "=cmd|' /C calc'!A0"
+
+    data, _ = written([Page(url="https://example.com/", title=title)], "csv_raw", columns=["title"])
+
+    assert rows(data) == [["title"], [title]]
 
 
 def test_tab_separated_values_are_a_line_a_record_and_come_back_whole():

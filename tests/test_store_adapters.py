@@ -112,7 +112,7 @@ def test_the_adapters_of_webtable_are_declared_as_another_package_declares_its_o
 
 
 def test_the_adapters_of_webtable_are_found_where_nothing_is_installed(monkeypatch):
-    monkeypatch.setattr(adapters, "entry_points", lambda **_: pytest.fail("asked for metadata"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: pytest.fail("asked for metadata"))
 
     assert [adapter_of(url) for url in URLS] == [SQLiteStore, HBaseStore, MemoryStore]
 

@@ -51,7 +51,7 @@ def test_a_listing_names_the_damaged_rows_that_it_leaves_out_and_exits_with_1(ru
 def test_a_listing_without_damage_says_nothing_of_it(run: Run) -> None:
     listed = run("pages", "example.com", "--path", "/nothing/")
 
-    assert (listed.code, listed.err) == (0, "")
+    assert (listed.code, listed.err) == (0, "no pages below https://example.com/nothing/\n")
 
 
 def test_a_damaged_page_that_is_asked_for_is_exit_code_1(run: Run) -> None:

@@ -126,7 +126,7 @@ def test_a_question_is_answered_in_its_order(run: Run, site: None, case: str) ->
 
     assert result.code == 0, result.err
     assert result.urls == expected
-    assert not result.err or "--limit" in arguments
+    assert bool(result.err) == (not expected) or "--limit" in arguments
 
 
 @pytest.mark.parametrize("case", [case for case, (_, expected) in LISTINGS.items() if len(expected) > 1])
@@ -270,7 +270,7 @@ def test_a_table_of_two_urls_fits_its_terminal(run: Run, on_terminal: None) -> N
     lines = run("broken-links").lines
 
     assert max(map(len, lines)) <= 100
-    assert "".join(line[1:40].strip() for line in lines[3:]).startswith("https://example.com/tt")
+    assert [line.count("…") for line in lines if "https://" in line] == [3]
 
 
 # words and counts
@@ -535,7 +535,7 @@ BAD_INPUT = {
     "no handle": (["by-handle", "xyz"], "xyz"),
     "no URL to link to": (["linking-to", "example"], "example"),
     "no URL to redirect to": (["redirects", "--to", "ftp://example.com/"], "ftp"),
-    "a domain that is none": (["errors", "--domain", "https://example.com/"], "https://example.com/"),
+    "a domain that is none": (["errors", "--domain", "https://example.com/a"], "https://example.com/a"),
     "an unknown index": (["indexed", "colour"], "colour"),
     "an index that names no pages": (["indexed", "host"], "host"),
     "a term with too many parts": (["indexed", "status", "4", "0", "4"], "status"),

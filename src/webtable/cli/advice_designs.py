@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from webtable.rowkey.advice import Design
 
 
-def own_keys(names: Iterable[str]) -> dict[str, RowKey]:
+def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
     """Return the declared keys with these importable names, each by its name; raises `InvalidArgument`.
+
+    *said* is what a message calls such a name.
 
     Modules are looked for in the current directory too, behind all else.
     """
@@ -24,12 +26,12 @@ def own_keys(names: Iterable[str]) -> dict[str, RowKey]:
     with importing_from_here():
         for name in names:
             if name in keys:
-                raise InvalidArgument(f"--design {name!r} is given twice")
-            found = _imported(name)
+                raise InvalidArgument(f"{said} {name!r} is given twice")
+            found = _imported(name, said)
             key = found.parts if isinstance(found, WebKey) else found
             if not isinstance(key, RowKey):
                 raise InvalidArgument(
-                    f"--design {name!r} must be a declared key, and is of the type {type(key).__name__}"
+                    f"{said} {name!r} must be a declared key, and is of the type {type(key).__name__}"
                 )
             keys[name] = key
     return keys
@@ -46,16 +48,16 @@ def url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
         raise InvalidArgument(f"{told}. Rows with such values are read from JSON Lines (.jsonl)") from exc
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str, said: str) -> Any:
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
-        raise InvalidArgument(f"--design {name!r} must be an importable name, as in mykeys:BY_DAY")
+        raise InvalidArgument(f"{said} {name!r} must be an importable name, as in mykeys:BY_DAY")
     try:
         imported = importlib.import_module(module)
     except ImportError as exc:
-        raise InvalidArgument(f"--design {name!r} cannot be imported: {exc}") from exc
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc}") from exc
     except Exception as exc:
-        raise InvalidArgument(f"--design {name!r} cannot be imported: {exc!r}") from exc
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc!r}") from exc
     if not hasattr(imported, attribute):
-        raise InvalidArgument(f"--design {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
     return getattr(imported, attribute)

@@ -44,7 +44,7 @@ class RowFiles:
 
     def __init__(self, files: Sequence[str], keys: Mapping[str, RowKey]) -> None:
         self.files = files
-        self._fields = {name: field for key in keys.values() for name, field in _fields_of(key).items()}
+        self._fields = {name: field for key in keys.values() for name, field in fields_of(key).items()}
         self._read = 0
         self._count = 0
 
@@ -83,16 +83,16 @@ class RowFiles:
             values = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
             raise FormatError(f"{place}: it is no JSON object with values: {exc}") from exc
-        return {name: _value(self._fields.get(name), value) for name, value in values.items()}
+        return {name: value_of(self._fields.get(name), value) for name, value in values.items()}
 
 
-def _fields_of(key: RowKey) -> dict[str, Any]:
+def fields_of(key: RowKey) -> dict[str, Any]:
     """Return the fields of *key* by their names, without what is around them."""
     inner: Any = key.key if isinstance(key, HashedKey) else key
     return {name: getattr(field, "field", field) for name, field in inner.fields.items()}
 
 
-def _value(field: Any, value: Any) -> Any:
+def value_of(field: Any, value: Any) -> Any:
     """Return a value of JSON as *field* takes it; what cannot be read is left, for the key to refuse."""
     if not isinstance(value, str) or field is None:
         return value

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from webtable.cli import completion
 from webtable.cli.exits import CommandGroup
-from webtable.cli.session import DEFAULT_STORE, STORE_VARIABLE, Session
+from webtable.cli.session import Session
+from webtable.cli.settings import STORE_VARIABLE
 from webtable.cli.text import examples
 
 app = typer.Typer(
@@ -40,15 +42,18 @@ def _version(wanted: bool) -> None:
 def options(
     ctx: typer.Context,
     store: Annotated[
-        str,
+        str | None,
         typer.Option(
             "-s",
             "--store",
             metavar="URL",
             envvar=STORE_VARIABLE,
-            help="A file (an embedded store), or hbase://host:port/table?thrift2=port.",
+            autocompletion=completion.profiles,
+            help="A file (an embedded store), hbase://host:port/table?thrift2=port, or a profile of webtable.toml. "
+            "Default: ./webtable.db.",
+            show_default=False,
         ),
-    ] = DEFAULT_STORE,
+    ] = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,6 +63,9 @@ def options(
             show_default=False,
         ),
     ] = None,
+    pager: Annotated[
+        bool, typer.Option("--pager", help="Show it in less, or in what PAGER names, where it goes to a terminal.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
@@ -68,7 +76,12 @@ def options(
     Exit codes: 0 done, 1 not done (not found, not stored, damaged), 2 wrong usage, 3 store, 130 interrupted (143 by
     SIGTERM).
     """
-    ctx.obj = Session(store, tuple(index or ()))
+    if not ctx.resilient_parsing:
+        ctx.obj = Session.named(store, index or ())
+    if pager and sys.stdout.isatty():
+        from webtable.cli.pager import paged
+
+        ctx.with_resource(paged())
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from webtable._shown import harmless, size_text
+from webtable.cli.links_shown import CLICKABLE, url_cell
 from webtable.formats.text import decoded, value_text
 from webtable.repository.excerpts import Excerpt
 
@@ -25,8 +26,8 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"url", "urls", "source", "target", "redirect_to", "command"}
-"""A URL or a command can be copied only as a whole; of the rest the beginning tells enough."""
+FOLDED = {"urls", "command"}
+"""What can be copied only as a whole; of the rest the beginning tells enough."""
 
 _PADDING = 3
 """What rich puts between two columns."""
@@ -169,7 +170,7 @@ def _widths(records: Sequence[object], columns: Sequence[str], width: int) -> di
 
     widths = {name: _WIDTHS.get(name, 12) for name in columns if name not in _WIDE}
     free = width - sum(widths.values()) - _PADDING * len(columns)
-    urls = [name for name in columns if name in FOLDED]
+    urls = [name for name in columns if name in FOLDED | CLICKABLE]
     if len(urls) < sum(name in _WIDE for name in columns):
         free = free * 7 // 10
     for name in urls:
@@ -199,7 +200,7 @@ def _table(
             options |= {"width": widths[name]} if name in widths else {"ratio": _WIDE[name]}
         table.add_column(_HEADINGS.get(name, name), **options)
     for record in records:
-        table.add_row(*(_cell(record, name) for name in columns))
+        table.add_row(*(_cell(record, name, (widths or {}).get(name)) for name in columns))
     return table
 
 
@@ -207,7 +208,7 @@ def _is_filled(value: object) -> bool:
     return value not in (None, "", (), {})
 
 
-def _cell(record: object, name: str) -> Text:
+def _cell(record: object, name: str, width: int | None = None) -> Text:
     from rich.text import Text
 
     value = getattr(record, name)
@@ -224,8 +225,8 @@ def _cell(record: object, name: str) -> Text:
             return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
         case "digest", str():
             return Text(value[:12])
-        case (("url" | "source" | "target"), str()):
-            return Text(harmless(value))
+        case _, str() if name in CLICKABLE:
+            return url_cell(value, width)
         case _, Excerpt():
             return highlighted(value)
         case "excerpts", tuple():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable.cli.suggestions import as_meant
+
 if TYPE_CHECKING:
     import typer
 
@@ -61,10 +63,13 @@ _METAVARS = {
 
 
 def _readable(command: Any) -> Any:
-    """Return *command* with names for its values in place of their types in Python."""
+    """Return *command* with names for its values in place of their types in Python, and which takes what is meant."""
     for param in command.params:
         if param.metavar is None and not getattr(param, "is_flag", False):
             param.metavar = _METAVARS.get(param.name)
+    run = command.callback
+    if any(param.name == "domain" for param in command.params):
+        command.callback = lambda **given: run(**as_meant(given))
     return command
 
 
@@ -132,6 +137,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "demo": Listed("demo", "A small web that does not exist, to try all this on"),
     },
     "Keys": {
+        "rows": Listed("rows:group", "Put, get and scan rows under a key of your own, as JSON"),
         "keys": Listed(
             "keys:commands splits:commands sketch:commands advice:commands",
             "URLs as row keys and back, split points, which key suits",

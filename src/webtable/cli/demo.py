@@ -32,7 +32,7 @@ _QUESTIONS = (
 
 @commands.command(
     rich_help_panel="Commands",
-    epilog=examples("webtable demo", "webtable demo /tmp/tried --until 2026-03-01"),
+    epilog=examples("webtable demo", "webtable demo tried --until 2026-03-01"),
 )
 def demo(
     ctx: typer.Context,

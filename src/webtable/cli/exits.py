@@ -15,6 +15,7 @@ from webtable._shown import harmless
 from webtable.cli.commands import COMMANDS, GROUPS
 from webtable.cli.messages import in_commands, in_options, options_of
 from webtable.cli.session import Session
+from webtable.cli.suggestions import instead
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -99,7 +100,7 @@ class CommandGroup(TyperGroup):
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 traceback.print_exc()
             options = options_of(ctx.command, ctx.invoked_subcommand)
-            raise typer.Exit(_failed(exc, ctx.find_object(Session), options)) from exc
+            raise typer.Exit(_failed(exc, ctx.find_object(Session), options, ctx.invoked_subcommand)) from exc
 
     def main(
         self,
@@ -127,7 +128,12 @@ class CommandGroup(TyperGroup):
         return code
 
 
-def _failed(error: Exception, session: Session | None = None, options: Mapping[str, str] | None = None) -> int:
+def _failed(
+    error: Exception,
+    session: Session | None = None,
+    options: Mapping[str, str] | None = None,
+    command: str | None = None,
+) -> int:
     """Tell of *error* in one line and return the exit code.
 
     A command that it names is for the *session*'s store, and arguments that it names are *options*.
@@ -143,6 +149,9 @@ def _failed(error: Exception, session: Session | None = None, options: Mapping[s
         complain(in_commands(str(error), session.command("")))
     elif isinstance(error, InvalidArgument | FullScanNeeded):
         complain(in_options(str(error), options or {}))
+    elif isinstance(error, InvalidURL) and session is not None and command is not None:
+        meant = instead(str(error), command, session)
+        complain(f"{error}; {meant}" if meant else str(error))
     elif isinstance(error, WebTableError | OSError):
         complain(str(error))
     else:

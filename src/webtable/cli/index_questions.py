@@ -7,6 +7,7 @@ from typing import Annotated, Unpack
 
 import typer
 
+from webtable.cli import completion
 from webtable.cli.listings import question
 from webtable.cli.question_options import MaxSizeOption, MinSizeOption, parse_wanted_size
 from webtable.cli.records import MODIFIED, PAGES, REDIRECTS
@@ -181,6 +182,7 @@ def redirects(
     panel=_PANEL,
     epilog=examples(
         "webtable duplicates https://example.com/products",
+        "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
     ),
 )
 def duplicates(
@@ -204,7 +206,12 @@ def duplicates(
 )
 def indexed(
     table: WebTable,
-    index: Annotated[str, typer.Argument(help="The name of an index of the table.", show_default=False)],
+    index: Annotated[
+        str,
+        typer.Argument(
+            help="The name of an index of the table.", show_default=False, autocompletion=completion.indexes
+        ),
+    ],
     term: Annotated[
         list[str] | None,
         typer.Argument(

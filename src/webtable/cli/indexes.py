@@ -9,6 +9,7 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._shown import harmless
+from webtable.cli import completion
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
@@ -26,9 +27,20 @@ group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a
 
 _DRIFT = ("index", "pages", "entries", "missing", "stale", "pending")
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the index.", show_default=False)]
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The name of the index.", show_default=False, autocompletion=completion.indexes
+    ),
+]
 SomeArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="The name of the index, if not --all.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="NAME",
+        help="The name of the index, if not --all.",
+        show_default=False,
+        autocompletion=completion.indexes,
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are ready.")]
 
@@ -94,7 +106,7 @@ def add(
     _tell_damage(damaged)
 
 
-@group.command(epilog=examples("webtable index drop size"))
+@group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
 def drop(ctx: typer.Context, index: NameArgument) -> None:
     """Drop an index, with its entries; the table may be in use."""
     with session(ctx).open() as table:
@@ -102,7 +114,7 @@ def drop(ctx: typer.Context, index: NameArgument) -> None:
     typer.echo(f"index {harmless(index)} dropped")
 
 
-@group.command(epilog=examples("webtable index rebuild time"))
+@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
 def rebuild(ctx: typer.Context, index: NameArgument) -> None:
     """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from webtable._shown import harmless
 from webtable.cli.cells import new_table
 from webtable.cli.indexes import index_lines
-from webtable.cli.output import console, on_terminal, write_lines
+from webtable.cli.output import console, on_terminal, write_json, write_lines
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.rowkey.key_text import key_text
@@ -19,17 +20,47 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository import WebTable
+    from webtable.schema import FamilySchema
 
 commands = typer.Typer()
 
 _SHOWN_REGIONS = 20
 
 
+class InfoFormat(StrEnum):
+    """How it is written."""
+
+    table = "table"
+    lines = "lines"
+    jsonl = "jsonl"
+
+
 @commands.command(
-    epilog=examples("webtable info", "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info | grep region")
+    epilog=examples(
+        "webtable info",
+        "webtable info --format jsonl | jq 'select(.what == \"index\")'",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info | grep region",
+    )
 )
-def info(ctx: typer.Context) -> None:
-    """Show the layout, the indexes, the families and the regions of the table."""
+def info(
+    ctx: typer.Context,
+    format: Annotated[  # noqa: A002
+        InfoFormat | None,
+        typer.Option(
+            "--format",
+            help="As tables, tab-separated lines, or a JSON object a line. "
+            "Default: tables on a terminal, lines in a pipe.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Show the layout, the indexes, the families and the regions of the table.
+
+    Each line of JSON tells by its field "what" which fields it has: "table" (name), "layout" (format, key, salt,
+    digits, suffix_list, names, compression, plain_columns, versions, ttl in seconds, family_options), "index" (name,
+    phase, of), "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase
+    shell shows them).
+    """
     with session(ctx).open() as table:
         families = table.store.describe(table.table).schema.families
         regions = [
@@ -37,12 +68,16 @@ def info(ctx: typer.Context) -> None:
             for region in table.store.regions(table.table)
         ]
         layout = _layout_lines(table)
+        known = table.layout
         indexes = [(line.name, line.phase, line.of) for line in index_lines(table)]
     options = [
         (family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
         for family in families
     ]
-    if on_terminal():
+    if format == InfoFormat.jsonl:
+        _write_json(table.name, known, indexes, families, regions)
+        return
+    if format == InfoFormat.table or (format is None and on_terminal()):
         _show_info(table.name, layout, indexes, options, regions)
         return
     write_lines([("table", table.name)])
@@ -56,6 +91,24 @@ def info(ctx: typer.Context) -> None:
         ]
     )
     write_lines([("region", *region) for region in regions])
+
+
+def _write_json(
+    name: str,
+    layout: Layout,
+    indexes: Sequence[tuple[str, str, str]],
+    families: Sequence[FamilySchema],
+    regions: Sequence[tuple[str, str, str]],
+) -> None:
+    write_json({"what": "table", "name": name})
+    write_json({"what": "layout", **{field: getattr(layout, field) for field in Layout.__struct_fields__}})
+    for index, phase, of in indexes:
+        write_json({"what": "index", "name": index, "phase": phase, "of": of or None})
+    for family in families:
+        options = {option: getattr(family, option) for option in FAMILY_OPTIONS}
+        write_json({"what": "family", "name": family.name, **options})
+    for start, stop, server in regions:
+        write_json({"what": "region", "start": start, "stop": stop, "server": server})
 
 
 def _layout_lines(table: WebTable) -> list[tuple[str, str]]:

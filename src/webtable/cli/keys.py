@@ -11,7 +11,8 @@ from webtable.cli.cells import new_table
 from webtable.cli.exits import note
 from webtable.cli.layouts import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.output import console, on_terminal, write_lines
-from webtable.cli.session import DEFAULT_STORE, session
+from webtable.cli.session import session
+from webtable.cli.settings import DEFAULT_STORE
 from webtable.cli.text import examples, plural
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, WebKey

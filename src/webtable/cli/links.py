@@ -79,6 +79,7 @@ def orphans(
     panel=_PANEL,
     epilog=examples(
         "webtable dead-ends --domain example.com",
+        "webtable dead-ends --columns url,title --format csv",
     ),
 )
 def dead_ends(table: WebTable, **asking: Unpack[Asking]) -> Pages:
@@ -173,7 +174,7 @@ def refresh(
         raise typer.Exit(NOT_DONE)
 
 
-@group.command(epilog=examples("webtable links status"))
+@group.command(epilog=examples("webtable links status", "webtable -s crawl.db links status"))
 def status(ctx: typer.Context) -> None:
     """Show how many batches of pages wait to have their links counted, and since when."""
     with session(ctx).open() as table:

@@ -9,7 +9,7 @@ import typer
 
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, note
-from webtable.cli.output import TABLE, Format, chosen_format, on_terminal, write_records
+from webtable.cli.output import TABLE, Format, chosen_format, write_records
 from webtable.cli.question_options import (
     check_scan,
     dashed,
@@ -21,6 +21,7 @@ from webtable.cli.question_options import (
 )
 from webtable.cli.records import PAGES, Kind
 from webtable.cli.session import session
+from webtable.cli.suggestions import why_nothing
 from webtable.cli.text import plural
 from webtable.formats.columns import ALL_COLUMNS
 
@@ -76,8 +77,8 @@ def question(
                 damaged = table.metrics.damaged
             if listing.next_token:
                 note(f"more: {goes_on}--after {listing.next_token}")
-            if not found and limit != 0 and on_terminal():
-                note(f"no {results.question}")
+            if not found and limit != 0:
+                note(f"no {results.question}{why_nothing(given)}")
             if damaged:
                 tell_damage(results.damaged, damaged)
                 raise typer.Exit(NOT_DONE)

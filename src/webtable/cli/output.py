@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable._shown import harmless
+from webtable.cli import completion, pager
 from webtable.cli.cells import UNLIMITED, field, new_table, print_table
 from webtable.formats import FORMATS, write
 from webtable.formats.columns import texts
@@ -42,13 +43,19 @@ FormatOption = Annotated[
     ),
 ]
 ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", metavar="A,B,C", help="The columns to show, as in url,title,etag.")
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,C",
+        help="The columns to show, as in url,title,etag.",
+        autocompletion=completion.columns,
+    ),
 ]
 
 
 def on_terminal() -> bool:
-    """Whether standard output is a terminal."""
-    return sys.stdout.isatty()
+    """Whether standard output is a terminal, be it through a pager."""
+    return sys.stdout.isatty() or pager.is_open()
 
 
 def chosen_format(format: Format | None) -> Format:  # noqa: A002
@@ -142,7 +149,9 @@ def console() -> Console:
             raise BrokenPipeError
 
     width = None if on_terminal() else UNLIMITED
-    return PlainConsole(file=sys.stdout, markup=False, highlight=False, emoji=False, width=width)
+    return PlainConsole(
+        file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=pager.is_open() or None
+    )
 
 
 def _write_lines(records: Iterable[Any], columns: Sequence[str]) -> None:

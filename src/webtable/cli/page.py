@@ -22,6 +22,7 @@ from webtable.cli.output import (
 )
 from webtable.cli.records import parse_columns
 from webtable.cli.session import session
+from webtable.cli.suggestions import stored_likes
 from webtable.cli.text import examples, plural
 from webtable.cli.times import TIME, parse_times
 from webtable.formats.columns import METADATA
@@ -75,7 +76,8 @@ def get(
     shown, moment = parse_columns(columns, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
         page = table.get(url, as_of=moment, columns=_read(shown, html=html))
-    missing = "not stored" if as_of is None else f"not stored as of {as_of}"
+        likes = stored_likes(table, url) if page is None and as_of is None else ""
+    missing = f"not stored{likes}" if as_of is None else f"not stored as of {as_of}"
     _show(page, shown, format, html=html, missing=f"{url}: {missing}")
 
 
@@ -119,8 +121,9 @@ def history(
     """List the stored versions of a page, the newest first: one for each content that it had."""
     with session(ctx).open() as table:
         versions, damaged = table.history(url), table.metrics.damaged
+        likes = "" if versions or damaged else stored_likes(table, url)
     if not versions and not damaged:
-        complain(f"{url}: not stored")
+        complain(f"{url}: not stored{likes}")
         raise typer.Exit(NOT_DONE)
     write_records(versions, _HISTORY, format)
     if damaged:

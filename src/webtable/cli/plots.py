@@ -94,7 +94,12 @@ def hosts(
         write_picture(table.hosts(domain).plot(by), out)
 
 
-@group.command(epilog=examples("webtable plot history https://example.com/ --out history.png"))
+@group.command(
+    epilog=examples(
+        "webtable plot history https://example.com/ --out history.png",
+        "webtable -s crawl.db plot history https://example.com/products --out history.pdf",
+    )
+)
 def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
     """Draw the versions of a page: when they came, how large they were, and where the status changed."""
     check_out(out)
@@ -102,7 +107,12 @@ def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
         write_picture(table.history(url).plot(), out)
 
 
-@group.command(epilog=examples("webtable plot links https://example.com/ --out links.svg"))
+@group.command(
+    epilog=examples(
+        "webtable plot links https://example.com/ --out links.svg",
+        "webtable plot links https://example.com/products --limit 5 --out links.png",
+    )
+)
 def links(
     ctx: typer.Context,
     url: URLArgument,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import webtable
+from webtable.cli.settings import read_settings
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from webtable.repository import LayoutOptions, WebTable
 
-DEFAULT_STORE = "./webtable.db"
-STORE_VARIABLE = "WEBTABLE_STORE"
-"""The variable of the environment that names the store where no option does."""
-
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -31,6 +27,16 @@ class Session:
 
     store: str
     indexes: tuple[str, ...] = ()
+    said: str | None = None
+    """What a command line has to say behind `-s` to mean this store, if it is not the store itself."""
+
+    @classmethod
+    def named(cls, name: str | None, indexes: Iterable[str] = ()) -> Session:
+        """Return the session of the store that `-s` *name* means, or of the usual one; raises `InvalidArgument`."""
+        settings = read_settings()
+        usual = settings.target(settings.usual)
+        target = usual if name is None else settings.target(name)
+        return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)
 
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
@@ -39,8 +45,8 @@ class Session:
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
-        usual = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE
-        store = "" if self.store == usual else f"-s {shlex.quote(self.store)} "
+        said = self.store if self.said is None else self.said
+        store = f"-s {shlex.quote(said)} " if said else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"
 

@@ -49,7 +49,7 @@ def show(
     """
     from webtable.errors import LayoutMismatch
 
-    chosen = session(ctx) if table is None else Session(table)
+    chosen = session(ctx) if table is None else Session.named(table)
     try:
         sketch = _web_sketch(chosen)
     except LayoutMismatch:

@@ -58,6 +58,9 @@ def stats(
     """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
 
     All rows of the domain are read for it, without their bodies.
+
+    With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
+    pages that have none), "pages" and "bytes" (not with --no-bytes).
     """
     check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(parse_names(by))

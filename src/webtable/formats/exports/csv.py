@@ -1,28 +1,34 @@
 """CSV (RFC 4180, in UTF-8, lines end with a newline): a heading, and values whole, quoted where they must be.
 
-A value that a spreadsheet would take for a formula is written as it is: another program must get what a page says.
+A value that a spreadsheet would run as a formula has an apostrophe in front, which makes it text there. The titles and
+links of a crawl are written by strangers. `csv_raw` leaves them as they are.
 """
 
 from __future__ import annotations
 
-import csv
+import re
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import harmless
-from webtable.formats.columns import rows_of
+from webtable.formats.exports import csv_raw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+# OWASP, "CSV Injection": a cell that begins with one of = + - @, a tab or a line end may be taken for a formula. The
+# wide forms of the first four are taken for them in some languages. A number is none, whatever its sign.
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
+
 
 def lines(records: Iterable[Any], columns: Sequence[str] | None, *, for_terminal: bool) -> Iterator[bytes]:
     """Yield the heading and a line for each record."""
-    # What `write` returns comes back from `writerow`.
-    writer = csv.writer(_Echo(), lineterminator="\n")
-    for row in rows_of(records, columns, harmless if for_terminal else str):
-        yield writer.writerow(row).encode("utf-8", "replace")
+    return csv_raw.lines(records, columns, for_terminal=for_terminal, shown=defused)
 
 
-class _Echo:
-    def write(self, text: str) -> str:
-        return text
+def defused(text: str) -> str:
+    """Return *text* as a spreadsheet does not run it.
+
+    >>> defused("=1+2"), defused("-5"), defused("Home")
+    ("'=1+2", '-5', 'Home')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text

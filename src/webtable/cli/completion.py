@@ -1,0 +1,42 @@
+"""What a shell may complete: profiles of the config files, indexes of the table, and columns."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import typer  # noqa: TC002, typer looks at the types of what it calls
+
+from webtable.cli.settings import read_settings
+from webtable.errors import WebTableError
+
+
+def profiles(incomplete: str) -> list[str]:
+    """Return the profiles that begin with what is written of one; none where a config file cannot be read."""
+    with suppress(WebTableError):
+        return sorted(name for name in read_settings().profiles if name.startswith(incomplete))
+    return []
+
+
+def columns(incomplete: str) -> list[str]:
+    """Return a list of columns with each column of a page that its last one may become."""
+    from webtable.formats.columns import ALL_COLUMNS
+
+    *given, last = incomplete.split(",")
+    return [",".join([*given, name]) for name in ALL_COLUMNS if name.startswith(last) and name not in given]
+
+
+def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the indexes of the table in a file; webtable's own where there is no such table.
+
+    HBase is not asked: a shell would stand still where it is not reached.
+    """
+    from webtable.cli.session import Session
+    from webtable.repository.indexes import WEB_INDEXES
+
+    known = list(WEB_INDEXES)
+    with suppress(WebTableError):
+        this = Session.named(ctx.find_root().params.get("store"))
+        if "://" not in this.store:
+            with this.open() as table:
+                known = list(table.index_states())
+    return sorted(name for name in known if name.startswith(incomplete))

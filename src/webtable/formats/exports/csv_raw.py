@@ -1,0 +1,36 @@
+"""CSV (RFC 4180, in UTF-8, lines end with a newline) with every value as it is, also one that is a formula.
+
+For programs. A spreadsheet runs what a page says where that begins with "=": for one there is `csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+from webtable._shown import harmless
+from webtable.formats.columns import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+def lines(
+    records: Iterable[Any],
+    columns: Sequence[str] | None,
+    *,
+    for_terminal: bool,
+    shown: Callable[[str], str] = str,
+) -> Iterator[bytes]:
+    """Yield the heading and a line for each record, its values as *shown*."""
+    # What `write` returns comes back from `writerow`, which quotes the characters of its own line end: either may end
+    # a line for a reader.
+    writer = csv.writer(_Echo(), lineterminator="\r\n")
+    for row in rows_of(records, columns, (lambda text: harmless(shown(text))) if for_terminal else shown):
+        line: str = writer.writerow(row)
+        yield f"{line[:-2]}\n".encode("utf-8", "replace")
+
+
+class _Echo:
+    def write(self, text: str) -> str:
+        return text

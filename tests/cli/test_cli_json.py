@@ -1,0 +1,41 @@
+"""What `info` and `stats` write for machines has the fields that their help texts name."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from running import Run
+
+import webtable
+
+
+@pytest.fixture(autouse=True)
+def store() -> None:
+    with webtable.open("webtable.db", create=True, ttl=86_400, indexes=["time"]) as table:
+        table.put(webtable.Page(url="https://example.com/", html=b"abc"))
+
+
+def test_info_has_the_fields_of_its_help(run: Run):
+    told = " ".join(run("info", "--help").out.split())
+
+    lines = [json.loads(line) for line in run("info", "--format", "jsonl").lines]
+
+    assert {line["what"] for line in lines} == {"table", "layout", "index", "family", "region"}
+    layout = next(line for line in lines if line["what"] == "layout")
+    fields = re.search(r'"layout" \(([^)]*)\)', told)[1].replace(" in seconds", "").split(", ")
+    assert layout.keys() == {"what", *fields}
+    assert layout["ttl"] == 86_400
+    assert {"what": "index", "name": "time", "phase": "ready", "of": None} in lines
+    assert {"what": "region", "start": "", "stop": "", "server": ""} in lines
+    assert [line["versions"] for line in lines if line.get("name") == "content"] == [3]
+
+
+def test_the_statistics_have_the_fields_of_their_help(run: Run):
+    lines = [json.loads(line) for line in run("stats", "--full-scan", "--by", "host", "--format", "jsonl").lines]
+
+    assert lines == [
+        {"by": "all", "group": "", "pages": 1, "bytes": 3},
+        {"by": "host", "group": "example.com", "pages": 1, "bytes": 3},
+    ]

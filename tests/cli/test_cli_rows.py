@@ -1,0 +1,148 @@
+"""Rows under a declared key, on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import Run
+
+KEY = "keys_of_rows:READINGS"
+DECLARED = """
+from webtable.rowkey import Bytes, CompositeKey, Text, Timestamp, UInt
+
+READINGS = CompositeKey(UInt("device", 4), Timestamp("time"))
+NAMED = CompositeKey(Text("name"), separator=":")
+"""
+ROWS = [
+    {"values": {"device": device, "time": f"2026-11-2{day}T10:00:00Z"}, "cells": {"d:celsius": f"{device}.{day}"}}
+    for device in (7, 8)
+    for day in range(3)
+]
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("keys_of_rows.py").write_text(DECLARED)
+    monkeypatch.setenv("WEBTABLE_STORE", "readings.db")
+
+
+@pytest.fixture
+def stored(run: Run) -> None:
+    done = run("rows", "put", KEY, "-", "--create", stdin="\n".join(map(json.dumps, ROWS)))
+    assert (done.code, done.out) == (0, "stored\t6\n")
+
+
+def lines(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def without_place(row: dict) -> dict:
+    return {"values": row["values"], "cells": row["cells"]}
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_row_comes_back_as_it_was_put(run: Run):
+    (row,) = lines(run("rows", "get", KEY, json.dumps(ROWS[1]["values"])).out)
+
+    assert without_place(row) == ROWS[1]
+    assert row.keys() == {"values", "cells", "key", "timestamp"}
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ('{"device": 7}', ROWS[:3]),
+        ('{"device": 8, "time": {"since": "2026-11-21T00:00Z"}}', ROWS[4:]),
+        ('{"device": 8, "time": {"since": "2026-11-20T10:00Z", "until": "2026-11-21T10:00Z"}}', ROWS[3:4]),
+        ('{"device": {"since": 8}}', ROWS[3:]),
+    ],
+)
+def test_a_scan_takes_values_and_a_condition(run: Run, asked, found):
+    assert [without_place(row) for row in lines(run("rows", "scan", KEY, asked).out)] == found
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_scan_goes_on_where_its_limit_has_ended(run: Run):
+    first = run("rows", "scan", KEY, "--full-scan", "--limit", "4")
+    after = first.err.removeprefix("more: --after ").strip().strip("'")
+
+    rest = run("rows", "scan", KEY, "--full-scan", "--limit", "4", "--after", after)
+
+    assert [without_place(row) for row in lines(first.out + rest.out)] == ROWS
+    assert rest.err == ""
+
+
+@pytest.mark.usefixtures("stored")
+def test_what_a_scan_writes_can_be_put(run: Run):
+    written = run("rows", "scan", KEY, "--full-scan").raw
+
+    done = run("-s", "copy.db", "rows", "put", KEY, "-", "--create", stdin=written)
+
+    assert done.code == 0
+    copied = lines(run("-s", "copy.db", "rows", "scan", KEY, "--full-scan").out)
+    assert [without_place(row) for row in copied] == ROWS
+
+
+def test_cells_that_are_no_text_and_prefixes_are_kept(run: Run):
+    row = {"values": {"name": "a/b"}, "cells": {"d:raw": {"base64": "/wD/"}}}
+    key = "keys_of_rows:NAMED"
+    run("rows", "put", key, "-", "--create", stdin=json.dumps(row))
+
+    found = lines(run("rows", "scan", key, '{"name": {"starting_with": "a/"}}').out)
+
+    assert [without_place(one) for one in found] == [row]
+
+
+@pytest.mark.usefixtures("stored")
+def test_a_row_that_is_not_there_is_told(run: Run):
+    done = run("rows", "get", KEY, '{"device": 9, "time": "2026-11-20T10:00Z"}')
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("not stored\n")
+    assert run("rows", "scan", KEY, '{"device": 9}').err == "no rows\n"
+
+
+WRONG = {
+    "no JSON": (["get", KEY, "device=7"], 2, "VALUES is no JSON object"),
+    "a field that is none": (["scan", KEY, '{"colour": 1}'], 2, "colour"),
+    "a condition that is none": (["scan", KEY, '{"device": {"from": 1}}'], 2, "must be since and until"),
+    "a time that is none": (["scan", KEY, '{"device": 7, "time": "noon"}'], 2, "noon"),
+    "no conditions": (["scan", KEY], 2, "--full-scan"),
+    "a key that is none": (["scan", "keys_of_rows:Text", "--full-scan"], 2, "MODULE:KEY 'keys_of_rows:Text'"),
+    "another key": (["scan", "keys_of_rows:NAMED", "--full-scan"], 3, "READINGS"),
+}
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_usage_is_one_line(run: Run, case):
+    arguments, code, told = WRONG[case]
+
+    done = run("rows", *arguments)
+
+    assert (done.code, len(done.errors)) == (code, 1), done.err
+    assert told in done.err or code == 3
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{}", '"values" and "cells"'),
+        ('{"values": {"device": 1}, "cells": {"d:a": 1}}', "cells['d:a'] must be a text"),
+        ('{"values": {"device": 1}, "cells": {"d:a": {"base64": "?"}}}', "cells['d:a']"),
+        ("[]", "no JSON object"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named_and_those_in_front_are_stored(run: Run, line, told):
+    good = '{"values": {"device": 1, "time": "2026-11-20T10:00Z"}, "cells": {"d:a": "1"}}'
+
+    done = run("rows", "put", KEY, "-", stdin=f"{good}\n{line}\n")
+
+    assert done.code != 0
+    assert "-, line 2" in done.err
+    assert told in done.err
+    assert run("rows", "get", KEY, '{"device": 1, "time": "2026-11-20T10:00Z"}').code == 0

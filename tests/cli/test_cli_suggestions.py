@@ -1,0 +1,108 @@
+"""Where a command is given what another one takes, it says which; where nothing can be found, it says so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from running import Run
+
+import webtable
+
+
+@pytest.fixture(autouse=True)
+def store() -> None:
+    """A few pages of two hosts, one of them without TLS."""
+    with webtable.open("webtable.db", create=True) as table:
+        for url in (
+            "https://example.com/",
+            "https://example.com/docs/a",
+            "https://www.example.com/",
+            "http://192.0.2.10/",
+        ):
+            table.put(webtable.Page(url=url, html=b"<title>Some page</title>"))
+
+
+@pytest.mark.parametrize("command", ["get", "history", "linking-to"])
+def test_a_host_in_place_of_a_url_leads_to_the_pages_of_the_host(run: Run, command):
+    done = run(command, "example.com")
+
+    assert done.code == 2
+    assert done.err.endswith(
+        f"did you mean `webtable pages example.com` or `webtable {command} https://example.com/`?\n"
+    )
+
+
+def test_what_is_suggested_is_for_the_same_store_and_runs(run: Run):
+    Path("webtable.db").rename("a b.db")
+
+    done = run("-s", "a b.db", "get", "example.com/docs/a")
+
+    site, page = re.findall("`webtable (.*?)`", done.err)
+    assert shlex.split(site) == ["-s", "a b.db", "pages", "example.com", "--path", "/docs/a"]
+    assert run(*shlex.split(site)).code == run(*shlex.split(page)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("https://example.com", {"https://example.com/", "https://example.com/docs/a", "https://www.example.com/"}),
+        ("https://www.example.com/", {"https://www.example.com/"}),
+        ("https://example.com/docs/", {"https://example.com/docs/a"}),
+    ],
+)
+def test_the_url_of_a_site_or_a_directory_is_taken_for_it(run: Run, given, found):
+    done = run("pages", given)
+
+    assert done.code == 0
+    assert set(done.urls) == found
+
+
+@pytest.mark.parametrize("command", ["stats", "verify", "hosts", "crawls"])
+def test_every_question_about_a_domain_takes_the_url_of_a_host(run: Run, command):
+    assert run(command, "https://example.com/").out == run(command, "example.com").out
+
+
+def test_a_directory_is_not_taken_by_a_question_about_hosts(run: Run):
+    done = run("hosts", "https://example.com/docs/")
+
+    assert done.code == 2
+    assert "is no host name" in done.err
+
+
+def test_a_url_that_is_stored_with_another_scheme_is_named(run: Run):
+    done = run("get", "https://192.0.2.10/")
+
+    assert (done.code, done.err) == (1, "webtable: https://192.0.2.10/: not stored; stored is http://192.0.2.10/\n")
+
+
+def test_a_url_that_is_stored_without_the_slash_is_named(run: Run):
+    assert run("history", "http://example.com/docs/a/").err.endswith(
+        "not stored; stored is https://example.com/docs/a\n"
+    )
+
+
+def test_an_empty_answer_is_told_in_a_pipe_too(run: Run):
+    done = run("pages", "nowhere.example")
+
+    assert (done.code, done.out, done.err) == (0, "", "no pages of nowhere.example and below\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["pages", "example.com", "--status", "999"], "no server answers with 999"),
+        (["with-status", "42"], "no server answers with 42"),
+    ],
+)
+def test_a_filter_that_can_match_nothing_is_told(run: Run, command, told):
+    done = run(*command)
+
+    assert (done.code, done.out) == (0, "")
+    assert told in done.err
+
+
+def test_nothing_is_said_of_no_results_where_none_are_asked_for(run: Run):
+    assert run("pages", "example.com", "--limit", "0").err == ""

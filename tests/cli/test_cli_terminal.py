@@ -1,0 +1,96 @@
+"""Tables on a terminal of 80 columns, and the pager."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+import webtable
+from webtable import Page
+from webtable.cli.cells import print_table
+from webtable.cli.links_shown import cut, url_cell
+
+LONG = "https://example.com/a/very/long/directory/with/much/in/it/and/a/page-name.html?q=1&r=2"
+
+
+def printed(*pages: Page, width: int = 80) -> str:
+    out = io.StringIO()
+    target = Console(file=out, width=width, force_terminal=True, color_system="standard", markup=False)
+    print_table(target, pages, ("url", "status_code", "size", "title"), asked_for=False, to_width=True)
+    return out.getvalue()
+
+
+def test_a_url_is_one_line_that_leads_to_the_whole_of_it():
+    shown = printed(Page(url=LONG, title="A title " * 10), Page(url="https://example.com/"))
+
+    (line,) = (line for line in shown.splitlines() if "page-name" in line)
+    assert f";{LONG}\x1b\\" in line
+    assert "…" in line
+
+
+def test_a_url_that_has_room_is_not_cut():
+    shown = printed(Page(url=LONG, title="Short"), width=200)
+
+    assert f"\x1b\\{LONG}\x1b]8;;" in shown
+
+
+@pytest.mark.parametrize("url", ["https://example.com/\x1b]8;;", "https://example.com/\u202e", "javascript:alert(1)"])
+def test_what_is_no_plain_url_is_no_link(url):
+    assert not url_cell(url).style
+
+
+def test_both_ends_of_a_cut_url_stay():
+    assert cut(LONG, 40) == "https://example.com/a/very….html?q=1&r=2"
+    assert cut("short", 40) == "short"
+
+
+def in_a_terminal(*arguments: str, pager: str) -> str:
+    """Return what a terminal is sent."""
+    mine, its = pty.openpty()
+    environment = os.environ | {"PAGER": pager, "TERM": "xterm", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "webtable.cli", *arguments]
+    done = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    shown = b""
+    try:
+        while piece := os.read(mine, 65_536):
+            shown += piece
+    except OSError:  # the end of a terminal on Linux
+        pass
+    os.close(mine)
+    assert done.wait() == 0
+    return shown.decode()
+
+
+@pytest.fixture
+def two_pages() -> None:
+    with webtable.open("webtable.db", create=True) as table:
+        for url in (LONG, "https://example.com/"):
+            table.put(Page(url=url, html=b"<title>Some page</title>"))
+
+
+@pytest.mark.usefixtures("two_pages")
+def test_a_pager_gets_the_table_of_a_terminal_and_what_is_told_beside_it():
+    shown = in_a_terminal("--pager", "pages", "example.com", "--limit", "1", pager="sed s/^/paged:/")
+
+    lines = [line for line in shown.splitlines() if line]
+    assert all(line.startswith("paged:") for line in lines)
+    assert "status" in shown
+    assert "\x1b]8;" in shown
+    assert "more: --after " in lines[-1]
+
+
+@pytest.mark.usefixtures("two_pages")
+def test_a_pager_that_is_left_early_is_no_error():
+    assert "unexpectedly" not in in_a_terminal("--pager", "pages", "example.com", pager="true")
+
+
+@pytest.mark.usefixtures("two_pages")
+def test_a_pipe_has_no_pager(run):
+    assert run("--pager", "pages", "example.com").out == run("pages", "example.com").out
