@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -58,6 +58,12 @@ def command_of(pid: int) -> bytes:
         return b""
 
 
+def kill(pid: int) -> None:
+    """Kill a worker that may have ended since it was seen."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def wait_for(happened: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
     deadline = time.monotonic() + 60
     while not happened():
@@ -90,7 +96,7 @@ def test_a_file_on_which_two_workers_die_is_named_and_the_others_are_stored(file
             for pid in set(workers_of(process)) - killed:
                 killed.add(pid)
                 wait_for(lambda pid=pid: is_reading(pid, files[0]) or process.poll() is not None)
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
             time.sleep(0.005)
         _, err = process.communicate(timeout=60)
 
@@ -112,7 +118,7 @@ def test_workers_that_cannot_begin_end_the_run(files: list[str]):
     with ingesting(*files) as process:
         while process.poll() is None:
             for pid in workers_of(process):
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
         _, err = process.communicate(timeout=60)
 
     assert process.returncode == 1
