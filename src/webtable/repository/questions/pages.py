@@ -53,7 +53,8 @@ class Condition(NamedTuple):
         check_numbers(min_size=low, max_size=high)
         if low is not None and high is not None and high < low:
             raise InvalidArgument(f"max_size={high} is below min_size={low}")
-        given = {**self._asdict(), "status": wanted and sorted(wanted)}
+        statuses = None if wanted is None else " or ".join(map(str, sorted(wanted))) or "none"
+        given = {**self._asdict(), "status": statuses}
         said = "".join(f", {name} {value}" for name, value in given.items() if value is not None)
         if not said:
             return None, ""
