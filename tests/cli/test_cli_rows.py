@@ -96,6 +96,13 @@ def test_cells_that_are_no_text_and_prefixes_are_kept(run: Run):
     assert [without_place(one) for one in found] == [row]
 
 
+def test_a_table_that_is_not_there_is_made_by_a_put(run: Run):
+    done = run("rows", "scan", KEY, "--full-scan")
+
+    told = f"webtable: readings.db: no such table; `rows put {KEY} FILE --create` makes it\n"
+    assert (done.code, done.err) == (3, told)
+
+
 @pytest.mark.usefixtures("stored")
 def test_a_row_that_is_not_there_is_told(run: Run):
     done = run("rows", "get", KEY, '{"device": 9, "time": "2026-11-20T10:00Z"}')

@@ -15,7 +15,7 @@ from webtable.cli.output import write_json
 from webtable.cli.row_json import RowJSON
 from webtable.cli.session import session
 from webtable.cli.text import examples, parse_names, plural
-from webtable.errors import FormatError, InvalidArgument
+from webtable.errors import FormatError, InvalidArgument, TableNotFound
 from webtable.rowkey.key_text import key_text, parse_key
 
 if TYPE_CHECKING:
@@ -137,8 +137,11 @@ def put(
 def _opened(ctx: typer.Context, name: str, **options: Any) -> tuple[RowJSON, KeyedTable]:
     from webtable.repository import KeyedTable
 
-    key = own_keys([name], said="MODULE:KEY")[name]
-    return RowJSON(key), KeyedTable.open(session(ctx).store, key, **options)
+    key, store = own_keys([name], said="MODULE:KEY")[name], session(ctx).store
+    try:
+        return RowJSON(key), KeyedTable.open(store, key, **options)
+    except TableNotFound as exc:
+        raise TableNotFound(f"{store}: no such table; `rows put {name} FILE --create` makes it") from exc
 
 
 def _rows(form: RowJSON, file: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:
