@@ -96,6 +96,17 @@ def test_cells_that_are_no_text_and_prefixes_are_kept(run: Run):
     assert [without_place(one) for one in found] == [row]
 
 
+@pytest.mark.usefixtures("stored")
+def test_info_tells_how_the_keys_are_declared(run: Run):
+    told = run("info").lines
+    objects = lines(run("info", "--format", "jsonl").out)
+
+    assert ("layout.key\t" + objects[1]["key"]) in told
+    assert objects[1]["key"].startswith("CompositeKey(UInt(name='device', size=4)")
+    assert [one["what"] for one in objects] == ["table", "layout", "family", "region"]
+    assert objects[2]["name"] == "d"
+
+
 def test_a_table_that_is_not_there_is_made_by_a_put(run: Run):
     done = run("rows", "scan", KEY, "--full-scan")
 
