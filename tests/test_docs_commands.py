@@ -1,0 +1,61 @@
+"""The commands that the docs show, outside of the tutorial, run one after another in a folder with the sample web."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from webtable.demo import make_sample
+
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def commands(document):
+    """Return the commands of *document* that need no HBase, up to where another program takes what they print."""
+    lines = re.findall(r"^ {4}(webtable .*)", document.read_text(), re.MULTILINE)
+    return [re.split(r" \| ", line)[0] for line in lines if "hbase://" not in line and "9091" not in line]
+
+
+SHOWN = {document.name: found for document in DOCUMENTS if (found := commands(document)) and document.name != "cli.md"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the sample web, its store, and the files that the docs name."""
+    made = tmp_path_factory.mktemp("commands")
+    sample = make_sample(made / "sample", until=datetime.now(UTC))
+    shutil.copy(sample.store, made / "webtable.db")
+    shutil.copytree(made / "sample", made / "crawls" / "1")
+    (made / "crawl_indexes.py").write_text(
+        "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
+    )
+    (made / "mykeys.py").write_text(
+        "from webtable.rowkey import CompositeKey, ReversedDomain, Text\n"
+        "BY_DAY = CompositeKey(ReversedDomain('host'), Text('rest'), separator=':')\n"
+    )
+    (made / "urls.txt").write_text("\n".join(f"https://example.com/{number}" for number in range(200)))
+    return made
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_commands_that_a_page_shows_run(folder, tmp_path, name):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    for command in SHOWN[name]:
+        run = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, env=environment)
+        assert run.returncode == 0, f"{command}\n{run.stderr}"
+
+
+def test_the_pages_with_commands_are_found():
+    assert {"README.md", "archives.md", "audits.md", "gallery.md", "questions.md", "rowkeys.md"} <= set(SHOWN)
