@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -76,16 +77,18 @@ def test_everything_in_the_reference_is_public():
     assert [".".join(parts) for parts in shown if parts[2] not in rooms[parts[0]]] == []
 
 
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text()
-CONSOLE = re.findall(r"^```console\n(.*?)^```", TUTORIAL, re.DOTALL | re.MULTILINE)
+CONSOLE = {
+    name: re.findall(r"^```console\n(.*?)^```", (ROOT / "docs" / f"{name}.md").read_text(), re.DOTALL | re.MULTILINE)
+    for name in ("tutorial", "recipes")
+}
 
 
 def commands(blocks):
     """Yield the commands in *blocks*, each with the pattern of what it prints."""
     for block in blocks:
         for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = shown.partition("\n")
-            yield command, ".*".join(map(re.escape, output.split("…")))
+            command, output = re.fullmatch(r"(.*?\n(?:> .*?\n)*)(.*)", shown, re.DOTALL).groups()
+            yield command.replace("\n> ", "\n"), ".*".join(map(re.escape, output.split("…")))
 
 
 def run_all(blocks, folder, **variables):
@@ -99,15 +102,15 @@ def run_all(blocks, folder, **variables):
         assert re.fullmatch(pattern, run.stdout, re.DOTALL), f"$ {command}\n{run.stdout}"
 
 
-def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path):
-    run_all([block for block in CONSOLE if "$HBASE" not in block], tmp_path)
-
-    assert (tmp_path / "audit.html").exists()
+@pytest.mark.parametrize("name", CONSOLE)
+def test_the_commands_of_a_page_print_what_it_shows(tmp_path, name):
+    run_all([block for block in CONSOLE[name] if "$HBASE" not in block], tmp_path)
 
 
 @pytest.mark.hbase
-def test_the_commands_of_the_tutorial_do_the_same_on_hbase(tmp_path, hbase_url):
-    made, asked = CONSOLE[0], [block for block in CONSOLE if "$HBASE" in block]
+@pytest.mark.parametrize("name", CONSOLE)
+def test_the_commands_of_a_page_do_the_same_on_hbase(tmp_path, hbase_url, name):
+    made, asked = CONSOLE[name][0], [block for block in CONSOLE[name] if "$HBASE" in block]
     url, _, options = hbase_url.partition("?")
 
-    run_all([made, *asked], tmp_path, HBASE=f"{url}/{tmp_path.name}?{options}")
+    run_all([made, *asked], tmp_path, HBASE=f"{url}/{name}_{uuid.uuid4().hex}?{options}")
