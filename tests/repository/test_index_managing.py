@@ -319,7 +319,8 @@ def named_in_the_environment(name, monkeypatch):
 
 def named_by_an_installed_package(name, monkeypatch):
     point = EntryPoint("odd", name, "webtable.indexes")
-    monkeypatch.setattr(user_indexes, "entry_points", lambda *, group: [point] if group == point.group else [])
+    known = {point.group: [point]}
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: known.get(group, []))
 
 
 def named_to_another_table(name, monkeypatch):
