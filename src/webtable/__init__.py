@@ -167,7 +167,7 @@ __all__ = [
     "split_points",
 ]
 
-_HOMES = {
+_ELSEWHERE = {
     "webtable._headers": ("Headers",),
     "webtable._page": (
         "Link",
@@ -184,62 +184,6 @@ _HOMES = {
         "InvalidURL",
         "WebTableError",
         "WriteFailed",
-    ),
-    "webtable.repository": (
-        "AlterOptions",
-        "ArrowStream",
-        "Asking",
-        "Batch",
-        "BrokenLink",
-        "Change",
-        "ChangeKind",
-        "ColumnNames",
-        "Crawl",
-        "Difference",
-        "Drift",
-        "DuplicateGroup",
-        "Explanation",
-        "Freshness",
-        "Grouping",
-        "History",
-        "Hit",
-        "Host",
-        "Hosts",
-        "Index",
-        "IndexMetrics",
-        "Inlink",
-        "KeyedTable",
-        "LayoutOptions",
-        "Metrics",
-        "Moment",
-        "Neighbour",
-        "Neighbours",
-        "OutcomeCallback",
-        "Pages",
-        "Progress",
-        "Receipt",
-        "Record",
-        "RecordOutcome",
-        "Records",
-        "Recount",
-        "RedirectChain",
-        "RegionComparison",
-        "Resolution",
-        "Results",
-        "Sameness",
-        "SearchIn",
-        "Several",
-        "SizeClass",
-        "Stats",
-        "TitleProblem",
-        "Verification",
-        "WebTable",
-        "Writer",
-        "WriterMetrics",
-        "create",
-        "handle_of",
-        "open",
-        "regions_of",
     ),
     "webtable.rowkey": (
         "CompositeKey",
@@ -264,6 +208,8 @@ _HOMES = {
         "OperationMetrics",
     ),
 }
+# All other names are those of the repository, which knows their modules.
+_HOMES = {"webtable.repository": sorted(set(__all__).difference(*_ELSEWHERE.values())), **_ELSEWHERE}
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there
     __getattr__, __dir__ = late(__name__, _HOMES)
