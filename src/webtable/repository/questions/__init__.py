@@ -47,4 +47,5 @@ __all__ = [
     "versions",
 ]
 
-__getattr__, __dir__ = late(__name__, {f"{__name__}.{module}": () for module in __all__})
+if not TYPE_CHECKING:  # a checker would take every name for one that is there
+    __getattr__, __dir__ = late(__name__, {f"{__name__}.{module}": () for module in __all__})
