@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from webtable._page import Page
 from webtable.cli.load import Failures
@@ -34,13 +34,24 @@ class Tally:
     refused: Failures = field(default_factory=Failures)
     failed: Failures = field(default_factory=Failures)
 
-    def add(self, other: Tally) -> None:
-        """Count what *other* has counted."""
-        add_report(self.report, other.report)
-        self.stored += other.stored
-        self.unchanged += other.unchanged
-        self.refused.add_all(other.refused)
-        self.failed.add_all(other.failed)
+
+class Counted(Protocol):
+    """What counts as a `Tally` does, and may have more to tell."""
+
+    report: ReadReport
+    stored: int
+    unchanged: int
+    refused: Failures
+    failed: Failures
+
+
+def add_tally(to: Counted, tally: Tally) -> None:
+    """Add to *to* what *tally* has counted."""
+    add_report(to.report, tally.report)
+    to.stored += tally.stored
+    to.unchanged += tally.unchanged
+    to.refused.add_all(tally.refused)
+    to.failed.add_all(tally.failed)
 
 
 @dataclass

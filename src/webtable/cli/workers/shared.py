@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webtable.cli.archive_files import is_empty
 from webtable.cli.load import Load
-from webtable.cli.workers.chunks import Given, Tally, add_report
+from webtable.cli.workers.chunks import Given, Tally, add_tally
 from webtable.formats import Place
 from webtable.formats.parts import PART_BYTES, Part, parts_of
 
@@ -46,11 +46,7 @@ class SharedLoad(Load):
 
     def add(self, tally: Tally) -> None:
         """Count what became of some records."""
-        add_report(self.report, tally.report)
-        self.stored += tally.stored
-        self.unchanged += tally.unchanged
-        self.refused.add_all(tally.refused)
-        self.failed.add_all(tally.failed)
+        add_tally(self, tally)
 
     def parts(self) -> Iterator[Given]:
         """Yield what is to be read, the largest files first: what is read last should not take long."""

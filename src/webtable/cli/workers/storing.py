@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webtable.cli.workers.chunks import Chunk, Tally
+from webtable.cli.workers.chunks import Chunk, Tally, add_tally
 from webtable.errors import InvalidCapture, InvalidURL, SchemaError, StoreUnavailable
 from webtable.rowkey.urls import canonical_or_none
 
@@ -66,7 +66,7 @@ class Storing:
         self._writer.close()
         rest = Tally()
         for entry in self._chunks:
-            rest.add(entry.chunk.tally)
+            add_tally(rest, entry.chunk.tally)
         return rest
 
     def _note(self, outcome: PageOutcome) -> None:
