@@ -83,12 +83,12 @@ class _Told(NamedTuple):
     regions: Sequence[tuple[str, str, str]]
 
     @property
+    def layout_fields(self) -> dict[str, object]:
+        return {name: getattr(self.layout, name) for name in self.layout.__struct_fields__ if name != "kind"}
+
+    @property
     def layout_lines(self) -> list[tuple[str, str]]:
-        return [
-            (name, _option_text(name, getattr(self.layout, name)))
-            for name in self.layout.__struct_fields__
-            if name != "kind"
-        ]
+        return [(name, _option_text(name, value)) for name, value in self.layout_fields.items()]
 
     @property
     def options(self) -> list[tuple[str, ...]]:
@@ -131,9 +131,8 @@ def _write_lines(told: _Told) -> None:
 
 
 def _write_json(told: _Told) -> None:
-    layout = {name: getattr(told.layout, name) for name in told.layout.__struct_fields__ if name != "kind"}
     write_json({"what": "table", "name": told.name})
-    write_json({"what": "layout", **layout})
+    write_json({"what": "layout", **told.layout_fields})
     for line in told.indexes:
         write_json({"what": "index", "name": line.name, "phase": line.phase, "of": line.of or None})
     for family in told.families:
