@@ -102,3 +102,16 @@ def test_a_command_and_what_it_does_have_room_on_one_line_of_80_columns():
 
     assert [one.help for one in COMMANDS.values() if 2 + width + 2 + len(one.help) > 80] == []
     assert len(COMMANDS) == sum(map(len, GROUPS.values()))
+
+
+def test_at_its_end_the_interpreter_searches_no_cycles_among_what_was_imported():
+    program = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count(), file=sys.stderr))\n"
+
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{program}from webtable.cli import main\nmain()", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert int(done.stderr) > 1_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from typing import Annotated
 
@@ -88,4 +90,6 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
+    # The interpreter's last search for cycles would look through everything that was imported: 25 ms of a `get`.
+    atexit.register(gc.freeze)
     app(prog_name="webtable", args=sys.argv[1:])
