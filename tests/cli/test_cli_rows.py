@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from running import Run
+
+from webtable.store import open_store
 
 KEY = "keys_of_rows:READINGS"
 DECLARED = """
@@ -164,3 +168,30 @@ def test_a_line_that_is_no_row_is_named_and_those_in_front_are_stored(run: Run, 
     assert "-, line 2" in done.err
     assert told in done.err
     assert run("rows", "get", KEY, '{"device": 1, "time": "2026-11-20T10:00Z"}').code == 0
+
+
+@pytest.fixture
+def on_hbase(hbase_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The store of the commands is a table of an HBase, which is not there yet."""
+    name = f"rows_{uuid.uuid4().hex[:8]}"
+    base, _, query = hbase_url.partition("?")
+    monkeypatch.setenv("WEBTABLE_STORE", f"{base.rstrip('/')}/{name}?{query}")
+    yield
+    with open_store(hbase_url)[0] as tables:
+        for table in tables.tables():
+            if table.startswith(name):
+                tables.drop_table(table)
+
+
+@pytest.mark.hbase
+@pytest.mark.usefixtures("on_hbase")
+def test_rows_are_put_got_and_scanned_in_pieces_on_hbase(run: Run):
+    stored = run("rows", "put", KEY, "-", "--create", stdin="\n".join(map(json.dumps, ROWS)))
+    (got,) = lines(run("rows", "get", KEY, json.dumps(ROWS[1]["values"])).out)
+    first = run("rows", "scan", KEY, "--full-scan", "--limit", "4")
+    after = first.err.removeprefix("more: --after ").strip().strip("'")
+    rest = run("rows", "scan", KEY, "--full-scan", "--limit", "4", "--after", after)
+
+    assert stored.out == "stored\t6\n"
+    assert without_place(got) == ROWS[1]
+    assert [without_place(row) for row in lines(first.out + rest.out)] == ROWS

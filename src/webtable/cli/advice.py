@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from webtable.cli.advice_designs import own_keys, url_designs
 from webtable.cli.advice_forms import AdviceFormat, write_advice
 from webtable.cli.advice_rows import RowFiles, holds_rows
+from webtable.cli.declared_keys import own_keys
 from webtable.cli.exits import note
 from webtable.cli.ingestion import check_files
 from webtable.cli.page_file import check_page_file, write_page
@@ -20,9 +20,10 @@ from webtable.cli.text import examples, file_name, parse_names, plural
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from webtable.rowkey.advice import Advice
+    from webtable.rowkey import RowKey
+    from webtable.rowkey.advice import Advice, Design
 
 commands = typer.Typer()
 
@@ -148,7 +149,7 @@ def advise(
     named = advice.WEB_DESIGNS if compare is None else parse_names(compare)
     measured = partial(
         advice.advise,
-        designs=own if of_rows else [*named, *url_designs(own)],
+        designs=own if of_rows else [*named, *_url_designs(own)],
         regions=regions,
         servers=servers,
         window=window,
@@ -214,3 +215,14 @@ def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], h
             "hosts are made up as large as in this sample, which can show large ones smaller than they are in the table"
         )
     return measured(urls)
+
+
+def _url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
+    """Return the designs of *keys* for URLs; raises `InvalidArgument` for a key that is made of other values."""
+    from webtable.rowkey.advice import url_design
+
+    try:
+        return [url_design(name, key) for name, key in keys.items()]
+    except InvalidArgument as exc:
+        told = f"--design {str(exc).removeprefix('designs: ')}"
+        raise InvalidArgument(f"{told}. Rows with such values are read from JSON Lines (.jsonl)") from exc

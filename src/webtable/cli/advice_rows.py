@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from webtable.cli.declared_keys import fields_of, value_of
 from webtable.cli.text import plural
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.base import DamagedFile
 from webtable.formats.stream import BLOCK, ByteStream
-from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from webtable.rowkey import RowKey
 
 _MAX_LINE = 1 << 20
 _ROWS = (".jsonl", ".ndjson")
@@ -84,25 +85,3 @@ class RowFiles:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
             raise FormatError(f"{place}: it is no JSON object with values: {exc}") from exc
         return {name: value_of(self._fields.get(name), value) for name, value in values.items()}
-
-
-def fields_of(key: RowKey) -> dict[str, Any]:
-    """Return the fields of *key* by their names, without what is around them."""
-    inner: Any = key.key if isinstance(key, HashedKey) else key
-    return {name: getattr(field, "field", field) for name, field in inner.fields.items()}
-
-
-def value_of(field: Any, value: Any) -> Any:
-    """Return a value of JSON as *field* takes it; what cannot be read is left, for the key to refuse."""
-    if not isinstance(value, str) or field is None:
-        return value
-    try:
-        if isinstance(field, Time):
-            return time.fromisoformat(value)
-        if isinstance(field, Date) and len(value) == len("2026-01-01"):
-            return date.fromisoformat(value)
-        if field.newest is not None:
-            return datetime.fromisoformat(value)
-    except ValueError:
-        return value
-    return value.encode() if type(field) is Bytes else value

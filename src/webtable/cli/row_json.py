@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable.cli.advice_rows import fields_of, value_of
+from webtable.cli.declared_keys import fields_of, value_of
 from webtable.errors import InvalidArgument
 from webtable.rowkey import below, between, starting_with
 from webtable.rowkey.key_text import key_text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webtable.cli.advice_designs import own_keys
+from webtable.cli.declared_keys import own_keys
 from webtable.cli.exits import NOT_DONE, complain, note
 from webtable.cli.output import write_json
 from webtable.cli.row_json import RowJSON

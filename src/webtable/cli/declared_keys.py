@@ -1,26 +1,24 @@
-"""The designs of `keys advise` that a user has declared: imported where they are named, and nowhere else."""
+"""The keys that a user has declared, imported where they are named and nowhere else; and their values out of JSON."""
 
 from __future__ import annotations
 
 import importlib
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from webtable.cli.session import importing_from_here
 from webtable.errors import InvalidArgument
-from webtable.rowkey import RowKey, WebKey
+from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from webtable.rowkey.advice import Design
+    from collections.abc import Iterable
 
 
 def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
     """Return the declared keys with these importable names, each by its name; raises `InvalidArgument`.
 
-    *said* is what a message calls such a name.
-
-    Modules are looked for in the current directory too, behind all else.
+    *said* is what a message calls such a name. Modules are looked for in the current directory too,
+    behind all else.
     """
     keys: dict[str, RowKey] = {}
     with importing_from_here():
@@ -37,15 +35,26 @@ def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
     return keys
 
 
-def url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
-    """Return the designs of *keys* for URLs; raises `InvalidArgument` for a key that is made of other values."""
-    from webtable.rowkey.advice import url_design
+def fields_of(key: RowKey) -> dict[str, Any]:
+    """Return the fields of *key* by their names, without what is around them."""
+    inner: Any = key.key if isinstance(key, HashedKey) else key
+    return {name: getattr(field, "field", field) for name, field in inner.fields.items()}
 
+
+def value_of(field: Any, value: Any) -> Any:
+    """Return a value of JSON as *field* takes it; what cannot be read is left, for the key to refuse."""
+    if not isinstance(value, str) or field is None:
+        return value
     try:
-        return [url_design(name, key) for name, key in keys.items()]
-    except InvalidArgument as exc:
-        told = f"--design {str(exc).removeprefix('designs: ')}"
-        raise InvalidArgument(f"{told}. Rows with such values are read from JSON Lines (.jsonl)") from exc
+        if isinstance(field, Time):
+            return time.fromisoformat(value)
+        if isinstance(field, Date) and len(value) == len("2026-01-01"):
+            return date.fromisoformat(value)
+        if field.newest is not None:
+            return datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return value.encode() if type(field) is Bytes else value
 
 
 def _imported(name: str, said: str) -> Any:
