@@ -95,6 +95,7 @@ class WebTable(Wrapped[sync.WebTable]):
     put = awaited(sync.WebTable.put)
     put_not_modified = awaited(sync.WebTable.put_not_modified)
     delete = awaited(sync.WebTable.delete)
+    delete_pages = awaited(sync.WebTable.delete_pages)
     alter = awaited(sync.WebTable.alter)
 
     get = awaited(sync.WebTable.get)

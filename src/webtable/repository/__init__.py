@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from webtable.repository.records.table import KeyedTable
     from webtable.repository.regions import RegionComparison, compared_regions, regions_of
     from webtable.repository.results import Batch, Explanation, Pages, Results, Several
+    from webtable.repository.retention import DeletedPage, Deletions
     from webtable.repository.samples import sample_urls
     from webtable.repository.table import WebTable
     from webtable.repository.times import Moment
@@ -55,6 +56,8 @@ __all__ = [
     "ChangeKind",
     "ColumnNames",
     "Crawl",
+    "DeletedPage",
+    "Deletions",
     "Difference",
     "Drift",
     "DuplicateGroup",
@@ -171,6 +174,7 @@ _HOMES = {
         "compared_regions",
         "regions_of",
     ),
+    "webtable.repository.retention": ("DeletedPage", "Deletions"),
     "webtable.repository.results": (
         "Batch",
         "Explanation",

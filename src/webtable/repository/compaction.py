@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def compact(frame: Frame) -> int:
     """Return what `WebTable.compact` does."""
     indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
-    freed = frame.store.compact([frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes])
+    tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
+    freed = frame.store.compact(tables)
     # Not before: captures that a delete still hides must be refused.
-    forget_deletes(frame)
+    if forget_deletes(frame):
+        # What a delete leaves behind names the page: nothing of it is to be left.
+        freed += frame.store.compact(tables)
     return freed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
 import msgspec
+from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
 from webtable._page import Link, said
@@ -139,6 +140,17 @@ class ContentCodec:
             return _decode_links(unpack(cell.value))
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.urls, exc) from exc
+
+    def link_cells(self, row: Row, cell: Cell, links: Sequence[Link]) -> list[NewCell]:
+        """Return the cells that put *links* in the place of those that a cell of *row* holds, under its date."""
+        (packed,) = pack([json_of(links)], compress=self._compress)
+        cells = [NewCell(self.columns.urls, cell.timestamp, packed)]
+        for capture in () if self._compress else row.cells.get(self.columns.capture, ()):
+            if capture.timestamp == cell.timestamp:
+                told = replace(self.capture(row, capture).capture, links_crc32=self._checksum(packed))
+                value = checked_json(told, row.key, capture.timestamp)
+                cells.append(NewCell(self.columns.capture, capture.timestamp, value))
+        return cells
 
     def _check(self, row: Row, cell: Cell, name: bytes) -> None:
         """Raise `ValueError` where *cell* is not what the capture of the same date says under *name*."""

@@ -7,7 +7,6 @@ makes finds it there, and a capture that would be hidden is refused (see `admiss
 
 from __future__ import annotations
 
-from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from webtable.store import Delete, Put
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webtable.repository.frame import Frame
     from webtable.store import Row
@@ -30,7 +29,7 @@ _PIECE = 500
 
 
 class Deletion:
-    """The removal of pages from one web table, with what its indexes and other rows have of them."""
+    """The removal of pages from one web table, with what indexes and other rows have of them; close it at the end."""
 
     def __init__(self, frame: Frame) -> None:
         self._store = frame.store
@@ -41,16 +40,20 @@ class Deletion:
         self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
         self._links = [names.urls]
 
-    def of(self, row: bytes) -> bool:
-        """Remove the page at *row*, and return whether there was one.
+    def close(self) -> None:
+        """Stop the threads."""
+        self._keeper.close()
+
+    def of(self, row: bytes, is_meant: Callable[[Row], bool] | None = None) -> bool:
+        """Remove the page at *row*, if it still *is_meant* as it is now, and return whether there was one.
 
         The links of the page go last: where this is cut short, they tell the next try whose inlinks are left.
         """
         deleted = self._codec.columns.deleted
         (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, deleted]))
-        if found is None or found.cells.keys() == {deleted}:
+        if found is None or found.cells.keys() == {deleted} or (is_meant is not None and not is_meant(found)):
             return False
-        with closing(self._keeper), self._store.together():
+        with self._store.together():
             entered = self._keeper.enter_removal(found)
             until = self._marked(found, now_in_milliseconds())
             self._write([Delete(row, until, self._content)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
@@ -13,7 +14,7 @@ from webtable.repository.results import Slice
 from webtable.repository.writers import Writers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from os import PathLike
     from types import TracebackType
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.versions import History
     from webtable.repository.results import Pages, Results
+    from webtable.repository.retention import DeletedPage, Deletions
     from webtable.repository.times import Moment
     from webtable.repository.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
@@ -183,8 +185,38 @@ class WebTable(ShowsItself):
         from webtable.store.deadline import Deadline, until
 
         row = self.key.encode(url)
-        with until(Deadline(self.store.timeout)):
-            return Deletion(self._frame).of(row)
+        with closing(Deletion(self._frame)) as deletion, until(Deadline(self.store.timeout)):
+            return deletion.of(row)
+
+    def delete_pages(
+        self,
+        domain: str | None = None,
+        *,
+        host_only: bool = False,
+        path: str | None = None,
+        status: int | Collection[int] | None = None,
+        fetched_before: Moment | None = None,
+        full_scan: bool = False,
+        and_links: bool = False,
+        dry_run: bool = False,
+        on_page: Callable[[DeletedPage], None] | None = None,
+    ) -> Deletions:
+        """Remove all pages of *domain* that have a *status*, and whose newest capture was *fetched_before* a moment.
+
+        Each goes as by `delete`, a hundred at a time; *on_page* is told of each that is gone. It is done again where it
+        was cut short: what is gone is not met again. With *dry_run* nothing is removed, and what would be is counted.
+
+        With *and_links*, which goes with a domain alone, nothing of its pages is left with others: links that lead
+        there lead to `about:blank` then, without their texts. The whole table is read for it, all queued counts are
+        made, and what deletes leave behind goes when `compact` forgets them. Bodies, titles and redirects of other
+        pages stay as they were fetched. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+        """
+        from webtable.repository.retention import Chosen, Retention
+        from webtable.repository.times import moment_of
+
+        chosen = Chosen(status, moment_of("fetched_before", fetched_before))
+        retention = Retention(self._frame, Scope(domain, host_only, path, full_scan), chosen)
+        return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page)
 
     def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
         """Alter what can be altered while the table is in use, and return what was to be done.

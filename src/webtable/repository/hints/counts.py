@@ -116,7 +116,7 @@ class LinkCounter:
         timestamp = milliseconds(counted_at)
         for row, was, now in counts:
             unsalted = self.frame.key.unsalted(row)
-            new, old = _entries(now, unsalted), _entries(was, unsalted)
+            new, old = entries_of(now, unsalted), entries_of(was, unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
@@ -156,6 +156,11 @@ class LinkCounter:
                 raise error
 
 
+def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
+    """Return the entries of the link index that *counts* of the row *key*, which is without its salt, make."""
+    return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
+
+
 class _Tally:
     """The sources that link to one page, as they come."""
 
@@ -175,10 +180,6 @@ class _Tally:
 
     def counts(self, counted_at: datetime) -> LinkCounts:
         return LinkCounts(self._internal + self._external, self._internal, self._external, self._self, counted_at)
-
-
-def _entries(counts: LinkCounts | None, key: bytes) -> list[bytes]:
-    return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
 
 
 def _domain(url: bytes) -> str | None:

@@ -167,21 +167,36 @@ class _Entries:
         return in_key_order(self._frame.store, spec, place_of, None if keys_only else wanted.columns, after)
 
 
+def entries_without_pages(frame: Frame, domain: str) -> Iterator[Row]:
+    """Yield the entries of those hosts, of *domain* and below, that have no page; none where there is no host index."""
+    try:
+        entries = _Entries(frame, canonical_host(domain), "").rows(None, None)
+    except IndexNeeded:
+        return
+    yield from (row for row, has_pages in _checked(frame, entries, frame.damage()) if not has_pages)
+
+
 def _with_pages(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[Host]:
     """Yield the hosts of *entries* that still have a page."""
+    for row, has_pages in _checked(frame, entries, damage):
+        frame.counts("host.read")
+        if not has_pages:
+            frame.counts("host.dropped")
+            continue
+        counts = _counts(row, damage)
+        name = _host_of(row)
+        yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
+
+
+def _checked(frame: Frame, entries: Iterator[Row], damage: Damage) -> Iterator[tuple[Row, bool]]:
+    """Yield those of *entries* that name a host, each with whether that has a page."""
     size = HOSTS_AT_ONCE if frame.layout.salt != "url" else 1
     is_page = Wanted([frame.codec.columns.page], keys_only=True)
     while batch := list(islice(entries, size)):
         named = [(row, ranges) for row in batch if (ranges := _rows_of(frame, row, damage))]
         first = iter(frame.store.first_rows(frame.table, [keys for _, some in named for keys in some], 1, is_page))
         for row, ranges in named:
-            frame.counts("host.read")
-            if not any(list(islice(first, len(ranges)))):
-                frame.counts("host.dropped")
-                continue
-            counts = _counts(row, damage)
-            name = _host_of(row)
-            yield Host(name) if counts is None else Host(name, counts.pages, counts.bytes, counts.counted_at)
+            yield row, any(list(islice(first, len(ranges))))
 
 
 def _rows_of(frame: Frame, entry: Row, damage: Damage | None = None) -> list[KeyRange]:

@@ -37,15 +37,22 @@ class Scope(NamedTuple):
         """
         if self.domain is None:
             return "all pages", self._whole(frame)
-        host = canonical_host(self.domain)
+        return self._inside(self.domain, frame.key)
+
+    def place(self) -> KeyRange:
+        """Return where the pages are among keys without a salt; raises as `ranges` does."""
+        return KeyRange() if self.domain is None else self._inside(self.domain, PLAIN_KEY)[1][0]
+
+    def _inside(self, domain: str, key: WebKey) -> tuple[str, list[KeyRange]]:
+        host = canonical_host(domain)
         if self.path is not None:
             if not isinstance(self.path, str) or not self.path.startswith("/") or "?" in self.path or "#" in self.path:
                 raise InvalidArgument(f"path={self.path!r} must be a directory of the host, as in '/docs/'")
             directory = canonical_url(f"https://{host}{self.path if self.path.endswith('/') else self.path + '/'}")
-            return f"pages below {directory}", frame.key.directory_ranges(directory)
+            return f"pages below {directory}", key.directory_ranges(directory)
         if self.host_only:
-            return f"pages of {host}", frame.key.host_ranges(host)
-        return f"pages of {host} and below", frame.key.subtree_ranges(host)
+            return f"pages of {host}", key.host_ranges(host)
+        return f"pages of {host} and below", key.subtree_ranges(host)
 
     def _whole(self, frame: Frame) -> list[KeyRange]:
         """Return the ranges of all rows, one a salt, so that they can be merged."""

@@ -1,0 +1,228 @@
+"""Deleting many pages: which, how often it may be cut short, and that nothing of a domain is left that is erased."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from answers import check_questions, missing
+
+import webtable
+from webtable import DeletedPage, Link, Page
+from webtable.errors import FullScanNeeded, InvalidArgument
+from webtable.store import NewCell, Put
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+@pytest.fixture(scope="module")
+def table(new_url):
+    with webtable.open(new_url(), create=True) as table:
+        yield table
+
+
+@pytest.fixture
+def domain() -> str:
+    return f"{uuid.uuid4().hex[:10]}.example"
+
+
+def page(url: str, *, days: int = 0, html: bytes = b"<p>x</p>", status: int = 200, links: tuple = ()) -> Page:
+    outlinks = tuple(Link(to, anchor) for to, anchor in links)
+    return Page(url=url, html=html, status_code=status, fetched_at=NOW - timedelta(days=days), outlinks=outlinks)
+
+
+def store(table, *pages: Page) -> None:
+    with table.writer() as writer:
+        for one in pages:
+            writer.put(one)
+
+
+def urls(table, domain: str) -> set[str]:
+    return {page.url for page in table.pages(domain)}
+
+
+@pytest.fixture
+def four(table, domain) -> list[str]:
+    """Four pages: an old one, an old error, a new one below another host, and a new error."""
+    names = [f"https://{domain}/old", f"https://{domain}/gone", f"https://www.{domain}/new", f"https://{domain}/err"]
+    store(
+        table,
+        page(names[0], days=40),
+        page(names[1], days=40, status=404),
+        page(names[2], days=1),
+        page(names[3], days=1, status=404),
+    )
+    return names
+
+
+@pytest.mark.parametrize(
+    ("chosen", "gone"),
+    [
+        ({}, {0, 1, 2, 3}),
+        ({"host_only": True}, {0, 1, 3}),
+        ({"path": "/gone/"}, set()),
+        ({"status": 404}, {1, 3}),
+        ({"status": (404, 500), "fetched_before": NOW - timedelta(days=30)}, {1}),
+        ({"fetched_before": NOW - timedelta(days=30)}, {0, 1}),
+        ({"fetched_before": "30d"}, {0, 1}),
+    ],
+)
+def test_the_pages_that_are_chosen_are_deleted_and_no_others(table, domain, four, chosen, gone):
+    told: list[DeletedPage] = []
+
+    would = table.delete_pages(domain, **chosen, dry_run=True)
+    stored = urls(table, domain)
+    done = table.delete_pages(domain, **chosen, on_page=told.append)
+
+    assert stored == set(four)
+    assert (would, done.pages) == (done, len(gone))
+    assert {one.url for one in told} == {four[number] for number in gone}
+    assert urls(table, domain) == set(four) - {four[number] for number in gone}
+    check_questions(table, domain)
+
+
+def test_versions_and_bytes_are_counted(table, domain):
+    url = f"https://{domain}/a"
+    store(table, page(url, days=3, html=b"one"), page(url, days=2, html=b"two!"))
+    told: list[DeletedPage] = []
+
+    done = table.delete_pages(domain, on_page=told.append)
+
+    assert (done.pages, done.versions, done.bytes, done.damaged) == (1, 2, 4, 0)
+    assert told == [DeletedPage(url, NOW - timedelta(days=2), 200, 4, 2)]
+
+
+def test_a_page_that_is_fetched_again_meanwhile_is_kept(table, domain, four):
+    def fetched_again(_: DeletedPage) -> None:
+        store(table, page(four[1], status=200, html=b"back"))
+
+    # The first page of a hundred more is told of before those behind it are looked at once more.
+    store(table, *(page(f"https://{domain}/0{number}", days=40) for number in range(120)))
+    table.delete_pages(domain, fetched_before="30d", on_page=fetched_again)
+
+    assert table.get(four[1]).html == b"back"
+    assert table.get(four[0]) is None
+    check_questions(table, domain)
+
+
+def test_deletions_that_were_cut_short_are_completed_by_the_next_run(table, domain):
+    many = [f"https://{domain}/{number}" for number in range(150)]
+    store(table, *map(page, many))
+    told: list[DeletedPage] = []
+
+    def fail(one: DeletedPage) -> None:
+        told.append(one)
+        if len(told) == 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        table.delete_pages(domain, on_page=fail)
+    left = urls(table, domain)
+    again = table.delete_pages(domain)
+
+    assert not left & {one.url for one in told}
+    assert again.pages == len(left)
+    assert urls(table, domain) == set()
+
+
+def test_a_damaged_page_goes_with_its_domain_and_stays_where_something_is_asked_of_it(table, domain):
+    url = f"https://{domain}/a"
+    store(table, page(url, status=404))
+    row, column = table.key.encode(url), b"metadata:page"
+    (stored,) = table.store.read(table.table, [row])
+    cell = stored.cells[column][0]
+    table.store.write(table.table, [Put(row, [NewCell(column, cell.timestamp, b"{")])])
+
+    asked = table.delete_pages(domain, status=404)
+    whole = table.delete_pages(domain)
+
+    assert (asked.pages, asked.damaged) == (0, 1)
+    assert (whole.pages, whole.damaged) == (1, 1)
+    assert table.get(url) is None
+
+
+def test_what_is_not_told_apart_is_refused(table, domain):
+    with pytest.raises(InvalidArgument, match="what to delete"):
+        table.delete_pages(full_scan=True)
+    with pytest.raises(FullScanNeeded):
+        table.delete_pages(status=404)
+    with pytest.raises(InvalidArgument, match="and_links"):
+        table.delete_pages(domain, status=404, and_links=True)
+
+
+@pytest.fixture(params=["zstd", "none"])
+def linked(request, new_url, domain):
+    """Pages of the domain, and pages of others that link to them and are linked from there, now and once."""
+    with webtable.open(new_url(), create=True, compression=request.param) as table:
+        inside, below = f"https://{domain}/a", f"http://www.{domain}:8080/b?c=1"
+        other, third = "https://other.example/", "https://third.example/"
+        store(table, page(inside, days=9, links=((other, "their anchor"), (third, "once"))))
+        store(table, page(inside, days=8, html=b"two", links=((other, "their anchor"),)), page(below, days=8))
+        store(table, page(third, days=9, links=((inside, "the anchor"),)))
+        store(table, page(third, days=8, html=b"two", links=((other, "kept"),)))
+        links = ((inside, "the anchor"), (other, "kept"), (below, "another"), (f"https://{domain}.evil.org/", "stays"))
+        store(table, page(other, days=8, links=links))
+        table.refresh_links()
+        yield table
+
+
+def test_nothing_of_an_erased_domain_is_left_with_others(linked, domain):
+    would = linked.delete_pages(domain, and_links=True, dry_run=True)
+
+    done = linked.delete_pages(domain, and_links=True)
+
+    other = linked.get("https://other.example/", columns=["outlinks", "link_counts"])
+    assert done == would
+    # One of `third` was in the version before the last; of inlinks there is one that is, and one that was.
+    assert (done.pages, done.links, done.inlinks) == (2, 3, 2)
+    assert [(link.url, link.anchor) for link in other.outlinks] == [
+        ("about:blank", ""),
+        ("https://other.example/", "kept"),
+        ("about:blank", ""),
+        (f"https://{domain}.evil.org/", "stays"),
+    ]
+    sources = ["https://other.example/", "https://third.example/"]
+    assert [inlink.source for inlink in linked.linking_to(sources[0])] == sources
+    assert linked.delete_pages(domain, and_links=True) == webtable.Deletions()
+    assert list(linked.discovered(domain)) == []
+    assert list(linked.hosts(domain)) == []
+
+
+def test_what_is_left_of_others_is_whole_when_a_domain_is_erased(linked, domain):
+    linked.delete_pages(domain, and_links=True)
+
+    assert linked.verify(full_scan=True).is_sound
+    assert missing(linked) == {}
+
+
+def test_without_their_links_others_keep_what_they_say_of_a_domain(linked, domain):
+    done = linked.delete_pages(domain)
+
+    assert (done.pages, done.links, done.inlinks) == (2, 0, 0)
+    assert len([link for link in linked.links_of("https://other.example/") if domain in link.url]) == 3
+
+
+def test_nothing_of_an_erased_domain_is_in_the_file_after_it_is_compacted(tmp_path, domain):
+    file = tmp_path / "crawl.db"
+    label = domain.partition(".")[0].encode()
+    with webtable.open(str(file), create=True, compression="none") as table:
+        names = [f"https://{domain}/{number}" for number in range(30)]
+        store(table, *(page(url, days=2, links=((names[0], "x"), ("https://other.example/", "y"))) for url in names))
+        store(table, *(page(url, days=1, html=url.encode()) for url in names))
+        store(table, page("https://other.example/", links=((names[1], "an anchor"), (names[40 % 30], "another"))))
+        table.refresh_links()
+        before = everything_in(tmp_path)
+
+        table.delete_pages(domain, and_links=True)
+        table.compact()
+        pages = [page.url for page in table.pages(full_scan=True)]
+
+    assert label in before
+    assert label not in everything_in(tmp_path)
+    assert pages == ["https://other.example/"]
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
