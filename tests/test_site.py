@@ -79,7 +79,7 @@ def test_everything_in_the_reference_is_public():
 
 CONSOLE = {
     name: re.findall(r"^```console\n(.*?)^```", (ROOT / "docs" / f"{name}.md").read_text(), re.DOTALL | re.MULTILINE)
-    for name in ("tutorial", "recipes")
+    for name in ("deleting", "tutorial", "recipes")
 }
 
 

@@ -189,7 +189,7 @@ def test_every_option_of_the_examples_exists() -> None:
     for name, command in all_commands().items():
         options = {option for parameter in [*command.params, *group.params] for option in parameter.opts}
         for line in (command.epilog or "").splitlines()[2:]:
-            ours = line.partition(" | ")[0] if "| webtable" not in line else line.partition(" | ")[2]
+            ours = "webtable" + line.rpartition("| webtable")[2] if "| webtable" in line else line.partition(" | ")[0]
             used = {word for word in ours.split() if word.startswith("-") and word != "-"}
             assert "webtable" in ours, line
             assert name in ours, line
@@ -615,7 +615,7 @@ def test_delete_removes_pages_and_names_those_that_were_not_there(run: Run, stor
 def test_delete_asks_on_a_terminal_and_takes_no_for_an_answer(
     run: Run, stored: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webtable.cli.confirmation._can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.confirmation.can_ask", lambda: True)
 
     refused = run("delete", "https://example.com/", stdin=b"n\n")
     agreed = run("delete", "https://example.com/", stdin=b"y\n")
@@ -710,7 +710,7 @@ def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(r
 
 def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
     unasked = run("alter", "--ttl", "30d")
-    monkeypatch.setattr("webtable.cli.confirmation._can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.confirmation.can_ask", lambda: True)
     refused = run("alter", "--ttl", "30d", stdin=b"n\n")
     more = run("alter", "--versions", "9")
     allowed = run("alter", "--ttl", "30d", stdin=b"y\n")

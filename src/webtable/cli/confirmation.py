@@ -12,7 +12,7 @@ from webtable.errors import InvalidArgument
 
 def check_can_ask(purpose: str) -> None:
     """Raise `InvalidArgument` where there is nobody to be asked: --yes is what is for that *purpose* then."""
-    if not _can_ask():
+    if not can_ask():
         raise InvalidArgument(f"nobody can be asked, standard input is no terminal: give --yes to {purpose}")
 
 
@@ -23,5 +23,6 @@ def confirm(question: str, *, otherwise: str) -> None:
         raise typer.Exit(NOT_DONE)
 
 
-def _can_ask() -> bool:
+def can_ask() -> bool:
+    """Whether there is somebody to be asked."""
     return sys.stdin.isatty()
