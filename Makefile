@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster check notebooks site bench clean
+.PHONY: demo test faults test-cluster check notebooks site bench scale clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -55,6 +55,14 @@ site: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+
+# One table from 10,000 pages to as many as PAGES says, and what each question takes at every size; STORE may be
+# hbase://… too. It goes on where it was ended.
+PAGES ?= 10000000
+STORE ?= build/scale.db
+scale: $(STAMP)
+	mkdir -p build
+	$(BIN)/python -m benchmarks.scale '$(STORE)' --pages $(PAGES) --results build/scale.jsonl
 
 $(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 pytest.importorskip("w3lib")
 pytest.importorskip("psutil")
 
-from benchmarks import report
+from benchmarks import report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.crawl import Crawl
 from benchmarks.measuring import LeftOut, Result, Run, compare, compared
 from benchmarks.questions import QUESTIONS
 
 import webtable
+from webtable.repository.indexes import WEB_INDEXES
 
 
 @pytest.fixture(autouse=True)
@@ -118,3 +120,22 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
     report.write(page, "second\n")
 
     assert page.read_text() == f"second\n\n{report.BY_HAND}\nThe wire.\n"
+
+
+def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "ASKS", 1)
+    crawl = Crawl(800, datetime.now(UTC))
+    with webtable.open(str(tmp_path / "scale.db"), create=True, indexes=list(WEB_INDEXES)) as table:
+        first, second = scale.measured(table, crawl, 0, 400), scale.measured(table, crawl, 400, 800)
+
+        assert (first.pages, second.pages, table.stats(full_scan=True).pages) == (400, 800, 800)
+    assert second.questions.keys() == {question.name for question in QUESTIONS}
+
+
+def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
+    size = scale.Size(10_000, 30_000, datetime.now(UTC), 1000.0, 90.0, {"errors": (1.0, 2.0)}, {"stats": 0.5}, 16)
+    file = tmp_path / "scale.jsonl"
+    file.write_bytes(msgspec.json.encode(size) + b"\n")
+
+    assert scale.read(file) == [size]
+    assert scale.read(tmp_path / "none") == []

@@ -1,0 +1,151 @@
+"""How do the rate, the memory and the time of each question grow with a table, from 10,000 pages to 10,000,000?
+
+    python -m benchmarks.scale crawl.db --pages 3000000 --results scale.jsonl
+
+It fills one table, and at 10,000, 30,000, 100,000 … pages asks every question of `benchmarks.questions`, counts the
+links anew and walks through all rows. Each size is a line of the results, written when it is measured. Where it was
+ended early the same command goes on behind the last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+from datetime import datetime
+from itertools import count, takewhile
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+import webtable
+from benchmarks.crawl import Crawl
+from benchmarks.measuring import stopwatch
+from benchmarks.questions import QUESTIONS
+from webtable.repository import regions_of
+from webtable.repository.indexes import WEB_INDEXES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webtable import Page, WebTable
+
+ASKS = 100
+WARM_UP = 3
+REGIONS = 16
+
+
+class Size(msgspec.Struct, frozen=True):
+    """What was measured of a table with so many `pages`, of a crawl of `planned` ones that ended at `end`.
+
+    `pages_per_second` is the rate since the size before. `questions` has the 50th and the 99th percentile of the
+    milliseconds of each, `walks` the seconds of what reads the whole table, or all that has changed. `memory_mb` is the
+    most that the process has had so far.
+    """
+
+    pages: int
+    planned: int
+    end: datetime
+    pages_per_second: float
+    memory_mb: float
+    questions: dict[str, tuple[float, float]]
+    walks: dict[str, float]
+    regions: int
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fill the table that *arguments* name, and measure it at each size."""
+    options = _options(arguments)
+    known = read(options.results)
+    planned = known[0].planned if known else options.pages
+    crawl = Crawl.until_now(planned) if not known else Crawl(planned, known[0].end)
+    done = known[-1].pages if known else 0
+    new: dict[str, Any] = {} if done else {"create": True, "indexes": tuple(WEB_INDEXES), "regions": REGIONS}
+    with webtable.open(options.store, **new) as table, options.results.open("ab") as results:
+        for pages in sizes(options.pages):
+            if pages > done:
+                size = measured(table, crawl, done, pages)
+                results.write(msgspec.json.encode(size) + b"\n")
+                results.flush()
+                print(msgspec.json.format(msgspec.json.encode(size), indent=1).decode(), flush=True)
+                done = pages
+    return 0
+
+
+def sizes(most: int) -> Iterator[int]:
+    """Yield the sizes at which is measured.
+
+    >>> list(sizes(1_000_000))
+    [10000, 30000, 100000, 300000, 1000000]
+    """
+    return takewhile(lambda size: size <= most, (10**power * digit for power in count(4) for digit in (1, 3)))
+
+
+def read(results: Path) -> list[Size]:
+    """Return the sizes that a file of results has, none where there is no file."""
+    lines = results.read_bytes().splitlines() if results.exists() else []
+    return [msgspec.json.decode(line, type=Size) for line in lines]
+
+
+def page_with_body(crawl: Crawl, number: int) -> Page:
+    """Return a page of *crawl* with a body of 0.1 to 3 KB, which two pages of the same digest have in common."""
+    page = crawl.page(number)
+    draw = Random(page.digest)
+    words = " ".join(draw.choices(_WORDS, k=int(10 ** draw.uniform(1.2, 2.7))))
+    return replace(page, html=f"<p>{words}".encode(), size=None, digest=None)
+
+
+_WORDS = [f"{first}{second}" for first in ("ta", "re", "mo", "li", "cu") for second in ("ble", "ad", "re", "st", "t")]
+
+
+def measured(table: WebTable, crawl: Crawl, done: int, pages: int) -> Size:
+    """Store the pages from number *done* on, so that there are so many *pages*, and return what is measured then."""
+    with stopwatch() as storing, table.writer() as writer:
+        for number in range(done, pages):
+            writer.put(page_with_body(crawl, number))
+    walks = {
+        "refresh_links": _seconds(table.refresh_links),
+        "stats": _seconds(lambda: table.stats(full_scan=True, by=("status",))),
+        "verify_index time": _seconds(lambda: table.verify_index("time")),
+    }
+    return Size(
+        pages,
+        crawl.count,
+        crawl.end,
+        (pages - done) / storing.seconds,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS},  # noqa: B023
+        walks,
+        len(regions_of(table).regions),
+    )
+
+
+def _seconds(walk: Callable[[], object]) -> float:
+    with stopwatch() as watch:
+        walk()
+    return watch.seconds
+
+
+def _percentiles(ask: Callable[[], list[Any]]) -> tuple[float, float]:
+    taken = []
+    for _ in range(WARM_UP + ASKS):
+        with stopwatch() as watch:
+            assert ask(), "nothing found"
+        taken.append(watch.seconds * 1000)
+    settled = sorted(taken[WARM_UP:])
+    return settled[ASKS // 2], settled[ASKS * 99 // 100]
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
+    parser.add_argument("store", help="a file, or hbase://host:port/table?thrift2=port; the table is left there")
+    parser.add_argument("--pages", type=int, default=10_000_000, help="how many (default: 10,000,000)")
+    parser.add_argument("--results", type=Path, default=Path("scale.jsonl"), help="where a line goes for each size")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
