@@ -367,6 +367,14 @@ HARD_TO_PARSE = {
     + b"".join(b"<font a=%d>" % number for number in range(1_500))
     + b"<p>x" * 3_000,
     "an address that every paragraph repeats": b"<p><a href=" + b"x" * 100_000 + b">" + b"<p>x" * 5_000,
+    "a small page of attributes that every paragraph repeats": b"<p><a href=x "
+    + b" ".join(b"a%d" % number for number in range(3_000))
+    + b">"
+    + b"<p>x" * 4_000,
+    "the same behind a quoted angle bracket": b"<p><a href='>' "
+    + b" ".join(b"a%d" % number for number in range(3_000))
+    + b">"
+    + b"<p>x" * 4_000,
     "many small elements": b"<p>" * 3_000_000,
 }
 

@@ -40,9 +40,16 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 # Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
 # not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
 _SMALL = 48 * 1024
-# What the parser makes anew in every paragraph behind one in which it was not closed, and how often it may.
-_FORMATTING = re.compile(rb"<(?=[bcefinstuBCEFINSTU])(?i:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]")
-_MAX_COPIES = 300_000
+# What the parser makes anew, with its attributes, in every paragraph behind one in which it was not closed.
+_COPIED = re.compile(
+    rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
+)
+# A quoted value in which there is a ">".
+_GOES_ON = re.compile(rb"=\s*(?:\"[^\">]*|'[^'>]*)>")
+_COPY = 25
+"""An element takes as much memory as so many characters of attributes."""
+_MAX_COPIES = 8_000_000
+"""Characters of copied elements, 36 bytes of memory each."""
 # Without what follows changes of a tree, of which crossed end tags make so many that 75 KB of them take 20 seconds; all
 # that is lost is that a `<selectedcontent>` has the text of what is selected as well.
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
@@ -170,9 +177,20 @@ def _light(page: _Page) -> tuple[bytes, str] | None:
     encoding = encoding_of(page.body, page.charset)
     html = as_utf8(page.body, encoding)
     tags = html.count(b"<")
-    if tags * tags > 4 * _MAX_COPIES and tags * len(_FORMATTING.findall(html)) > _MAX_COPIES:
+    if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
         return None
     return html, encoding
+
+
+def _copied(html: bytes) -> int:
+    """Return how many characters every tag of *html* may make the parser copy, at most."""
+    found = _COPIED.findall(html)
+    together = b">".join(found)
+    if _GOES_ON.search(together + b">"):
+        return len(html)
+    # One link ends the one before it, and no other element does.
+    links = [len(tag) for tag in found if tag[1] in b"aA"]
+    return _COPY * (len(found) - len(links)) + len(together) - sum(links) + max(links, default=0)
 
 
 def _found(page: _Page, html: bytes, encoding: str) -> Extract:
