@@ -62,7 +62,7 @@ class Outlinks:
         for node in self._nodes(tree):
             attributes = node.attributes
             # The links of a picture within the page may have the older name, and are found by both.
-            reference = attributes["href" if "href" in attributes else "xlink:href"] or ""
+            reference = attributes.get("href" if "href" in attributes else "xlink:href") or ""
             target = targets.get(reference)
             if target is None:
                 target = targets[reference] = self._target(reference, targets)
