@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.material import digest_of
-from benchmarks.measuring import Result, Run, compare, stopwatch, wait_until_idle
+from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
 from benchmarks.plain import HTML, TITLE
-from benchmarks.plain_ingest import ingest
+from benchmarks.plain_ingest import Said, by_selectolax, by_standard_library, ingest
 from webtable import WebKey
 from webtable.formats import read_pages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.setting import Setting
 
 NEEDS = frozenset({"hbase", "corpus"})
@@ -36,27 +38,31 @@ def run(setting: Setting) -> list[Result]:
             seen = ((page.url, (page.title or "").encode() + b"\0" + (page.html or b"")) for page in stored)
             return Run(watch.seconds, len(stored), digest_of(seen))
 
-    def script() -> Run:
+    def script(parse: Callable[[str, bytes], Said]) -> Run:
         with setting.happybase_table() as table:
             wait_until_idle()
             with stopwatch() as watch:
-                ingest(files, table)
+                ingest(files, table, parse)
             seen = [
                 (key.url_of(row), cells.get(TITLE, b"") + b"\0" + cells[HTML])
                 for row, cells in table.scan(columns=[HTML, TITLE], batch_size=50)
             ]
             return Run(watch.seconds, len(seen), digest_of(seen))
 
+    peers = {
+        "warcio, html.parser of the standard library, HappyBase batch put": by_standard_library,
+        "warcio, selectolax, HappyBase batch put": by_selectolax,
+    }
+    runs = [(ours(), *map(script, peers.values())) for _ in range(setting.pairs(3))]
     return [
-        compare(
+        compared(
             f"ingest of {len(files)} WARC files into HBase: titles and links parsed, all stored",
-            "warcio, html.parser of the standard library, HappyBase batch put",
+            against,
+            [(run[0], run[number]) for run in runs],
             target=1.5,
-            ours=ours,
-            peer=script,
-            pairs=setting.pairs(3),
             warm_up=False,
-            note="the script stores the body, 12 metadata columns and the links as JSON; a table without indexes; one "
-            "process each",
+            note=f"{against}: it stores the body, 12 metadata columns and the links as JSON; ours is a table without "
+            "indexes; one process each",
         )
+        for number, against in enumerate(peers, 1)
     ]

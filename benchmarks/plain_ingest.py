@@ -1,4 +1,4 @@
-"""The plain script that ingest is held against: warcio, the standard library's HTML parser, HappyBase."""
+"""The scripts that ingest is held against: warcio, HappyBase, and the standard library's HTML parser or selectolax."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
+from selectolax.lexbor import LexborHTMLParser
 from warcio.archiveiterator import ArchiveIterator
 
 from benchmarks.plain import BATCH_CELLS, LINKS, cells_of
 from webtable import Link, Page, WebKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import happybase
@@ -61,8 +62,32 @@ class PageParser(HTMLParser):
             self._anchor.append(data)
 
 
-def pages_of(files: Iterable[Path]) -> Iterator[Page]:
-    """Yield the pages of WARC files with their titles and links."""
+Said = tuple[str, tuple[Link, ...]]
+"""The title and the links of a page."""
+
+
+def by_standard_library(url: str, body: bytes) -> Said:
+    """Return what the parser of the standard library finds."""
+    parser = PageParser(url)
+    parser.feed(body.decode("utf-8", "replace"))
+    return " ".join(parser.title.split()), tuple(parser.links.values())
+
+
+def by_selectolax(url: str, body: bytes) -> Said:
+    """Return what selectolax finds."""
+    tree = LexborHTMLParser(body)
+    title = tree.css_first("title")
+    links: dict[str, Link] = {}
+    for node in tree.css("a[href], area[href]"):
+        found = node.attributes
+        target = urldefrag(urljoin(url, (found["href"] or "").strip()))[0]
+        if target.startswith("http") and target not in links:
+            links[target] = Link(target, " ".join(node.text().split()), found.get("rel") or "")
+    return " ".join(title.text().split()) if title else "", tuple(links.values())
+
+
+def pages_of(files: Iterable[Path], parse: Callable[[str, bytes], Said]) -> Iterator[Page]:
+    """Yield the pages of WARC files with the titles and links that *parse* finds."""
     for file in files:
         with file.open("rb") as stream:
             for record in ArchiveIterator(stream):
@@ -71,28 +96,27 @@ def pages_of(files: Iterable[Path]) -> Iterator[Page]:
                     body = record.content_stream().read()
                     headers = {name.lower(): value for name, value in record.http_headers.headers}
                     modified = headers.get("last-modified")
-                    parser = PageParser(url)
-                    parser.feed(body.decode("utf-8", "replace"))
+                    title, links = parse(url, body)
                     yield Page(
                         url=url,
                         html=body,
-                        title=" ".join(parser.title.split()),
+                        title=title,
                         status_code=int(record.http_headers.get_statuscode()),
                         content_type=headers.get("content-type", "").partition(";")[0],
                         headers=headers,
                         fetched_at=datetime.fromisoformat(record.rec_headers.get_header("WARC-Date")),
                         last_modified=parsedate_to_datetime(modified) if modified else None,
                         etag=headers.get("etag"),
-                        outlinks=tuple(parser.links.values()),
+                        outlinks=links,
                     )
 
 
-def ingest(files: Iterable[Path], table: happybase.Table) -> int:
+def ingest(files: Iterable[Path], table: happybase.Table, parse: Callable[[str, bytes], Said]) -> int:
     """Store the pages of WARC files, their links as one JSON cell, and return how many there were."""
     key = WebKey()
     count = 0
     with table.batch(batch_size=BATCH_CELLS) as batch:
-        for page in pages_of(files):
+        for page in pages_of(files, parse):
             batch.put(key.encode(page.url), {**cells_of(page), LINKS: json.dumps(page.outlinks).encode()})
             count += 1
     return count

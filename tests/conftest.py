@@ -37,7 +37,7 @@ BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.p
 
 def pytest_report_header() -> str:
     """Say what the tests run with: of most failures elsewhere that is the reason."""
-    drivers = ("happybase", "thriftpy2", "msgspec", "resiliparse", "zstandard")
+    drivers = ("happybase", "thriftpy2", "msgspec", "resiliparse", "selectolax", "zstandard")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in drivers)
     return f"webtable {metadata.version('hbase-webtable')}: SQLite {sqlite3.sqlite_version}, {versions}"
 

@@ -35,6 +35,9 @@ def urls(html: str, url: str = URL) -> list[str]:
         ("<p>no title", None),
         ("", None),
         (f"<title>{'x' * 5_000}</title>", "x" * MAX_FACT),
+        ("<svg><title>a picture</title></svg><p>x<title>late</title>", "late"),
+        ("<svg><title>a picture</title></svg>", None),
+        ("<svg><foreignObject><title>in a picture</title></foreignObject></svg>", "in a picture"),
     ],
 )
 def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(html, title):
@@ -58,6 +61,8 @@ def test_a_title_has_its_white_space_collapsed_and_is_none_where_there_is_none(h
         ("<h1> </h1><p>text", "h1", None),
         ("<!doctype html><html lang=' pt-BR '><p>x", "language", "pt-br"),
         ("<p lang=de>x", "language", None),
+        ("<svg><html lang=de>x", "language", None),
+        ("<meta name=description content><link rel=canonical name=description href=/a>", "description", None),
     ],
 )
 def test_what_a_page_says_of_itself_is_found_in_its_head_and_its_first_heading(html, fact, value):
@@ -117,6 +122,14 @@ def test_links_are_in_document_order_one_for_each_url_with_the_first_anchor_that
         Link("https://example.com/docs/a", "to A", ""),
         Link("https://example.com/docs/c", "to C", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "target"),
+    [("xlink:href=/old", "/old"), ("href=/new xlink:href=/old", "/new"), ("xlink:href=/old href", "/page")],
+)
+def test_a_link_of_a_picture_may_have_the_older_name(attributes, target):
+    assert urls(f"<svg><a {attributes}>x</a></svg>", "https://example.com/page") == [f"https://example.com{target}"]
 
 
 def test_an_image_speaks_for_a_link_without_text():
@@ -347,13 +360,21 @@ HARD_TO_PARSE = {
     "elements in elements": b"<div>" * 60_000,
     "a description in a description": b"<dl><dd>" * 40_000,
     "attributes of one element": b"<p " + b" ".join(b"a%d" % number for number in range(100_000)),
-    "formatting that is ended crosswise": b"".join(b"<b a=%d>" % number for number in range(6_000))
+    "formatting that is ended crosswise": b"".join(b"<b a=%d>" % number for number in range(15_000))
     + b"<div>" * 100
-    + b"</b>" * 6_000,
+    + b"</b>" * 15_000,
     "formatting that every paragraph repeats": b"<p>"
     + b"".join(b"<font a=%d>" % number for number in range(1_500))
     + b"<p>x" * 3_000,
     "an address that every paragraph repeats": b"<p><a href=" + b"x" * 100_000 + b">" + b"<p>x" * 5_000,
+    "a small page of attributes that every paragraph repeats": b"<p><a href=x "
+    + b" ".join(b"a%d" % number for number in range(3_000))
+    + b">"
+    + b"<p>x" * 4_000,
+    "the same behind a quoted angle bracket": b"<p><a href='>' "
+    + b" ".join(b"a%d" % number for number in range(3_000))
+    + b">"
+    + b"<p>x" * 4_000,
     "many small elements": b"<p>" * 3_000_000,
 }
 

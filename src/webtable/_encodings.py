@@ -57,3 +57,15 @@ def encoding_of(body: bytes, announced: str | None) -> str:
 def decoded(body: bytes, encoding: str) -> str:
     """Return *body* in the codec *encoding*, without a byte order mark; what it cannot read is U+FFFD."""
     return body.decode(encoding, "replace").removeprefix("\ufeff")
+
+
+def as_utf8(body: bytes, encoding: str) -> bytes:
+    """Return *body* in UTF-8, read as by `decoded`; of a body in UTF-8 nothing is copied."""
+    if encoding == "utf-8" and not body.startswith(codecs.BOM_UTF8):
+        try:
+            _ = body.isascii() or body.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return body
+    return decoded(body, encoding).encode("utf-8", "replace")

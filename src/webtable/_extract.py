@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 
 import msgspec
 from resiliparse.extract.html2text import extract_plain_text
-from resiliparse.parse.html import HTMLParserException, HTMLTree
+from resiliparse.parse.html import HTMLParserException
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
-from webtable._encodings import decoded, encoding_of
+from webtable._encodings import as_utf8, decoded, encoding_of
 from webtable._facts import Facts, facts_of
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._outlinks import Outlinks
@@ -39,9 +40,19 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 # Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
 # not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
 _SMALL = 48 * 1024
-# What the parser makes anew in every paragraph behind one in which it was not closed, and how often it may.
-_FORMATTING = re.compile(r"<(?=[bcefinstuBCEFINSTU])(?i:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\s/>]")
-_MAX_COPIES = 300_000
+# What the parser makes anew, with its attributes, in every paragraph behind one in which it was not closed.
+_COPIED = re.compile(
+    rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
+)
+# A quoted value in which there is a ">".
+_GOES_ON = re.compile(rb"=\s*(?:\"[^\">]*|'[^'>]*)>")
+_COPY = 25
+"""An element takes as much memory as so many characters of attributes."""
+_MAX_COPIES = 8_000_000
+"""Characters of copied elements, 36 bytes of memory each."""
+# Without what follows changes of a tree, of which crossed end tags make so many that 75 KB of them take 20 seconds; all
+# that is lost is that a `<selectedcontent>` has the text of what is selected as well.
+_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
 
 Over = Literal["parsed", "memory", "seconds", "links", "link_text"]
 """The names of the limits that a page can be over."""
@@ -152,34 +163,45 @@ def answered(work: bytes) -> bytes:
     """Return what was found in the page *work*, encoded; the second process runs this. Raises `MemoryError`."""
     page = _page_decoder.decode(work)
     encoding = encoding_of(page.body, page.charset)
-    text = decoded(page.body, encoding)
+    html = as_utf8(page.body, encoding)
     try:
-        return _readable(text).encode() if page.url is None else msgspec.msgpack.encode(_found(page, text, encoding))
-    except HTMLParserException as exc:
+        return _readable(html).encode() if page.url is None else msgspec.msgpack.encode(_found(page, html, encoding))
+    except (HTMLParserException, SelectolaxError) as exc:
         raise MemoryError from exc
 
 
-def _light(page: _Page) -> tuple[str, str] | None:
-    """Return the text of *page* and its encoding, if parsing it takes a second and 300 MB at most."""
+def _light(page: _Page) -> tuple[bytes, str] | None:
+    """Return *page* in UTF-8 and its encoding, if parsing it takes a second and 300 MB at most."""
     if len(page.body) > _SMALL:
         return None
     encoding = encoding_of(page.body, page.charset)
-    text = decoded(page.body, encoding)
-    tags = text.count("<")
-    if tags * tags > 4 * _MAX_COPIES and tags * len(_FORMATTING.findall(text)) > _MAX_COPIES:
+    html = as_utf8(page.body, encoding)
+    tags = html.count(b"<")
+    if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
         return None
-    return text, encoding
+    return html, encoding
 
 
-def _found(page: _Page, text: str, encoding: str) -> Extract:
-    tree = HTMLTree.parse(text)
+def _copied(html: bytes) -> int:
+    """Return how many characters every tag of *html* may make the parser copy, at most."""
+    found = _COPIED.findall(html)
+    together = b">".join(found)
+    if _GOES_ON.search(together + b">"):
+        return len(html)
+    # One link ends the one before it, and no other element does.
+    links = [len(tag) for tag in found if tag[1] in b"aA"]
+    return _COPY * (len(found) - len(links)) + len(together) - sum(links) + max(links, default=0)
+
+
+def _found(page: _Page, html: bytes, encoding: str) -> Extract:
+    tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
     links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
     links.add_all(tree)
     return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
 
 
-def _readable(text: str) -> str:
-    lines = _INVISIBLE.sub("", extract_plain_text(text, list_bullets=False)).splitlines()
+def _readable(html: bytes) -> str:
+    lines = _INVISIBLE.sub("", extract_plain_text(html.decode(), list_bullets=False)).splitlines()
     return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
 
 

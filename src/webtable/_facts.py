@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._outlinks import resolved, shortened, text_or_image
 
 if TYPE_CHECKING:
-    from resiliparse.parse.html import ElementNode, HTMLTree
+    from selectolax.lexbor import LexborHTMLParser
 
 MAX_FACT = 1_000
 """Characters of each of them that are kept."""
 
 _SAID_IN_HEAD = "link[rel][href], meta[name][content]"
+# A picture within the page and its parts have titles of their own.
+_TITLE_IN_BODY = "title:not(svg title, math title), :is(foreignObject, desc, title, annotation-xml) title"
 
 
 class Facts(NamedTuple):
@@ -29,7 +31,7 @@ class Facts(NamedTuple):
     language: str | None = None
 
 
-def facts_of(tree: HTMLTree, base: str) -> Facts:
+def facts_of(tree: LexborHTMLParser, base: str) -> Facts:
     """Return what the page *tree* says of itself; *base* is the URL that its relative ones are resolved against.
 
     The first of several counts, but of `robots` all do, as for crawlers. Only the head is asked, as crawlers do: what
@@ -37,33 +39,36 @@ def facts_of(tree: HTMLTree, base: str) -> Facts:
     """
     canonical = description = None
     robots: list[str] = []
-    head = tree.head
-    for element in () if head is None else head.query_selector_all(_SAID_IN_HEAD).values():
-        if element.tag == "link":
-            if not canonical and "canonical" in (element.get_attribute("rel") or "").lower().split():
-                canonical = resolved(base, element.get_attribute("href") or "")
+    head, root = tree.head, tree.root
+    for node in () if head is None else head.css(_SAID_IN_HEAD):
+        attributes = node.attributes
+        if node.tag == "link":
+            if not canonical and "canonical" in (attributes["rel"] or "").lower().split():
+                canonical = resolved(base, attributes["href"] or "")
             continue
-        name = (element.get_attribute("name") or "").strip().lower()
+        name = (attributes["name"] or "").strip().lower()
         if name == "description" and description is None:
-            description = _text(element.get_attribute("content"))
-        elif name == "robots" and (said := _text(element.get_attribute("content"))):
+            description = _text(attributes["content"])
+        elif name == "robots" and (said := _text(attributes["content"])):
             robots.append(said.lower())
-    html = None if tree.document is None else tree.document.query_selector("html[lang]")
     return Facts(
-        title=_text(tree.title),
+        title=_title(tree),
         canonical=canonical or None,
         description=description,
         robots=_text(", ".join(robots)),
         h1=_heading(tree),
-        language=None if html is None else _text((html.get_attribute("lang") or "").lower()),
+        language=None if root is None else _text((root.attributes.get("lang") or "").lower()),
     )
 
 
-def _heading(tree: HTMLTree) -> str | None:
-    element: ElementNode | None = None if tree.document is None else tree.document.query_selector("h1")
-    if element is None:
-        return None
-    return text_or_image(element, MAX_FACT) or None
+def _title(tree: LexborHTMLParser) -> str | None:
+    node = (tree.head and tree.head.css_first("title")) or tree.css_first(_TITLE_IN_BODY)
+    return None if node is None else _text(node.text())
+
+
+def _heading(tree: LexborHTMLParser) -> str | None:
+    node = tree.css_first("h1")
+    return None if node is None else text_or_image(node, MAX_FACT) or None
 
 
 def _text(text: str | None) -> str | None:

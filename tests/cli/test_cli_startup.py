@@ -29,6 +29,7 @@ OF_OTHER_COMMANDS = {
     "regex",
     "resiliparse",
     "rich",
+    "selectolax",
     "thriftpy2",
     "webtable._extract",
     "webtable.formats.read",
