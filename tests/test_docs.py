@@ -19,11 +19,11 @@ import webtable.reports
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[1]
-DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 SNIPPETS = {
-    f"{document.stem}_{number}": code
+    f"{'_'.join(document.relative_to(ROOT).with_suffix('').parts).removeprefix('docs_')}_{number}": code
     for document in DOCS
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL), 1)
 }
@@ -66,7 +66,7 @@ def test_the_snippets_satisfy_the_type_checker(tmp_path):
     assert run.returncode == 0, run.stdout
 
 
-@pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_link_to_a_file_leads_somewhere(document):
     links = re.findall(r"\]\(([^)#:]+)\)", document.read_text())
 
