@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 import webtable
-import webtable.formats
-import webtable.reports
 
 pytest_plugins = ["pytester"]
 
@@ -120,30 +118,6 @@ def test_what_a_public_method_takes_and_returns_is_public_too():
     known = {*webtable.__all__, *vars(typing), *vars(collections.abc), *vars(collections), *ELSEWHERE}
 
     assert sorted(set(annotations_of_the_public_door()) - known) == []
-
-
-def functions_of_the_public_door():
-    """Yield the functions and methods that callers call, each with its name and what its docstrings say."""
-    for room in (webtable, webtable.formats, webtable.reports):
-        for name in room.__all__:
-            one = getattr(room, name)
-            members = vars(one).items() if inspect.isclass(one) else [(name, one)]
-            about = inspect.getdoc(one) or "" if inspect.isclass(one) else ""
-            for member, found in members:
-                function = inspect.unwrap(getattr(found, "__func__", found)) if callable(found) else found
-                if inspect.isfunction(function) and not member.startswith("_"):
-                    yield f"{name}.{member}", function, f"{inspect.getdoc(function)} {about}"
-
-
-def test_docstrings_tell_of_every_parameter():
-    untold = {
-        name: parameter
-        for name, function, said in functions_of_the_public_door()
-        for parameter in inspect.signature(function).parameters
-        if parameter.strip("_") and parameter not in {"self", "cls"} and not re.search(rf"\b{parameter}\b", said)
-    }
-
-    assert untold == {}
 
 
 def test_progress_is_given_by_its_name():
