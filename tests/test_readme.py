@@ -1,4 +1,4 @@
-"""The README leads somewhere wherever it is read: in a checkout, and in the source distribution that carries it along."""
+"""The README leads somewhere wherever it is read: in a checkout, and in the source distribution."""
 
 from __future__ import annotations
 
