@@ -1,4 +1,4 @@
-"""Pages of the reference that are written by hand say what the code has: errors, exit codes and store URLs."""
+"""Pages that are written by hand say what the code has: errors, exit codes, store URLs; and what was measured."""
 
 from __future__ import annotations
 
@@ -72,3 +72,12 @@ def test_the_defaults_of_store_urls_are_those_of_the_page(tmp_path):
         assert store.timeout == float(told["sqlite", "timeout"])
     assert {told["sqlite", "table"], told["memory", "table"], of_hbase.table} == {"pages"}
     assert of_hbase.gateways[0].port == 9090
+
+
+def test_the_figures_on_the_page_of_performance_are_those_of_the_benchmarks():
+    told, measured = ((REFERENCE.parent / name).read_text() for name in ("performance.md", "benchmarks.md"))
+
+    figure = r"(?<![\d.,])(?:\d+\.\d+|\d{1,3}(?:,\d{3})+|\d{3,})(?![\d.,]*\d)"
+    figures = set(re.findall(figure, told))
+    assert figures - set(re.findall(figure, measured)) == set()
+    assert len(figures) > 15
