@@ -74,9 +74,9 @@ class Column:
     value: str
 
 
-def columns(text, *, heading="column", names="readable", row=None):
+def columns(text, *, names="readable", row=None):
     """Return the columns that a table of the page lists, those of one *row* where it has a column of rows."""
-    found = rows(text, "row" if row else heading)
+    found = rows(text, "row" if row else "column")
     if row:
         found = [line[1:] for line in found if codes(line[0]) == [row]]
     at = 1 if names == "short" else 0
@@ -242,6 +242,24 @@ def test_the_entries_of_an_index_have_the_keys_of_the_page(held):
     assert {key for key, _ in met} == {
         row.key for index in {*INDEXES, "language"} for row in held[0][f"pages_{index}_idx"]
     }
+
+
+def test_the_rows_of_the_queue_have_the_keys_of_the_page(held):
+    assert "`{digit}:{timestamp in 15 digits}_{12 hexadecimal digits}`" in section("The queue")
+
+    keys = [row.key.decode() for row in held[0]["pages_queue"]]
+
+    assert keys
+    assert [key for key in keys if not re.fullmatch(r"[0-9a-f]:\d{15}_[0-9a-f]{12}", key)] == []
+
+
+def test_the_layout_is_stored_under_the_timestamp_of_the_page(held):
+    assert "The timestamp of `layout:json` is 2⁶² minus that of its moment" in section("The meta table")
+
+    (cell,) = next(row.cells[b"layout:json"] for row in held[0]["pages_meta"] if row.key == b"layout")
+
+    made = datetime.fromtimestamp((2**62 - cell.timestamp) / 1000, UTC)
+    assert abs(made - datetime.now(UTC)) < timedelta(hours=1)
 
 
 def test_the_members_of_the_objects_are_those_of_the_page():
