@@ -14,6 +14,7 @@ class ReadLimits:
     What is over `record`, `head`, `fields` or `members` is skipped, what is over `parsed`, `memory` or `seconds` is
     stored without title and links, and of a page with more links the first are kept. `ReadReport` counts each by name.
     Together the defaults keep what is read below 500 MB of memory; larger limits take more.
+    Raises `InvalidArgument` for one that is no number above 0.
 
     >>> ReadLimits(parsed=1 << 26).parsed
     67108864

@@ -60,7 +60,7 @@ class ReadReport:
     bytes_read: int = 0
     """Bytes of the files themselves, before decompression."""
     total_bytes: int | None = None
-    """The length of the files, where it is known: not that of a pipe."""
+    """The length of the files in bytes, where it is known: not that of a pipe."""
     place: Place = field(default_factory=Place)
     """Behind which record of the file the reading is: given to `read_pages` as `start`, it goes on from there."""
     left_out: Counter[str] = field(default_factory=Counter)

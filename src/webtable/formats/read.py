@@ -45,7 +45,8 @@ def read_pages(
     that can be read from anywhere, and be the same.
 
     A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
-    `FormatError` with the place and the number of good records; so does a file in no such format.
+    `FormatError` with the place and the number of good records; so does a file in no such format. `InvalidArgument` is
+    raised for *types* that are one text, and for a file that is open for text.
     """
     if isinstance(types, str):
         raise InvalidArgument(f"types={types!r} is one string; give a collection, as in {{{types!r}}}")

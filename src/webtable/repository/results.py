@@ -185,7 +185,7 @@ class Results(Tabular[T]):
         return next(iter(self._head(1)), None)
 
     def page(self, size: int = 50) -> Batch[T]:
-        """Return the first *size* results; raises `InvalidArgument` for a size below 1."""
+        """Return the first results, *size* of them; raises `InvalidArgument` for a size below 1."""
         if not isinstance(size, int) or size < 1:
             raise InvalidArgument(f"size={size!r} must be at least 1")
         wanted = size if self.limit is None else min(size, self.limit)

@@ -64,6 +64,11 @@ class WebTable(ShowsItself):
     place of the token *after*, in the order that *order* names. *columns* names what pages come with. *on_progress* is
     called with how many were looked at so far. *asking* stands for what questions to an index take, by name: the fields
     of `webtable.Asking`. `webtable.Moment` tells how moments are given.
+
+    What questions raise for what they are given: `InvalidURL` for a URL or a *domain* that is none, `InvalidToken` for
+    an *after* of another question, `UnknownColumn` for *columns* that pages do not have, `InvalidArgument` for a
+    *limit* or an *order* that cannot be; and `FullScanNeeded` where only all pages tell, and nobody has allowed that. A
+    question by an index raises `IndexNeeded`, when its answer is read, on a table that lacks the index.
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
@@ -506,8 +511,7 @@ class WebTable(ShowsItself):
         return questions.crawls.crawls(self._frame, scope, gap, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
-    # is the fastest. They raise `InvalidURL`, `UnknownColumn`, `InvalidToken`, `InvalidArgument`, and when they are
-    # asked `IndexNeeded` on a table that lacks the index.
+    # is the fastest.
 
     def fetched(
         self,
@@ -827,7 +831,7 @@ class WebTable(ShowsItself):
     ) -> Drift:
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale.
 
-        *as_of* and *settle* are as there. Raises `UnknownIndex`, `IndexNotNamed`.
+        *as_of*, and *settle* in seconds, are as there. Raises `UnknownIndex`, `IndexNotNamed`.
         """
         return self._maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
 

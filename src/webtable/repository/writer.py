@@ -57,10 +57,10 @@ class Writer:
     `put` returns a `Receipt`, for those who want to know of one page. Functions that are told of outcomes or receipts
     are called one after another, in any thread that is in the writer, or in one of its own.
 
-    `put`, `flush` and `close` wait as long as one call of the store may take, its `timeout`: then what they wait for
-    has failed with `StoreUnavailable`. With a *deadline* it is that many seconds, and pages that failed in this way are
-    tried again, with growing pauses, until so long after their batch was sent; what the store or the table refuses is
-    not.
+    `put`, `flush` and `close` wait as long as one call of the store may take, its *timeout* in seconds: then what they
+    wait for has failed with `StoreUnavailable`. With a *deadline* it is that many seconds, and pages that failed in
+    this way are tried again, with growing pauses, until so long after their batch was sent; what the store or the table
+    refuses is not.
 
     Leaving the `with` block flushes, also on an exception; pages that were not stored are raised as `WriteFailed`,
     whose `pages` has them, or whose message names the file of the *spool*. Until then the pages that have failed are
@@ -119,7 +119,8 @@ class Writer:
         """Take *page* to be stored, and return a receipt that tells what became of it, to whoever asks.
 
         Raises, before anything is written, `InvalidURL`, `ExpiredCapture`, `FutureCapture` or `InvalidCapture` for a
-        page that the table cannot keep, and `StoreUnavailable` where no place in the buffer came free in time.
+        page that the table cannot keep, `InvalidArgument` for what is no page, and `StoreUnavailable` where no place in
+        the buffer came free in time.
         """
         self.check_process()
         if not isinstance(page, Page):

@@ -36,8 +36,9 @@ class Hash(Part):
 
     Width: the digest's bytes (md5 16, sha1 20, sha256 32, murmur3 and crc32 4), twice as many as hex digits, or *first*
     or *last* of them. Order: none. Ranges: where the values are given, or where it has at most 65,536 values (4 hex
-    digits, 2 bytes), which are all visited. Errors: `FieldError` for a value that is no text, bytes or whole number.
-    Source: HBase reference guide, "Schema design: Hashing".
+    digits, 2 bytes), which are all visited. Errors: `FieldError` for a value that is no text, bytes or whole number,
+    `InvalidArgument` for a hash that cannot be, as one of more digits than there are. Source: HBase reference guide,
+    "Schema design: Hashing".
     """
 
     of: str | tuple[str, ...]

@@ -82,7 +82,8 @@ class HashedKey(RowKey):
     r"""The hash of another key, whole: spread evenly, of one length, and for point access only.
 
     Width: the digest's bytes (md5 16, sha1 20, sha256 32), twice as many as hex digits. Two keys share a row where
-    their digests are the same, so murmur3 and crc32 (4 bytes) are refused. There are no ranges, and `decode` raises.
+    their digests are the same, so murmur3 and crc32 (4 bytes) are refused (`InvalidArgument`). There are no ranges, and
+    `decode` raises.
     Source: HBase reference guide, "Schema design: Hashing".
 
     >>> from webtable.rowkey import CompositeKey, Text

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constant(Part):
-    """Bytes that every key has in this place, as the `:` behind a salt. `width` is their number."""
+    """Bytes that every key has in this place, as the `:` behind a salt. `width` is their number.
+
+    Errors: `InvalidArgument` for no bytes.
+    """
 
     value: bytes
 
@@ -44,7 +47,8 @@ class Bytes(Field):
     Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.terminators`) and the terminator,
     which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end of the key
     and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or not *size*
-    of them. Source: HBase reference guide, "Data model": row keys are bytes, and sort by them.
+    of them; `InvalidArgument` for a size or a terminator that cannot be. Source: HBase reference guide, "Data model":
+    row keys are bytes, and sort by them.
     """
 
     name: str
@@ -180,8 +184,8 @@ class FixedText(Field):
     r"""Text in exactly *size* bytes of UTF-8; shorter ones are filled up with *pad*.
 
     Width: *size* bytes. Order: by code point. Errors: `FieldError` for a longer text, and for one that ends with the
-    pad or has a character that sorts before it (the pad would be lost, or the order). Source: Apache Phoenix, "Data
-    types", CHAR.
+    pad or has a character that sorts before it (the pad would be lost, or the order); `InvalidArgument` for a *pad*
+    that is not one byte of ASCII. Source: Apache Phoenix, "Data types", CHAR.
     """
 
     name: str

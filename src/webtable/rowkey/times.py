@@ -33,8 +33,8 @@ class Timestamp(Field):
 
     The value is a timezone-aware `datetime` and comes back in UTC. Times are rounded down to the unit and to multiples
     of *step* of it (3600 with "s" is OpenTSDB's hour). Width: *size* bytes, 4 or 8. Range: 1970 to 2106 in 4 bytes of
-    seconds, to the year 9999 in 8. Order: by time. Errors: `FieldError` for anything else, a naive `datetime` included.
-    Source: OpenTSDB user guide, "HBase schema".
+    seconds, to the year 9999 in 8. Order: by time. Errors: `FieldError` for anything else, a naive `datetime` included;
+    `InvalidArgument` for a unit, a size or a step that cannot be. Source: OpenTSDB user guide, "HBase schema".
     """
 
     name: str
@@ -116,9 +116,10 @@ class Timestamp(Field):
 class ReverseTimestamp(Timestamp):
     """A moment as `Long.MAX_VALUE` minus the number of *unit* since 1970, packed big-endian: the newest first.
 
-    So "the latest of X" is a scan of one row. The value is a timezone-aware `datetime` and comes back in UTC. Width: 8
-    bytes. Range: from 1970 on. Order: by time, backwards; `between` has ranges. Errors: `FieldError` for anything else,
-    a naive `datetime` included. Source: HBase reference guide, "Schema design: Reverse timestamps".
+    So "the latest of X" is a scan of one row. The value is a timezone-aware `datetime` and comes back in UTC. Width:
+    *size* bytes, which are 8. Range: from 1970 on. Order: by time, backwards; `between` has ranges. Errors:
+    `FieldError` for anything else, a naive `datetime` included; `InvalidArgument` for another size. Source: HBase
+    reference guide, "Schema design: Reverse timestamps".
     """
 
     newest: ClassVar[Newest] = "first"

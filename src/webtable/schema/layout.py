@@ -45,7 +45,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `versions` and `ttl` (in seconds, None for ever) are those of the content family. `suffix_list` is the version of
     the Public Suffix List if the salt is taken from the registered domain, because another list would look for pages
-    elsewhere. `family_options` are the options of families that were altered, named as in `content.block_size`.
+    elsewhere. `family_options` are the options of families that were altered, named as in `content.block_size`. Raises
+    `InvalidArgument` for what no table can have.
     """
 
     format: int = LAYOUT_FORMAT
@@ -70,7 +71,10 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def of(cls, salt: Salt, **options: object) -> Layout:
-        """Return the layout of a new table with this salt; *options* are other fields of a layout."""
+        """Return the layout of a new table with this salt; *options* are other fields of a layout.
+
+        Raises `InvalidArgument` for what no table can have.
+        """
         suffixes = suffix_list_version() if salt.source == "domain" else None
         values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **options}
         try:

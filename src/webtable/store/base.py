@@ -147,6 +147,7 @@ class Store(abc.ABC):
         They come in byte order, by their whole name, each with its newest visible cell; with *keys_only* the values
         are empty. Nowhere is more of a row in memory, so this reads a row of a million columns in pieces: the next
         one is in `qualifiers.after(last qualifier)`. Fewer than *limit* are the last; a missing row has none.
+        Raises `InvalidArgument` for a limit below 0, and for a family that is named with a colon.
         """
         _check_limit(limit)
         if b":" in family:
@@ -170,7 +171,7 @@ class Store(abc.ABC):
         limit: int | None = None,
         reverse: bool = False,
     ) -> Iterator[Row]:
-        """Yield the rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
+        """Yield at most *limit* rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
         _check_limit(limit)
         left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
         if not left:
@@ -188,7 +189,8 @@ class Store(abc.ABC):
     ) -> list[list[Row]]:
         """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
 
-        With *reverse* they are its last ones, backwards. Of a time range and of versions this knows nothing.
+        With *reverse* they are its last ones, backwards. Of a time range and of versions this knows nothing: *wanted*
+        with one is an `InvalidArgument`, and so is a limit below 0.
         """
         _check_limit(limit)
         if wanted.versions != 1 or wanted.time_range is not None:

@@ -75,10 +75,10 @@ def write_warc(
     """Write every capture that is kept as WARC files into *folder*, which must be new or empty; return what they hold.
 
     The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*. A file ends with
-    the first record over *file_bytes*. *with_index* adds `index.cdxj`, the sorted index of all records. `read_pages`
-    reads the files: stored in a new table, they make the same pages and versions (docs/archives.md tells what a WARC
-    file cannot keep). The files are there when all of them are whole. *on_progress* is called with how many pages were
-    written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
+    the first record beyond *file_bytes* bytes. *with_index* adds `index.cdxj`, the sorted index of all records.
+    `read_pages` reads the files: stored in a new table, they make the same pages and versions (docs/archives.md tells
+    what a WARC file cannot keep). The files are there when all of them are whole. *on_progress* is called with how many
+    pages were written so far. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError`.
     """
     scope, folder = Scope(domain, host_only, path, full_scan), Path(folder).resolve()
     _check_file_bytes(file_bytes)
@@ -111,8 +111,8 @@ def write_wacz(
     """Write every capture that is kept as one WACZ file, which players such as ReplayWeb.page open; return what it has.
 
     It has the WARC files of `write_warc`, their index, and a list of the pages; *table*, *domain*, *host_only*, *path*,
-    *full_scan*, *file_bytes* and *on_progress* are those of `write_warc`. It takes the place of what was there when it
-    is whole. Raises as `write_warc` does.
+    *full_scan*, *file_bytes* (bytes) and *on_progress* are those of `write_warc`. It takes the place of what was there
+    when it is whole. Raises as `write_warc` does.
     """
     scope, file = Scope(domain, host_only, path, full_scan), Path(file).resolve()
     _check_file_bytes(file_bytes)

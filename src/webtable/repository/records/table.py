@@ -203,7 +203,7 @@ class KeyedTable:
         """Return the rows that have these values of the leading fields, and meet a condition on the next, lazily.
 
         They come in the order of their keys without the salts in front (`RowKey.unsalted`), backwards with *reverse*,
-        *limit* of them at most, and behind the row with the key *after* in that direction: the `key` of the last record
+        *limit* rows at most, and behind the row with the key *after* in that direction: the `key` of the last record
         of a scan goes on with it, in another process too. *columns* (`family:qualifier`, or `family:` for all of it)
         names what is read; rows without any of them do not come. A field that keeps less than a value (a date of a
         moment) is asked for what it keeps.

@@ -47,7 +47,7 @@ class MemoryStore(Store):
 
     Nothing is kept: it is gone when the process ends, and no other process sees it (a fork has a copy of its own).
     Stores of one *name*, by the URL `memory:NAME`, have the same tables, also one after another; `forget` drops them. A
-    store without a name has its own.
+    store without a name has its own. *timeout* is in seconds, and nothing takes so long here.
     """
 
     default_ttl = None
@@ -163,7 +163,7 @@ class MemoryStore(Store):
             return TableDescription(found.schema)
 
     def create_table(self, schema: TableSchema) -> None:
-        """Create the table; its split keys are noted and mean nothing."""
+        """Create the table; its split keys are noted and mean nothing. Raises `StoreRefused` where it exists."""
         with self._locked() as tables:
             if schema.name in tables:
                 raise StoreRefused(f"{self.name}: table {schema.name!r} exists already")

@@ -1,0 +1,165 @@
+"""Docstrings of public names tell of parameters, of units, and of the errors that are raised."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import re
+import textwrap
+
+import pytest
+
+import webtable
+import webtable.demo
+import webtable.formats
+import webtable.reports
+import webtable.rowkey
+import webtable.schema
+import webtable.store
+import webtable.testing
+from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, WebTableError
+
+DOOR = [webtable, webtable.formats, webtable.reports]
+ROOMS = [*DOOR, webtable.rowkey, webtable.schema, webtable.store, webtable.testing, webtable.demo]
+ERRORS = {
+    name: value
+    for name, value in vars(webtable.errors).items()
+    if isinstance(value, type) and issubclass(value, WebTableError)
+}
+AMOUNT = re.compile(r"_(bytes|seconds|age|size)$|^(timeout|deadline|settle|ttl|size|limit|in_flight)$|^(max|min)_")
+UNIT = re.compile(
+    r"\b(bytes|seconds|milliseconds|days|characters|digits|pages|rows|cells|connections|batches|versions|answers|results"
+    r"|numbers|hits|buckets|redirects)\b"
+)
+
+
+def functions(rooms, *, also=()):
+    """Yield the functions and methods that callers call, *also* constructors, each with its name and what it says."""
+    for room in rooms:
+        for name in room.__all__:
+            one = getattr(room, name)
+            members = vars(one).items() if inspect.isclass(one) else [(name, one)]
+            about = about_class(one) if inspect.isclass(one) else ""
+            for member, found in members:
+                function = inspect.unwrap(getattr(found, "__func__", found)) if callable(found) else found
+                if inspect.isfunction(function) and (member in also or not member.startswith("_")):
+                    yield f"{name}.{member}", function, f"{inspect.getdoc(function)} {about}"
+
+
+def about_class(one):
+    """Return the docstring of a class, and what stands below each of its fields."""
+    said = [inspect.getdoc(one) or ""]
+    (made,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+    for field, below in itertools.pairwise(made.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+            said.append(f"{field.target.id}: {below.value.value}")
+    return " \n".join(said)
+
+
+def parameters(function):
+    return [one for one in inspect.signature(function).parameters.values() if one.name not in ("self", "cls")]
+
+
+def test_docstrings_tell_of_every_parameter():
+    untold = {
+        name: parameter.name
+        for name, function, said in functions(DOOR)
+        for parameter in parameters(function)
+        if parameter.name.strip("_") and not re.search(rf"\b{parameter.name}\b", said)
+    }
+
+    assert untold == {}
+
+
+def test_docstrings_tell_the_unit_of_every_amount():
+    amounts = [
+        (name, parameter.name, said)
+        for name, function, said in functions(ROOMS, also=["__init__"])
+        for parameter in parameters(function)
+        if not name.startswith("Hosts.")  # questions make it, as all `Results`
+        and AMOUNT.search(parameter.name)
+        and re.search(r"\b(int|float)\b", str(parameter.annotation))
+    ]
+
+    untold = [(name, parameter) for name, parameter, said in amounts if not tells_the_unit(said, parameter)]
+    assert untold == []
+    assert len(amounts) > 40
+
+
+def tells_the_unit(said, parameter):
+    """Whether a sentence that has the *parameter* has a unit too; the name of the parameter is none."""
+    sentences = re.split(r"(?<=[.;])\s", said)
+    about = [re.sub(rf"\b{parameter}\b", "", one) for one in sentences if re.search(rf"\b{parameter}\b", one)]
+    return any(UNIT.search(one) for one in about)
+
+
+def raised(function):
+    """Return the errors of webtable that *function* itself raises, by name."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except OSError:  # made by dataclasses
+        return set()
+    thrown = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None]
+    names = {one.func if isinstance(one, ast.Call) else one for one in thrown}
+    return {one.id for one in names if isinstance(one, ast.Name)} & ERRORS.keys()
+
+
+def test_docstrings_tell_the_errors_that_a_function_raises_itself():
+    callers = functions(ROOMS, also=["__init__", "__post_init__"])
+    throwing = [(name, error, said) for name, one, said in callers for error in raised(one)]
+
+    untold = [(name, error) for name, error, said in throwing if not tells_the_error(said, error)]
+    assert untold == []
+    assert len(throwing) > 30
+
+
+def tells_the_error(said, error):
+    """Whether *said* has the name of the error, or of one that it is a kind of."""
+    kinds = {one.__name__ for one in ERRORS[error].__mro__} & ERRORS.keys() - {"WebTableError"}
+    return any(re.search(rf"\b{kind}\b", said) for kind in kinds)
+
+
+WRONG = {
+    "domain": ("no host", InvalidURL),
+    "url": ("no url", InvalidURL),
+    "after": ("no token", InvalidToken),
+    "columns": (["no column"], UnknownColumn),
+    "limit": (-1, InvalidArgument),
+    "full_scan": (False, FullScanNeeded),
+}
+"""What a question of `WebTable` is given by a name, and raises then, as the docstring of the class says."""
+QUESTIONS = [
+    (name, parameter)
+    for name, method in inspect.getmembers(webtable.WebTable, inspect.isfunction)
+    if inspect.signature(method).return_annotation in ("Pages", "Hosts")
+    or str(inspect.signature(method).return_annotation).startswith("Results")
+    for parameter in inspect.signature(method).parameters
+    # Crawls of all pages are answered by the time index; only where there is none do they take a full scan.
+    if parameter in WRONG and (name, parameter) != ("crawls", "full_scan")
+]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    with webtable.open(tmp_path_factory.mktemp("docstrings") / "crawl.db", create=True) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("name", "parameter"), QUESTIONS, ids=[f"{name}-{one}" for name, one in QUESTIONS])
+def test_a_question_raises_what_the_docstring_of_its_class_says(table, name, parameter):
+    value, error = WRONG[parameter]
+    taken = inspect.signature(getattr(table, name)).parameters
+    needed = {"since": "7d", "text": "word", "url": "https://example.com/", "domain": "example.com"}
+    given = {one: needed[one] for one, kind in taken.items() if kind.default is kind.empty and one in needed}
+    if "full_scan" in taken and parameter != "full_scan":
+        given["domain"] = "example.com"
+
+    with pytest.raises(error):
+        list(getattr(table, name)(**{**given, parameter: value}))
+
+    assert f"`{error.__name__}`" in inspect.getdoc(webtable.WebTable)
+
+
+def test_the_questions_are_found():
+    assert len(QUESTIONS) > 40

@@ -1,0 +1,44 @@
+"""The README leads somewhere wherever it is read: in a checkout, and in the source distribution."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LINKS = sorted({link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", README)})
+
+
+def test_it_is_the_description_of_the_package():
+    assert PROJECT["project"]["readme"] == "README.md"
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_leads_to_what_a_source_distribution_has(link):
+    included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+
+    assert (ROOT / link).exists()
+    assert any(link == one or link.startswith(f"{one}/") for one in included)
+
+
+def test_it_says_what_is_needed_until_there_is_a_release():
+    first_screen = "\n".join(README.splitlines()[:25])
+
+    assert "not released yet" in first_screen
+    assert "pip install ." in first_screen
+    assert "webtable demo" in first_screen
+
+
+def test_it_shows_no_picture_by_a_path_that_only_a_checkout_has():
+    assert re.findall(r"!\[[^]]*\]\((?!https:)", README) == []
+
+
+def test_every_page_of_the_docs_is_in_its_table():
+    pages = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - {"docs/index.md"}
+
+    assert pages - set(LINKS) == set()
