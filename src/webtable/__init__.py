@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ChangeKind,
         ColumnNames,
         Crawl,
+        Diagnosis,
         Difference,
         Drift,
         DuplicateGroup,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         Writer,
         WriterMetrics,
         create,
+        doctor,
         handle_of,
         open,
         regions_of,
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
         split_points,
     )
     from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
+    from webtable.store.health import Check
     from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
@@ -91,11 +94,13 @@ __all__ = [
     "BrokenLink",
     "Change",
     "ChangeKind",
+    "Check",
     "ColumnNames",
     "CompositeKey",
     "Condition",
     "Crawl",
     "DamagedRow",
+    "Diagnosis",
     "Difference",
     "Drift",
     "DuplicateGroup",
@@ -160,6 +165,7 @@ __all__ = [
     "between",
     "canonical_url",
     "create",
+    "doctor",
     "handle_of",
     "open",
     "progress_bar",
@@ -203,6 +209,7 @@ _ELSEWHERE = {
         "LayoutPlan",
         "Plan",
     ),
+    "webtable.store.health": ("Check",),
     "webtable.store.metrics": (
         "GatewayMetrics",
         "OperationMetrics",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from webtable.store.hbase.connection import Protocol, Transport
     from webtable.store.hbase.gateway import Gateway
     from webtable.store.hbase.pool import OnCall, Pool
+    from webtable.store.health import Check
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
@@ -243,6 +244,19 @@ class HBaseStore(Store):
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
         lines = "; ".join(f"major_compact '{table}'" for table in tables)
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
+
+    @classmethod
+    def reached(cls, url: StoreURL) -> Iterator[Check]:
+        """Yield what is found at each of the gateways that *url* names."""
+        from webtable.store.hbase.reached import Gateways  # no call needs it
+
+        yield from Gateways(url).checks()
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield what HBase's dates say of its clock."""
+        from webtable.store.hbase.clock import clock  # no call needs it
+
+        yield clock(self, table)
 
     def events(self) -> Counter[str]:
         """Return how often each event has happened, of the gateways as well."""
