@@ -46,6 +46,7 @@ COMMANDS = [
     "hosts",
     "discovered",
     "doctor",
+    "metrics",
     "changes",
     "fetched",
     "modified",

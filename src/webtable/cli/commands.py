@@ -152,6 +152,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "alter": Listed("tables", "Change for how long, and in how many versions, is kept"),
         "info": Listed("info", "What the table holds, its layout, indexes and families"),
         "doctor": Listed("doctor", "What is wrong with a store or its table, and the remedy"),
+        "metrics": Listed("metrics", "How the store is and what it holds, as Prometheus reads it"),
         "verify": Listed("verification", "Compare all pages with their checksums"),
         "compact": Listed("compaction", "Give back the space of what nobody sees any more"),
     },
