@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Self
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
+from webtable.store.health import Examined
 from webtable.store.meter import Meter, size_of_cells, size_of_found, size_of_lists
 from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
@@ -47,12 +48,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.errors import StoreError
-    from webtable.store.health import Check, Space
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
 
-class Store(abc.ABC):
+class Store(Examined, abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
     An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
@@ -272,23 +272,6 @@ class Store(abc.ABC):
         The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
         when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
         """
-
-    @classmethod
-    def reached(cls, url: StoreURL) -> Iterator[Check]:
-        """Yield what is found on the way to the store that *url* leads to, which need not be there: it is not opened.
-
-        Where a check has failed the store cannot be opened. Nothing is written. Raises `InvalidArgument`.
-        """
-        cls.table_of(url)
-        yield from ()
-
-    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002
-        """Yield what the store itself tells of its health, and of that of *table*; nothing is written."""
-        yield from ()
-
-    def space(self) -> Space | None:
-        """Return the space that the store takes; None where it cannot tell."""
-        return None
 
     def events(self) -> Counter[str]:
         """Return how often each event that the store logs has happened, whether or not anybody listens."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, Final
@@ -34,8 +35,9 @@ def regions(patient: Patient) -> Iterator[Check]:
         return
     if len(found) == 1:
         return
-    counted = _rows(patient.store, patient.table, found[:MOST_REGIONS])
-    empty, hot = [one for one, rows in counted if not rows], _hot(patient, counted)
+    digits = patient.stored.layout.digits
+    counted = _rows(patient.store, patient.table, found[:MOST_REGIONS], 1 if digits else MOST_ROWS)
+    empty, hot = [one for one, rows in counted if not rows], _hot(counted, digits)
     if hot:
         told = f"{_some(hot)} of {len(found):,} regions hold far more than the others"
         remedy = "split them in the HBase shell (split 'TABLE', 'KEY'); webtable keys splits names better split points"
@@ -67,27 +69,29 @@ def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> I
         yield well("regions", told)
 
 
-def _rows(store: Store, table: str, found: Sequence[Region]) -> list[tuple[Region, int]]:
-    """Return how many rows each region has, those with more than `MOST_ROWS` as that many."""
-    rows = store.first_rows(table, [region.keys for region in found], MOST_ROWS, Wanted(keys_only=True))
+def _rows(store: Store, table: str, found: Sequence[Region], most: int) -> list[tuple[Region, int]]:
+    """Return how many rows each region has, those with more than *most* as that many."""
+    rows = store.first_rows(table, [region.keys for region in found], most, Wanted(keys_only=True))
     return [(region, len(some)) for region, some in zip(found, rows, strict=True)]
 
 
-def _hot(patient: Patient, counted: Sequence[tuple[Region, int]]) -> list[Region]:
+def _hot(counted: Sequence[tuple[Region, int]], digits: int) -> list[Region]:
     """Return the regions that have far more salts than the others, or are full where most have next to nothing."""
-    digits = patient.stored.layout.digits
     if digits:
-        salts = [_salts(region.keys, digits) for region, _ in counted]
-        usual = max(1.0, median(salts))
-        return [region for (region, _), share in zip(counted, salts, strict=True) if share > _UNEVEN * usual]
-    usual = max(1.0, median(rows for _, rows in counted))
-    return [region for region, rows in counted if rows == MOST_ROWS and rows > _UNEVEN * usual]
+        salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
+        return _above([(region, _begin_in(region.keys, salts)) for region, _ in counted])
+    return [region for region in _above(counted) if (region, MOST_ROWS) in counted]
 
 
-def _salts(keys: KeyRange, digits: int) -> int:
-    """Return how many salts begin in *keys*."""
-    salts = (b"%0*x" % (digits, number) for number in range(16**digits))
-    return sum(salt in keys for salt in salts)
+def _above(counted: Sequence[tuple[Region, int]]) -> list[Region]:
+    usual = max(1.0, median(number for _, number in counted))
+    return [region for region, number in counted if number > _UNEVEN * usual]
+
+
+def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
+    """Return how many of *salts*, which are in order, begin in *keys*."""
+    stop = bisect_left(salts, keys.stop) if keys.stop else len(salts)
+    return max(0, stop - bisect_left(salts, keys.start))
 
 
 def _some(found: Sequence[Region]) -> str:

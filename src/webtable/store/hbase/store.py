@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
-from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.examined import ExaminedHBase
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.known import Known
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from webtable.store.hbase.connection import Protocol, Transport
     from webtable.store.hbase.gateway import Gateway
     from webtable.store.hbase.pool import OnCall, Pool
-    from webtable.store.health import Check
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
@@ -44,7 +43,7 @@ _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_fr
 _READ_ROWS: Final = 100
 
 
-class HBaseStore(Store):
+class HBaseStore(ExaminedHBase):
     """HBase behind its Thrift1 gateway at *port*, and where there is one its Thrift2 gateway at the port *thrift2*.
 
     Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says
@@ -244,19 +243,6 @@ class HBaseStore(Store):
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
         lines = "; ".join(f"major_compact '{table}'" for table in tables)
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
-
-    @classmethod
-    def reached(cls, url: StoreURL) -> Iterator[Check]:
-        """Yield what is found at each of the gateways that *url* names."""
-        from webtable.store.hbase.reached import Gateways  # no call needs it
-
-        yield from Gateways(url).checks()
-
-    def health(self, table: str) -> Iterator[Check]:
-        """Yield what HBase's dates say of its clock."""
-        from webtable.store.hbase.clock import clock  # no call needs it
-
-        yield clock(self, table)
 
     def events(self) -> Counter[str]:
         """Return how often each event has happened, of the gateways as well."""

@@ -1,4 +1,4 @@
-"""The clock of HBase, as far as it shows without a write: by the dates that it gives its own cells."""
+"""What HBase tells of its health: how its gateways are reached, and its clock, as far as that shows without a write."""
 
 from __future__ import annotations
 
@@ -7,14 +7,32 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
+from webtable.store.base import Store
 from webtable.store.health import Check, warned, well
 
 if TYPE_CHECKING:
-    from webtable.store import Store
+    from collections.abc import Iterator
+
+    from webtable.store.url import StoreURL
 
 _META: Final = "hbase:meta"
 _REGIONS: Final = 10_000
 _TOLERATED: Final = 1_000
+
+
+class ExaminedHBase(Store):
+    """A store that can be asked about the health of its HBase."""
+
+    @classmethod
+    def reached(cls, url: StoreURL) -> Iterator[Check]:
+        """Yield what is found at each of the gateways that *url* names."""
+        from webtable.store.hbase.reached import Gateways  # no other call needs it
+
+        yield from Gateways(url).checks()
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield what HBase's dates say of its clock."""
+        yield clock(self, table)
 
 
 def clock(store: Store, table: str) -> Check:
