@@ -76,7 +76,7 @@ def test_a_gateway_without_threads_left_is_a_warning(servers):
     servers.append(Server(only_some))
     port = servers[-1].port
 
-    check = state_of(f"hbase://{HOST}:{port}/crawl", f"connections {HOST}:{port}")
+    check = state_of(f"hbase://{HOST}:{port}/crawl", f"connections {HOST}:{port}", timeout=4)
 
     assert check.state == "warning"
     assert check.found.startswith("3 of 8 connections at once")
@@ -86,7 +86,7 @@ def test_a_gateway_without_threads_left_is_a_warning(servers):
 def test_an_old_gateway_is_a_warning(servers):
     port = serving(servers)
 
-    check = state_of(f"hbase://{HOST}:{port}/crawl?pool=2", f"connections {HOST}:{port}")
+    check = state_of(f"hbase://{HOST}:{port}/crawl?pool=2", f"connections {HOST}:{port}", timeout=4)
 
     assert (check.state, "before 2.x" in check.found) == ("warning", True)
 

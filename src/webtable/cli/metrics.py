@@ -42,7 +42,7 @@ _HELD = {
 @commands.command(
     epilog=examples(
         "webtable metrics | grep webtable_check_state",
-        "webtable -s prod metrics --textfile /var/lib/prometheus/node-exporter/webtable.prom",
+        "webtable metrics --textfile webtable.prom",
     )
 )
 def metrics(
