@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack, closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from webtable.cli.text import examples
 from webtable.repository.diagnosis.doctor import SECONDS, checks
 
 if TYPE_CHECKING:
+    from webtable.repository.arguments import Progress
     from webtable.store.health import Check
 
 commands = typer.Typer()
@@ -78,12 +80,30 @@ def doctor(
     import_indexes(this.indexes)
     chosen = format or (DoctorFormat.table if on_terminal() else DoctorFormat.lines)
     has_failed = False
-    with progress_bar("doctor", "page") as counted:
-        for check in checks(this.store, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=counted):
+    with closing(_Progress()) as progress:
+        for check in checks(this.store, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=progress):
+            progress.close()
             _write(_Line(check, this.command("")), chosen)
             has_failed |= check.state == "failed"
     if has_failed:
         raise typer.Exit(NOT_DONE)
+
+
+class _Progress:
+    """A bar from when there is something to count, until the next line is written."""
+
+    def __init__(self) -> None:
+        self._shown = ExitStack()
+        self._told: Progress | None = None
+
+    def __call__(self, pages: int) -> None:
+        self._told = self._told or self._shown.enter_context(progress_bar("doctor", "page"))
+        self._told(pages)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._shown.close()
+        self._told = None
 
 
 class _Line:

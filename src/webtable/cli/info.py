@@ -27,6 +27,7 @@ from webtable.store.health import Space
 
 if TYPE_CHECKING:
     from webtable.cli.session import Session
+    from webtable.repository import WebTable
     from webtable.store import Store
 
 commands = typer.Typer()
@@ -125,8 +126,8 @@ class _Told(NamedTuple):
 
 def _told_of(this: Session, *, count: bool, schema: bool) -> _Told:
     try:
-        with this.open() as table, progress_bar("info", "page") as counting:
-            store, holdings = table.store, counted(table, counting) if count else estimated(table)
+        with this.open() as table:
+            store, holdings = table.store, _counted(table) if count else estimated(table)
             of_store = _of_store(store, table.table) if schema else ()
             return _Told(table.name, table.layout, index_lines(table), holdings, store.space(), *of_store)
     except LayoutMismatch:
@@ -137,6 +138,11 @@ def _told_of(this: Session, *, count: bool, schema: bool) -> _Told:
                 raise
             of_store = _of_store(store, name) if schema else ()
             return _Told(f"{store.name}/{name}", layout, (), None, store.space(), *of_store)
+
+
+def _counted(table: WebTable) -> Holdings:
+    with progress_bar("info", "page") as counting:
+        return counted(table, counting)
 
 
 def _of_store(store: Store, table: str) -> tuple[Sequence[FamilySchema], list[tuple[str, str, str]]]:

@@ -100,7 +100,6 @@ def checks(
     yield from reached
     if any(one.state == "failed" for one in reached):
         return
-    store = None
     try:
         with until(time):
             store, table = open_store(url)
@@ -121,7 +120,8 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         with until(time):
             stored = StoredWebTable.read(store, table)
     except LayoutMismatch as exc:
-        yield from _of_rows(store, table, time, exc)
+        told = str(exc)
+        yield from _made("layout", time, lambda: _of_rows(store, table, told))
         return
     except WebTableError as exc:
         yield failed("layout", str(exc), "see what the other checks say of the store")
@@ -147,15 +147,14 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         yield from _made("digests", time, lambda: rows.digests(patient, deepness))
 
 
-def _of_rows(store: Store, table: str, time: Deadline, mismatch: LayoutMismatch) -> Iterator[Check]:
+def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
     """Yield what there is to see of a table with rows under a declared key, if it is one."""
-    with until(time):
-        layout = KeyLayout.from_json(stored_layout(store, table) or b"")
+    layout = KeyLayout.from_json(stored_layout(store, table) or b"")
     if layout is None:
-        yield failed("layout", str(mismatch), "use the version of webtable that has made the table, or a later one")
+        yield failed("layout", mismatch, "use the version of webtable that has made the table, or a later one")
         return
     yield well("layout", f"rows under the key {layout.key}")
-    yield from _made("regions", time, lambda: regions.placed(store, table))
+    yield from regions.placed(store, table)
 
 
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:
