@@ -16,6 +16,7 @@ import webtable.aio
 import webtable.demo
 import webtable.errors
 import webtable.formats
+import webtable.integrations.prometheus
 import webtable.integrations.scrapy
 import webtable.reports
 import webtable.rowkey
@@ -30,6 +31,7 @@ ROOMS = [
     webtable.aio,
     webtable.demo,
     webtable.formats,
+    webtable.integrations.prometheus,
     webtable.integrations.scrapy,
     webtable.reports,
     webtable.rowkey,

@@ -1471,3 +1471,26 @@ def test_an_exact_delete_of_more_than_columns_is_refused(store, table, space, co
 
     assert isinstance(outcome, StoreRefused)
     assert versions_of(store, table, row) == [1000]
+
+
+# ---- health ------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_store_tells_of_its_health_is_well_and_writes_nothing(store, table, space):
+    fill(store, table, space, [b"a"])
+    before = store.meter.taken()["write"].calls
+
+    checks = list(store.health(table))
+
+    assert [one for one in checks if one.state == "failed"] == []
+    assert len({one.check for one in checks}) == len(checks)
+    assert store.meter.taken()["write"].calls == before
+
+
+def test_the_space_of_a_store_is_told_where_it_is_known(store, adapter):
+    found = store.space()
+
+    if adapter.startswith("sqlite"):
+        assert 0 <= found.free < found.bytes
+    else:
+        assert found is None

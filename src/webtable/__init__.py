@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Crawl,
         DeletedPage,
         Deletions,
+        Diagnosis,
         Difference,
         Drift,
         DuplicateGroup,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         Writer,
         WriterMetrics,
         create,
+        doctor,
         handle_of,
         open,
         regions_of,
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
         split_points,
     )
     from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
+    from webtable.store.health import Check
     from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
@@ -93,6 +96,7 @@ __all__ = [
     "BrokenLink",
     "Change",
     "ChangeKind",
+    "Check",
     "ColumnNames",
     "CompositeKey",
     "Condition",
@@ -100,6 +104,7 @@ __all__ = [
     "DamagedRow",
     "DeletedPage",
     "Deletions",
+    "Diagnosis",
     "Difference",
     "Drift",
     "DuplicateGroup",
@@ -164,6 +169,7 @@ __all__ = [
     "between",
     "canonical_url",
     "create",
+    "doctor",
     "handle_of",
     "open",
     "progress_bar",
@@ -207,6 +213,7 @@ _ELSEWHERE = {
         "LayoutPlan",
         "Plan",
     ),
+    "webtable.store.health": ("Check",),
     "webtable.store.metrics": (
         "GatewayMetrics",
         "OperationMetrics",

@@ -45,6 +45,8 @@ COMMANDS = [
     "pages",
     "hosts",
     "discovered",
+    "doctor",
+    "metrics",
     "changes",
     "fetched",
     "modified",
@@ -310,7 +312,7 @@ def test_a_body_over_max_body_is_cut(run: Run, warc: Path) -> None:
 def test_a_new_store_has_the_layout_of_the_options(run: Run, warc: Path) -> None:
     run("ingest", warc, "--salt", "domain", "--ttl", "none", "--names", "short", "--regions", "4")
 
-    info = run("info").lines
+    info = run("info", "--schema").lines
     assert {"layout.salt\tdomain", "layout.ttl\tnone", "layout.names\tshort"} <= set(info)
     assert sum(line.startswith("region\t") for line in info) == 4
 
@@ -690,14 +692,14 @@ def test_alter_changes_layout_and_families(run: Run, stored: str) -> None:
 
     assert result.code == 0
     assert "ttl for ever -> 4,000 days, versions 3 -> 5, content.bloom default -> 'ROWCOL'" in result.out
-    lines = run("info").lines
+    lines = run("info", "--schema").lines
     assert {"layout.ttl\t345600000 (4000 days)", "layout.versions\t5", "family.content.bloom\tROWCOL"} <= set(lines)
     assert "family.inlinks.ttl\t691200000 (8000 days)" in lines
     assert run("alter", "--versions", "5").out == "table 'pages' is there as it is wanted\n"
 
 
 def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(run: Run, stored: str) -> None:
-    before = run("info").out
+    before = run("info", "--schema").out
 
     result = run("alter", "--ttl", "30d", "--versions", "5", "--dry-run")
 
@@ -705,7 +707,7 @@ def test_alter_with_a_dry_run_shows_the_plan_and_what_is_lost_and_does_nothing(r
     assert "layout of 'pages': ttl for ever -> 30 days, versions 3 -> 5" in result.out
     assert "removes from table 'pages', family 'content': what is older than 30 days" in result.out
     assert "alter 'pages', {NAME => 'content', VERSIONS => 5, TTL => 2592000}" in result.lines
-    assert run("info").out == before
+    assert run("info", "--schema").out == before
 
 
 def test_alter_asks_before_something_is_lost(run: Run, stored: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -740,7 +742,7 @@ def test_alter_refuses_what_is_no_option(run: Run, stored: str, text: str) -> No
 
 
 def test_info_tells_layout_families_and_regions(run: Run, stored: str) -> None:
-    lines = run("info").lines
+    lines = run("info", "--schema").lines
 
     assert "layout.salt\thost" in lines
     assert "family.content.versions\t3" in lines
@@ -751,7 +753,7 @@ def test_info_tells_layout_families_and_regions(run: Run, stored: str) -> None:
 def test_info_on_a_terminal_is_tables(run: Run, on_terminal: None) -> None:
     run("create", "--regions", "32")
 
-    result = run("info")
+    result = run("info", "--schema")
 
     assert "32 regions" in result.out
     assert "and 12 more" in result.out

@@ -20,9 +20,15 @@ def store() -> None:
 def test_info_has_the_fields_of_its_help(run: Run):
     told = " ".join(run("info", "--help").out.split())
 
-    lines = [json.loads(line) for line in run("info", "--format", "jsonl").lines]
+    lines = [json.loads(line) for line in run("info", "--schema", "--format", "jsonl").lines]
 
-    assert {line["what"] for line in lines} == {"table", "layout", "index", "family", "region"}
+    kinds = {"table", "holdings", "space", "layout", "index", "family", "region"}
+    assert {line["what"] for line in lines} == kinds
+    held = next(line for line in lines if line["what"] == "holdings")
+    assert re.search(r'"holdings" \(pages, captures, stored and unpacked, .* hosts, oldest, newest, basis,', told)
+    names = ["pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis"]
+    assert list(held) == ["what", *names]
+    assert [held[name] for name in ("pages", "captures", "unpacked", "hosts", "basis")] == [1, 1, 3, 1, None]
     layout = next(line for line in lines if line["what"] == "layout")
     fields = re.search(r'"layout" \(([^)]*)\)', told)[1].replace(" in seconds", "").split(", ")
     assert layout.keys() == {"what", *fields}

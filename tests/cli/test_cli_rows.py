@@ -103,12 +103,13 @@ def test_cells_that_are_no_text_and_prefixes_are_kept(run: Run):
 @pytest.mark.usefixtures("stored")
 def test_info_tells_how_the_keys_are_declared(run: Run):
     told = run("info").lines
-    objects = lines(run("info", "--format", "jsonl").out)
+    objects = lines(run("info", "--schema", "--format", "jsonl").out)
 
-    assert ("layout.key\t" + objects[1]["key"]) in told
-    assert objects[1]["key"].startswith("CompositeKey(UInt(name='device', size=4)")
-    assert [one["what"] for one in objects] == ["table", "layout", "family", "region"]
-    assert objects[2]["name"] == "d"
+    assert ("layout.key\t" + next(one["key"] for one in objects if one["what"] == "layout")) in told
+    by_kind = {one["what"]: one for one in objects}
+    assert by_kind["layout"]["key"].startswith("CompositeKey(UInt(name='device', size=4)")
+    assert list(by_kind) == ["table", "space", "layout", "family", "region"]
+    assert by_kind["family"]["name"] == "d"
 
 
 def test_a_table_that_is_not_there_is_made_by_a_put(run: Run):

@@ -4,7 +4,7 @@
 `webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
 """
 
-from webtable.aio.door import create, open, regions_of
+from webtable.aio.door import create, doctor, open, regions_of
 from webtable.aio.opening import Opening
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
@@ -23,6 +23,7 @@ __all__ = [
     "WebTable",
     "Writer",
     "create",
+    "doctor",
     "open",
     "regions_of",
 ]

@@ -150,7 +150,9 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Operate": {
         "create": Listed("tables", "Create the table, if it is not there"),
         "alter": Listed("tables", "Change for how long, and in how many versions, is kept"),
-        "info": Listed("info", "The layout, indexes, families and regions of the table"),
+        "info": Listed("info", "What the table holds, its layout, indexes and families"),
+        "doctor": Listed("doctor", "What is wrong with a store or its table, and the remedy"),
+        "metrics": Listed("metrics", "How the store is and what it holds, as Prometheus reads it"),
         "verify": Listed("verification", "Compare all pages with their checksums"),
         "compact": Listed("compaction", "Give back the space of what nobody sees any more"),
     },

@@ -23,8 +23,10 @@ from webtable.errors import (
     InvalidArgument,
     InvalidURL,
     KeyFormatError,
+    NotAStore,
     SchemaError,
     StoreError,
+    StoreUnavailable,
     TableNotFound,
     WebTableError,
 )
@@ -147,6 +149,8 @@ def _failed(
         return int(getattr(error, "exit_code", USAGE))
     if isinstance(error, IndexNeeded | TableNotFound) and session is not None:
         complain(in_commands(str(error), session.command("")))
+    elif isinstance(error, StoreUnavailable | NotAStore) and session is not None:
+        complain(f"{error}; to see what is wrong: {session.command('doctor')}")
     elif isinstance(error, InvalidArgument | FullScanNeeded):
         complain(in_options(str(error), options or {}))
     elif isinstance(error, InvalidURL) and session is not None and command is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 
-from webtable._shown import harmless
+from webtable._progress import progress_bar
+from webtable._shown import harmless, size_text
 from webtable.cli.cells import new_table
 from webtable.cli.indexes import IndexLine, index_lines
 from webtable.cli.output import console, on_terminal, write_json, write_lines
@@ -17,17 +19,21 @@ from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.layout import stored_layout
+from webtable.repository.questions.holdings import Holdings, counted, estimated
 from webtable.rowkey.key_text import key_text
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, KeyLayout, Layout
 from webtable.store import open_store
+from webtable.store.health import Space
 
 if TYPE_CHECKING:
     from webtable.cli.session import Session
+    from webtable.repository import WebTable
     from webtable.store import Store
 
 commands = typer.Typer()
 
 _SHOWN_REGIONS = 20
+_HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis")
 
 
 class InfoFormat(StrEnum):
@@ -42,11 +48,18 @@ class InfoFormat(StrEnum):
     epilog=examples(
         "webtable info",
         "webtable info --format jsonl | jq 'select(.what == \"index\")'",
-        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info | grep region",
+        "webtable info --count",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 info --schema | grep region",
     )
 )
 def info(
     ctx: typer.Context,
+    count: Annotated[
+        bool, typer.Option("--count", help="Read all of the table and count what it holds. Default: estimate it.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Show the families with all their options, and the regions.")
+    ] = False,
     format: Annotated[  # noqa: A002
         InfoFormat | None,
         typer.Option(
@@ -57,14 +70,19 @@ def info(
         ),
     ] = None,
 ) -> None:
-    """Show the layout, the indexes, the families and the regions of the table.
+    """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
-    Each line of JSON tells by its field "what" which fields it has: "table" (name), "layout" (format, key, salt,
-    digits, suffix_list, names, compression, plain_columns, versions, ttl in seconds, family_options), "index" (name,
-    phase, of), "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase
-    shell shows them). Of a table of rows under a declared key, "layout" has format and key, and there are no indexes.
+    What it holds is an estimate that says what it goes by, made in some seconds; with --count all of it is read and
+    counted. How much of a file is free is what `compact` gives back at least; HBase tells nobody its sizes.
+
+    Each line of JSON tells by its field "what" which fields it has: "table" (name), "holdings" (pages, captures,
+    stored and unpacked, the bytes of all bodies as they are stored and as they were crawled, hosts, oldest, newest,
+    basis, which is null where it was counted), "space" (bytes, free), "layout" (format, key, salt, digits, suffix_list,
+    names, compression, plain_columns, versions, ttl in seconds, family_options), "index" (name, phase, of), "family"
+    (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase shell shows them). Of a
+    table of rows under a declared key, "layout" has format and key, and there are no holdings and no indexes.
     """
-    told = _told_of(session(ctx))
+    told = _told_of(session(ctx), count=count, schema=schema)
     if format == InfoFormat.jsonl:
         _write_json(told)
     elif format == InfoFormat.table or (format is None and on_terminal()):
@@ -79,8 +97,16 @@ class _Told(NamedTuple):
     name: str
     layout: Layout | KeyLayout
     indexes: Sequence[IndexLine]
-    families: Sequence[FamilySchema]
-    regions: Sequence[tuple[str, str, str]]
+    holdings: Holdings | None
+    space: Space | None
+    families: Sequence[FamilySchema] = ()
+    regions: Sequence[tuple[str, str, str]] = ()
+
+    @property
+    def amounts(self) -> list[tuple[str, object]]:
+        """What it holds, by the names of the fields."""
+        held = [] if self.holdings is None else [(name, getattr(self.holdings, name)) for name in _HELD]
+        return [(name, None if value == "" else value) for name, value in held]
 
     @property
     def layout_fields(self) -> dict[str, object]:
@@ -98,17 +124,25 @@ class _Told(NamedTuple):
         ]
 
 
-def _told_of(this: Session) -> _Told:
+def _told_of(this: Session, *, count: bool, schema: bool) -> _Told:
     try:
         with this.open() as table:
-            return _Told(table.name, table.layout, index_lines(table), *_of_store(table.store, table.table))
+            store, holdings = table.store, _counted(table) if count else estimated(table)
+            of_store = _of_store(store, table.table) if schema else ()
+            return _Told(table.name, table.layout, index_lines(table), holdings, store.space(), *of_store)
     except LayoutMismatch:
         store, name = open_store(this.store)
         with closing(store):
             layout = KeyLayout.from_json(stored_layout(store, name) or b"")
             if layout is None:
                 raise
-            return _Told(f"{store.name}/{name}", layout, (), *_of_store(store, name))
+            of_store = _of_store(store, name) if schema else ()
+            return _Told(f"{store.name}/{name}", layout, (), None, store.space(), *of_store)
+
+
+def _counted(table: WebTable) -> Holdings:
+    with progress_bar("info", "page") as counting:
+        return counted(table, counting)
 
 
 def _of_store(store: Store, table: str) -> tuple[Sequence[FamilySchema], list[tuple[str, str, str]]]:
@@ -118,6 +152,9 @@ def _of_store(store: Store, table: str) -> tuple[Sequence[FamilySchema], list[tu
 
 def _write_lines(told: _Told) -> None:
     write_lines([("table", told.name)])
+    write_lines([(f"holdings.{name}", _amount_text(value)) for name, value in told.amounts])
+    if told.space is not None:
+        write_lines([("space.bytes", told.space.bytes), ("space.free", told.space.free)])
     write_lines([(f"layout.{name}", value) for name, value in told.layout_lines])
     write_lines([(f"index.{line.name}", *filter(None, (line.phase, line.of))) for line in told.indexes])
     write_lines(
@@ -132,6 +169,10 @@ def _write_lines(told: _Told) -> None:
 
 def _write_json(told: _Told) -> None:
     write_json({"what": "table", "name": told.name})
+    if told.holdings is not None:
+        write_json({"what": "holdings", **dict(told.amounts)})
+    if told.space is not None:
+        write_json({"what": "space", "bytes": told.space.bytes, "free": told.space.free})
     write_json({"what": "layout", **told.layout_fields})
     for line in told.indexes:
         write_json({"what": "index", "name": line.name, "phase": line.phase, "of": line.of or None})
@@ -140,6 +181,35 @@ def _write_json(told: _Told) -> None:
         write_json({"what": "family", "name": family.name, **options})
     for start, stop, server in told.regions:
         write_json({"what": "region", "start": start, "stop": stop, "server": server})
+
+
+def _amount_text(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+        case _:
+            return str(value)
+
+
+def _show_amounts(told: _Told) -> None:
+    """Show what the table holds, in units that people read."""
+    shown = new_table("Holds")
+    shown.show_header = False
+    shown.add_column(style="bold")
+    shown.add_column()
+    for name, value in told.amounts:
+        if name in ("stored", "unpacked"):
+            shown.add_row(name, size_text(cast("int", value)))
+        elif isinstance(value, int):
+            shown.add_row(name, f"{value:,}")
+        elif value is not None:
+            shown.add_row("estimated by" if name == "basis" else name, _amount_text(value))
+    if told.space is not None:
+        shown.add_row("file", f"{size_text(told.space.bytes)}, {size_text(told.space.free)} of it free")
+    if shown.row_count:
+        console().print(shown)
 
 
 def _option_text(name: str, value: object) -> str:
@@ -163,6 +233,7 @@ def _show_info(told: _Told) -> None:
 
     target = console()
     target.print(Text(harmless(told.name), style="bold"))
+    _show_amounts(told)
     shown = new_table("Layout")
     shown.show_header = False
     shown.add_column(style="bold")
@@ -179,6 +250,8 @@ def _show_info(told: _Told) -> None:
         for line in told.indexes:
             shown.add_row(*(Text(harmless(part)) for part in (line.name, line.phase, line.of)))
         target.print(shown)
+    if not told.families:
+        return
     # A family's options stand below each other, since a terminal is too narrow for all of them side by side.
     shown = new_table("Families")
     shown.add_column("", style="bold")

@@ -40,7 +40,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 
 
 _OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")
-_COMMAND = re.compile(r"\bwebtable (?=create\b|index )")
+_COMMAND = re.compile(r"\bwebtable (?=(?:create|compact|verify|doctor)\b|index |links |keys )")
 
 
 def in_commands(message: str, command: str) -> str:

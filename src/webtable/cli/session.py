@@ -38,6 +38,10 @@ class Session:
         target = usual if name is None else settings.target(name)
         return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)
 
+    def of(self, name: str | None) -> Session:
+        """Return the session of the store that a command names itself, as `-s` would; this one where it names none."""
+        return self if name is None else Session.named(name, self.indexes)
+
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
         import_indexes(self.indexes)

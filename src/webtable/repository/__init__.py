@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from webtable.repository.arrow.pages import ArrowStream
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.creation.options import LayoutOptions
+    from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.difference import Difference
     from webtable.repository.door import create, open  # as in shelve.open
     from webtable.repository.hints.counts import Recount
@@ -58,6 +59,7 @@ __all__ = [
     "Crawl",
     "DeletedPage",
     "Deletions",
+    "Diagnosis",
     "Difference",
     "Drift",
     "DuplicateGroup",
@@ -101,6 +103,7 @@ __all__ = [
     "WriterMetrics",
     "compared_regions",
     "create",
+    "doctor",
     "handle_of",
     "open",
     "regions_of",
@@ -113,6 +116,10 @@ _HOMES = {
     "webtable.repository.arrow.pages": ("ArrowStream",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
     "webtable.repository.creation.options": ("LayoutOptions",),
+    "webtable.repository.diagnosis.doctor": (
+        "Diagnosis",
+        "doctor",
+    ),
     "webtable.repository.difference": ("Difference",),
     "webtable.repository.door": (
         "create",

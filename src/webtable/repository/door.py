@@ -40,7 +40,7 @@ def open(  # as in shelve.open
         stored = StoredWebTable.read(store, table)
         if stored is None:
             if not create:
-                raise _not_there(store, table)
+                raise not_there(store, table)
             _, stored = create_web_table(store, table, wanted, apply=False)
         else:
             stored.check(options)
@@ -96,7 +96,8 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
     )
 
 
-def _not_there(store: Store, table: str) -> TableNotFound:
+def not_there(store: Store, table: str) -> TableNotFound:
+    """Return the error for a web table of which no layout is stored."""
     there = store.tables()
     if store.why_empty and not there:
         return TableNotFound(f"{store.name} holds no table at all. {store.why_empty}")

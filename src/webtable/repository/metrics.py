@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from webtable.store.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from prometheus_client.core import Metric
 
     from webtable.store import Store
 
@@ -69,6 +71,15 @@ class Metrics:
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as dictionaries, lists, texts and numbers, for JSON and the like."""
         return {**asdict(self), "retries": self.retries, "failed": self.failed}
+
+    def families(self, table: str) -> Iterator[Metric]:
+        """Yield all of it as metric families of `prometheus_client`, each sample with the label *table*.
+
+        Raises `MissingExtra` without that package.
+        """
+        from webtable.repository.exposition import families_of
+
+        return families_of(table, self)
 
 
 def metrics_of(

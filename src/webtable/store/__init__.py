@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
 from webtable.store.base import Store
+from webtable.store.health import Check, Space
 from webtable.store.rows import (
     MAX_CELL,
     MAX_ROW_KEY,
@@ -29,6 +30,7 @@ __all__ = [
     "MAX_CELL",
     "MAX_ROW_KEY",
     "Cell",
+    "Check",
     "Containing",
     "Delete",
     "Mutation",
@@ -36,6 +38,7 @@ __all__ = [
     "Put",
     "Region",
     "Row",
+    "Space",
     "Store",
     "StoreURL",
     "TableDescription",

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Self
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
+from webtable.store.health import Examined
 from webtable.store.meter import Meter, size_of_cells, size_of_found, size_of_lists
 from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from webtable.store.url import StoreURL
 
 
-class Store(abc.ABC):
+class Store(Examined, abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
     An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.health import Check, Space
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.wanted import Wanted
@@ -142,6 +143,14 @@ class WrappedStore(Store):
     def compact(self, tables: Sequence[str]) -> int:
         """Give back space, and return how many bytes that was."""
         return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
+
+    def health(self, table: str) -> Iterator[Check]:
+        """Yield what the store tells of its health."""
+        return self.wrapped.health(table)
+
+    def space(self) -> Space | None:
+        """Return the space that the store takes."""
+        return self.wrapped.space()
 
     def events(self) -> Counter[str]:
         """Return those of the store, and what went wrong around it."""

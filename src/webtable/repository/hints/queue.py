@@ -88,6 +88,10 @@ class RecountQueue:
                 if row is not None:
                     yield _waiting(row, row.key in settled)
 
+    def unfinished(self) -> int:
+        """Return how many batches wait whose writer must be dead: it has not said in ten minutes that it is done."""
+        return len(self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000) - self._done())
+
     def _done(self) -> set[bytes]:
         return {row.key for row in self._store.scan(self.table, [KeyRange()], Wanted([_DONE], keys_only=True))}
 

@@ -16,7 +16,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
@@ -48,21 +48,28 @@ class Verification:
 def verify(frame: Frame, scope: Scope, on_progress: Progress | None) -> Verification:
     """Return what `WebTable.verify` does."""
     _, ranges = scope.ranges(frame)
+    everywhere = [KeyRange()] if scope.domain is None else ranges
+    return verified(frame, frame.store.scan(frame.table, everywhere, wanted_to_verify(frame)), on_progress)
+
+
+def wanted_to_verify(frame: Frame) -> Wanted:
+    """Return what is read of rows that are verified."""
+    names = frame.codec.columns
+    columns = [names.page, names.links, names.urls, frame.codec.family]
+    return Wanted(columns, versions=frame.layouts.recent().versions)
+
+
+def verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
+    """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
     found: list[DamagedRow] = []
     damage, lost = Damage(frame.counts, found), Damage(frame.counts, found)
     pages = bodies = size = 0
-    names = frame.codec.columns
-    rows = frame.store.scan(
-        frame.table,
-        [KeyRange()] if scope.domain is None else ranges,
-        Wanted([names.page, names.links, names.urls, frame.codec.family], versions=frame.layouts.recent().versions),
-    )
     for row in rows:
         for one in damage.sift(_all_of(frame, row)):
             if isinstance(one, Page):
                 pages += 1
                 if _is_lost(frame, one):
-                    lost.add(frame.codec.damaged(row.key, names.html, "the body is lost"))
+                    lost.add(frame.codec.damaged(row.key, frame.codec.columns.html, "the body is lost"))
             elif isinstance(one, int):
                 bodies, size = bodies + 1, size + one
         if on_progress is not None and pages % PROGRESS_PAGES == 0:

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
-from webtable.store.base import Store
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.examined import ExaminedHBase
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
 from webtable.store.hbase.known import Known
@@ -43,7 +43,7 @@ _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_fr
 _READ_ROWS: Final = 100
 
 
-class HBaseStore(Store):
+class HBaseStore(ExaminedHBase):
     """HBase behind its Thrift1 gateway at *port*, and where there is one its Thrift2 gateway at the port *thrift2*.
 
     Thrift1 alone does everything but split keys, changes of a family and a few options of it (`CapabilityError` says

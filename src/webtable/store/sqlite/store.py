@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import Store
+from webtable.store.health import Space
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from webtable.schema import FamilySchema, TableSchema
+    from webtable.store.health import Check
     from webtable.store.sqlite.catalogue import StoredTable
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted
@@ -215,6 +217,17 @@ class SQLiteStore(Store):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - _size(connection))
 
+    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, the file is one for all tables
+        """Yield what is found of the file and of its disk."""
+        from webtable.store.sqlite.health import health  # no other call needs what it imports
+
+        return health(self._file)
+
+    def space(self) -> Space:
+        """Return the size of the file, and how much of it is free."""
+        with self._file.reader() as connection:
+            return Space(_size(connection), _size(connection, "freelist_count"))
+
     def events(self) -> Counter[str]:
         """Return how often each event has happened, of the file as well."""
         return super().events() + self._file.events.taken()
@@ -247,8 +260,8 @@ class SQLiteStore(Store):
                 sweep_deletes(connection, family, _now())
 
 
-def _size(connection: sqlite3.Connection) -> int:
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+def _size(connection: sqlite3.Connection, of: str = "page_count") -> int:
+    (pages,) = connection.execute(f"PRAGMA {of}").fetchone()
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     return int(pages) * int(page_size)
 

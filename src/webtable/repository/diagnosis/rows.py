@@ -1,0 +1,91 @@
+"""A sample of the rows of a table, or all: whether they can be read, are what was stored, and are not of the future."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webtable._page import Page
+from webtable.errors import DamagedRow
+from webtable.repository.arguments import Progress
+from webtable.repository.questions.integrity import verified, wanted_to_verify
+from webtable.repository.samples import sample_urls
+from webtable.rowkey import KeyRange
+from webtable.store.health import failed, warned, well
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webtable.repository.diagnosis.patient import Patient
+    from webtable.store import Row
+    from webtable.store.deadline import Deadline
+    from webtable.store.health import Check
+
+SAMPLE: Final = 200
+DEEP_SAMPLE: Final = 1_000
+_AT_ONCE: Final = 16
+"""How many rows are read at once with all their bodies."""
+_LEAST_LEFT: Final = 0.5
+"""Seconds: a row that is asked for later would not come in time."""
+_AHEAD: Final = timedelta(minutes=1)
+_MENDED = "store newer captures of these pages, or delete them; webtable verify --full-scan finds all"
+
+
+@dataclass(frozen=True, slots=True)
+class Deepness:
+    """Whether bodies are compared with their digests, and whether those of all pages; who is told how far that is."""
+
+    is_wanted: bool
+    is_full: bool
+    on_progress: Progress | None
+
+
+def sample(patient: Patient) -> Iterator[Check]:
+    """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
+    keys = _keys(patient, SAMPLE)
+    found = list(patient.frame.pages.read_each(keys, ("fetched_at",)))
+    damaged = [one for one in found if isinstance(one, DamagedRow)]
+    told = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
+    if damaged:
+        yield failed("rows", f"{told}: {damaged[0]}", _MENDED)
+    else:
+        yield well("rows", told)
+    newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
+    if newest is not None and newest > datetime.now(UTC) + _AHEAD:
+        told = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, which is to come"
+        yield warned("dates", told, "set the clocks of this machine and of those that write by NTP")
+
+
+def digests(patient: Patient, deepness: Deepness) -> Iterator[Check]:
+    """Yield how many bodies are not those of their digests, in a sample of the pages or in all."""
+    found = verified(patient.frame, _in_time(_rows(patient, deepness), patient.time), deepness.on_progress)
+    told = f"{found.bodies:,} bodies of {found.pages:,} pages are read: {found.damaged:,} damaged, {found.lost:,} lost"
+    if not found.is_sound:
+        yield failed("digests", f"{told}: {found.examples[0]}", _MENDED)
+    elif patient.time.left() < _LEAST_LEFT:
+        yield warned("digests", f"{told}, when the time was over", "give it more time (timeout=)")
+    else:
+        yield well("digests", told)
+
+
+def _rows(patient: Patient, deepness: Deepness) -> Iterator[Row]:
+    wanted = wanted_to_verify(patient.frame)
+    if deepness.is_full:
+        yield from patient.store.scan(patient.table, [KeyRange()], wanted)
+        return
+    keys = iter(_keys(patient, DEEP_SAMPLE))
+    while some := list(islice(keys, _AT_ONCE)):
+        yield from (row for row in patient.store.read(patient.table, some, wanted) if row is not None)
+
+
+def _keys(patient: Patient, most: int) -> Sequence[bytes]:
+    return [patient.frame.key.encode(url) for url in sample_urls(patient.web_table, most=most)]
+
+
+def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
+    for row in rows:
+        yield row
+        if time.left() < _LEAST_LEFT:
+            return

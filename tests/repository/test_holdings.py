@@ -1,0 +1,93 @@
+"""How much a table holds: counted exactly, and estimated with what the estimate goes by."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import webtable
+from webtable import Page, Salt
+from webtable.repository.questions import holdings
+from webtable.repository.questions.holdings import counted, estimated
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def body(number: int, version: int = 0) -> bytes:
+    return b"<p>%d, %d</p>" % (number, version) * 40
+
+
+def filled(url, count, **layout):
+    """Return a table of *count* pages on ten hosts, every fourth with a second version."""
+    table = webtable.open(url, create=True, ttl=None, **layout)
+    with table.writer() as writer:
+        for number in range(count):
+            at = NOW - timedelta(hours=2, seconds=number)
+            url = f"https://host{number % 10}.example/{number}"
+            writer.put(Page(url=url, html=body(number), fetched_at=at))
+    with table.writer() as writer:
+        for number in range(0, count, 4):
+            url = f"https://host{number % 10}.example/{number}"
+            writer.put(Page(url=url, html=body(number, 1), fetched_at=NOW - timedelta(seconds=number)))
+    return table
+
+
+def test_what_is_counted_is_all_there_is(new_url):
+    with filled(new_url(), 60, indexes=[]) as table:
+        table.put(Page(url="https://other.example/", status_code=404, fetched_at=NOW))
+
+        found = counted(table)
+
+    assert (found.pages, found.captures, found.hosts) == (61, 76, 11)
+    assert found.unpacked == sum(len(body(n)) for n in range(60)) + sum(len(body(n, 1)) for n in range(0, 60, 4))
+    assert 0 < found.stored < found.unpacked
+    assert (found.oldest, found.newest) == (NOW - timedelta(hours=2, seconds=59), NOW)
+    assert not found.is_estimate
+
+
+def test_a_small_table_is_counted_instead_of_estimated(new_url):
+    with filled(new_url(), 60, indexes=[]) as table:
+        assert estimated(table) == counted(table)
+
+
+def test_an_empty_table_holds_nothing(new_url):
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
+        found = estimated(table)
+
+    assert (found.pages, found.captures, found.oldest, found.basis) == (0, 0, None, "")
+
+
+@pytest.mark.parametrize(
+    ("layout", "basis", "tolerated"),
+    [
+        ({"salt": Salt.url(digits=2), "indexes": []}, "salts", 0.35),
+        ({"salt": Salt.none(), "indexes": []}, "pages counted", 0.0),
+        ({"indexes": ["host", "time"]}, "as counted", 0.0),
+    ],
+    ids=["salts", "no salt", "hosts"],
+)
+def test_an_estimate_is_near_and_says_what_it_goes_by(new_url, monkeypatch, layout, basis, tolerated):
+    monkeypatch.setattr(holdings, "SAMPLE", 100)
+    monkeypatch.setattr(holdings, "_LEAST_PAGES", 150)
+    with filled(new_url(), 600, **layout) as table:
+        table.refresh_links()
+
+        found, exact = estimated(table), counted(table)
+
+    assert basis in found.basis
+    assert "by a sample of" in found.basis
+    assert found.pages == pytest.approx(exact.pages, rel=tolerated)
+    assert found.captures == pytest.approx(exact.captures, rel=tolerated + 0.1)
+    assert found.unpacked == pytest.approx(exact.unpacked, rel=tolerated + 0.1)
+    assert found.hosts == 10 or (found.hosts > 4 and "hosts, of which there may be more" in found.basis)
+
+
+def test_without_salts_and_time_an_estimate_says_at_least(new_url, monkeypatch):
+    monkeypatch.setattr(holdings, "SAMPLE", 100)
+    monkeypatch.setattr(holdings, "_SECONDS", 0)
+    with filled(new_url(), 600, salt=Salt.none(), indexes=[]) as table:
+        found = estimated(table)
+
+    assert found.basis.startswith("at least so many pages")
+    assert 0 < found.pages < 600
