@@ -12,14 +12,14 @@ STAMP := $(VENV)/.installed
 demo: $(CORE)
 	$(BIN)/python examples/demo.py
 
-# WORKERS=2 runs them in two processes, which share one HBase: most tests wait for it.
-# Over a thousand tables are made in one session, and each of their families takes 2 MB of HBase's heap once it is
-# written to: 3 GB ran out.
-WORKERS ?= 0
+# In two processes, which share one HBase: most tests wait for it. WORKERS=0 runs them in one, for a debugger.
+# Thousands of tables are made in one session and dropped with the container. Each takes 0.6 MB of HBase's heap,
+# nearly half of it for its metrics: 3 GB ran out.
+WORKERS ?= 2
 test: export HBASE_HEAP ?= 6g
 test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 
 # The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
 # on each store, and an HBase of their own that is killed and paused; and a million inputs for each fuzz target.
