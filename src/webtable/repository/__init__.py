@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Grouping, Progress
     from webtable.repository.arrow.kinds import ColumnNames
     from webtable.repository.arrow.pages import ArrowStream
+    from webtable.repository.copying.check import CopyCheck
+    from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.creation.options import LayoutOptions
     from webtable.repository.difference import Difference
-    from webtable.repository.door import create, open  # as in shelve.open
+    from webtable.repository.door import copy_target, create, open  # as in shelve.open
     from webtable.repository.hints.counts import Recount
     from webtable.repository.hints.drift import Drift
     from webtable.repository.indexes import Index
@@ -54,6 +56,8 @@ __all__ = [
     "Change",
     "ChangeKind",
     "ColumnNames",
+    "Copied",
+    "CopyCheck",
     "Crawl",
     "Difference",
     "Drift",
@@ -97,6 +101,7 @@ __all__ = [
     "Writer",
     "WriterMetrics",
     "compared_regions",
+    "copy_target",
     "create",
     "handle_of",
     "open",
@@ -108,10 +113,13 @@ _HOMES = {
     "webtable.repository.arguments": ("Grouping", "Progress"),
     "webtable.repository.arrow.kinds": ("ColumnNames",),
     "webtable.repository.arrow.pages": ("ArrowStream",),
+    "webtable.repository.copying.check": ("CopyCheck",),
+    "webtable.repository.copying.counts": ("Copied",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
     "webtable.repository.creation.options": ("LayoutOptions",),
     "webtable.repository.difference": ("Difference",),
     "webtable.repository.door": (
+        "copy_target",
         "create",
         "open",
     ),
