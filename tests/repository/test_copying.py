@@ -151,7 +151,23 @@ def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_plac
         assert target.get(url).html == b"5"
         assert target.get(url).first_seen == captures[0].fetched_at
         assert source.check_copy(target).own == 1
-        assert again.is_whole
+        assert (again.is_whole, again.pages, again.unchanged) == (True, 0, 1)
+
+
+def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(tables):
+    source, make = tables
+    url = "https://copy.example/"
+    captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6)]
+    for page in captures[:2]:
+        source.put(page)
+    with make(versions=2) as target:
+        for page in captures[2:]:
+            target.put(page)
+
+        copied = source.copy_to(target)
+
+        assert (copied.is_whole, copied.pages, copied.unchanged) == (True, 0, 1)
+        assert [version.html for version in target.history(url, columns=["html"])] == [b"6", b"7"]
 
 
 def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(tables):

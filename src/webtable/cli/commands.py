@@ -152,7 +152,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "alter": Listed("tables", "Change for how long, and in how many versions, is kept"),
         "info": Listed("info", "The layout, indexes, families and regions of the table"),
         "verify": Listed("verification", "Compare all pages with their checksums"),
-        "copy": Listed("copies", "Copy a table into another one, of any layout and in any store"),
+        "copy": Listed("copies", "Copy a table into another layout or store"),
         "compact": Listed("compaction", "Give back the space of what nobody sees any more"),
     },
 }

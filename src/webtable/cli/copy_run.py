@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable.repository import WebTable
 
 PAUSE = 1.0
-"""How many seconds a copy that follows waits behind a pass that has found nothing."""
+"""How many seconds a copy that follows waits between two passes."""
 NOTE_SECONDS = 1.0
 """A line of the journal is written so often at most."""
 
@@ -62,8 +62,7 @@ class CopyRun:
             if token is not None:
                 self._pass(source, target)
             while self.follow and not self._asked:
-                if not self._found_something():
-                    self._pause()
+                self._pause()
                 self._pass(source, target)
             if self.follow:
                 self._pass(source, target)
@@ -147,9 +146,6 @@ class CopyRun:
                 raise KeyboardInterrupt
 
         return told
-
-    def _found_something(self) -> bool:
-        return self.last is not None and bool(self.last.pages or self.last.deleted or self.last.inlinks)
 
     def _pause(self) -> None:
         end = time.monotonic() + PAUSE

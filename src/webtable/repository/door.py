@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from webtable.errors import TableNotFound
-from webtable.repository.copying.copy import check_kept
 from webtable.repository.creation.options import LayoutOptions, NewWebTable
 from webtable.repository.creation.tables import plan_of
 from webtable.repository.creation.web import StoredWebTable, create_web_table
@@ -98,6 +97,8 @@ def copy_target(
     does; `ExpiredCapture`, before anything is created, where its time to live would drop content of *source*; and
     `IndexNotNamed` for an index of the user's own that *source* has and nobody has named here.
     """
+    from webtable.repository.copying.copy import check_kept
+
     try:
         return open(url, **options)
     except TableNotFound:

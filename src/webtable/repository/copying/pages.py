@@ -18,6 +18,7 @@ from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.sides import covers
 from webtable.repository.deletion import Deletion
 from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.moments import EPOCH
 from webtable.repository.page_state import Stored
 from webtable.repository.pieces import together
 from webtable.repository.plan import Plan, PlannedWrite
@@ -103,8 +104,12 @@ class PageCopier:
     def _repeat_delete(self, both: Both) -> None:
         if both.there.deleted is None:
             return
-        Deletion(self._sides.target, with_inlinks=self._with_inlinks).repeat(both.target_row, both.there.deleted)
-        self._counts.deleted += 1
+        try:
+            Deletion(self._sides.target, with_inlinks=self._with_inlinks).repeat(both.target_row, both.there.deleted)
+        except WebTableError as exc:
+            self._counts.add_failed(exc)
+        else:
+            self._counts.deleted += 1
 
     def _read(self, some: Sequence[Both], stale: set[bytes]) -> Iterator[_Copy]:
         """Yield the pages of *some* rows that can be copied, in full; those of *stale* rows of the target were removed.
@@ -170,23 +175,32 @@ class PageCopier:
     def _merge(self, copies: Sequence[_Copy]) -> None:
         """Put the captures of pages that the target has captures of its own of."""
         for one in copies:
-            error = self._put_each(one)
-            self._settle(one, error)
-            self._counts.merged += error is None
+            try:
+                is_new = self._put_each(one)
+            except WebTableError as exc:
+                self._counts.add_failed(exc)
+                continue
+            if is_new:
+                self._settle(one, None)
+                self._counts.merged += 1
+            else:
+                self._counts.unchanged += 1
 
-    def _put_each(self, one: _Copy) -> WebTableError | None:
-        try:
-            captures = map(self._batches.checked, self._reader.captures(one.row, one.content, one.page))
-            batch: Sequence[tuple[bytes, Page]] = [(one.target_row, page) for page in captures]
-            while batch:
-                prepared = self._batches.prepare(batch)
-                for outcome in self._batches.store(prepared):
-                    if outcome.error is not None:
-                        return outcome.error
-                batch = prepared.rest
-        except WebTableError as exc:
-            return exc
-        return None
+    def _put_each(self, one: _Copy) -> bool:
+        """Put the captures of a page that the target would keep, and return whether any brought new content."""
+        captures = map(self._batches.checked, self._reader.captures(one.row, one.content, one.page))
+        versions, most = one.here.versions, self._sides.target.layouts.known.versions
+        oldest = versions[-1].at if len(versions) >= most else EPOCH
+        batch: Sequence[tuple[bytes, Page]] = [(one.target_row, page) for page in captures if page.fetched_at >= oldest]
+        is_new = False
+        while batch:
+            prepared = self._batches.prepare(batch)
+            for outcome in self._batches.store(prepared):
+                if outcome.error is not None:
+                    raise outcome.error
+                is_new |= outcome.is_new
+            batch = prepared.rest
+        return is_new
 
     def _settle(self, one: _Copy, error: WebTableError | None) -> None:
         if error is not None:
