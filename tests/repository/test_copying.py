@@ -24,7 +24,7 @@ URLS = [f"https://{host}{path}" for host in HOSTS for path in PATHS]
 LAYOUTS = (
     {"salt": Salt.url(), "names": "short"},
     {"salt": Salt.none(), "compression": "none", "plain_columns": ()},
-    {"salt": Salt.domain(4), "versions": 4, "ttl": None},
+    {"salt": Salt.domain(1), "versions": 4, "ttl": None},
 )
 
 
