@@ -4,7 +4,7 @@
 `webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
 """
 
-from webtable.aio.door import create, doctor, open, regions_of
+from webtable.aio.door import copy_target, create, doctor, open, regions_of
 from webtable.aio.opening import Opening
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
@@ -22,6 +22,7 @@ __all__ = [
     "Stream",
     "WebTable",
     "Writer",
+    "copy_target",
     "create",
     "doctor",
     "open",

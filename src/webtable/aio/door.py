@@ -46,6 +46,27 @@ def open(
     return Opening(opened)
 
 
+def copy_target(
+    source: WebTable,
+    url: str | os.PathLike[str],
+    *,
+    regions: int = 1,
+    threads: int = THREADS,
+    **options: Unpack[LayoutOptions],
+) -> Opening[WebTable]:
+    """Return the web table that *url* leads to, for `source.copy_to`, as `webtable.copy_target` does.
+
+    It is to be used in an `async with` block, or awaited; *threads* as in `open`.
+    """
+    checked_threads(threads)
+    make = partial(sync.copy_target, source.synchronous, url, regions=regions, **options)
+
+    async def opened() -> WebTable:
+        return WebTable(await _once(make, close_unasked), threads=threads)
+
+    return Opening(opened)
+
+
 def _in_a_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(function)
     async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:

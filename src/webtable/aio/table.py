@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from webtable import repository as sync
 from webtable.aio.calls import THREADS, Calls, Wrapped, awaited, checked_threads
@@ -14,7 +14,7 @@ from webtable.aio.writer import Writer
 from webtable.errors import failed_together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from types import TracebackType
 
     from webtable.repository import Metrics
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webtable.schema import Layout
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def opened(
@@ -32,6 +33,18 @@ def opened(
     @wraps(function)
     def method(self: WebTable, /, *args: P.args, **kwargs: P.kwargs) -> Opening[Writer]:
         return Opening(partial(self.opened_writer, partial(function, self.synchronous, *args, **kwargs)))
+
+    return method
+
+
+def beside(
+    function: Callable[Concatenate[sync.WebTable, sync.WebTable, P], T],
+) -> Callable[Concatenate[WebTable, WebTable, P], Coroutine[Any, Any, T]]:
+    """Return the method *function*, which takes another table, as one that is awaited and takes one for asyncio."""
+
+    @wraps(function)
+    async def method(self: WebTable, target: WebTable, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.called(partial(function, self.synchronous, target.synchronous, *args, **kwargs))
 
     return method
 
@@ -138,6 +151,8 @@ class WebTable(Wrapped[sync.WebTable]):
     links_freshness = awaited(sync.WebTable.links_freshness)
 
     verify = awaited(sync.WebTable.verify)
+    copy_to = beside(sync.WebTable.copy_to)
+    check_copy = beside(sync.WebTable.check_copy)
     index_states = awaited(sync.WebTable.index_states)
     add_index = awaited(sync.WebTable.add_index)
     drop_index = awaited(sync.WebTable.drop_index)
@@ -167,6 +182,10 @@ class WebTable(Wrapped[sync.WebTable]):
     async def opened_writer(self, make: Callable[[], sync.Writer]) -> Writer:
         """Return the writer that *make* makes."""
         return Writer(await self._calls.run(make, close_unasked), self._calls, self._missed)
+
+    async def called(self, job: Callable[[], T]) -> T:
+        """Return what *job* returns, which is made in one of the table's threads."""
+        return await self._calls.run(job)
 
     def _closed(self) -> None:
         errors: list[Exception] = []

@@ -24,6 +24,12 @@ LINE_PAGES = 100
 """After so many acknowledged pages a line is added."""
 
 
+def beside(store: str, ending: str) -> Path:
+    """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
+    url = StoreURL.parse(store)
+    return Path(f"{url.rest if url.is_path else quote(store, safe=':')}.{ending}")
+
+
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the journal: a file, and the `place` in it that all pages are stored up to, `records` in all.
 
@@ -84,8 +90,7 @@ class Journal:
     @staticmethod
     def beside(store: str) -> Path:
         """Return where the journal of *store* is: beside its file; that of a server in the current directory."""
-        url = StoreURL.parse(store)
-        return Path(f"{url.rest}.ingest" if url.is_path else f"{quote(store, safe=':')}.ingest")
+        return beside(store, "ingest")
 
     def forget(self) -> None:
         """Forget what earlier runs have stored."""

@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Grouping, Progress
     from webtable.repository.arrow.kinds import ColumnNames
     from webtable.repository.arrow.pages import ArrowStream
+    from webtable.repository.copying.check import CopyCheck
+    from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.creation.options import LayoutOptions
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.difference import Difference
-    from webtable.repository.door import create, open  # as in shelve.open
+    from webtable.repository.door import copy_target, create, open  # as in shelve.open
     from webtable.repository.hints.counts import Recount
     from webtable.repository.hints.drift import Drift
     from webtable.repository.indexes import Index
@@ -56,6 +58,8 @@ __all__ = [
     "Change",
     "ChangeKind",
     "ColumnNames",
+    "Copied",
+    "CopyCheck",
     "Crawl",
     "DeletedPage",
     "Deletions",
@@ -102,6 +106,7 @@ __all__ = [
     "Writer",
     "WriterMetrics",
     "compared_regions",
+    "copy_target",
     "create",
     "doctor",
     "handle_of",
@@ -114,6 +119,8 @@ _HOMES = {
     "webtable.repository.arguments": ("Grouping", "Progress"),
     "webtable.repository.arrow.kinds": ("ColumnNames",),
     "webtable.repository.arrow.pages": ("ArrowStream",),
+    "webtable.repository.copying.check": ("CopyCheck",),
+    "webtable.repository.copying.counts": ("Copied",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
     "webtable.repository.creation.options": ("LayoutOptions",),
     "webtable.repository.diagnosis.doctor": (
@@ -122,6 +129,7 @@ _HOMES = {
     ),
     "webtable.repository.difference": ("Difference",),
     "webtable.repository.door": (
+        "copy_target",
         "create",
         "open",
     ),

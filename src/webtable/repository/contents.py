@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -30,6 +30,15 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _CAPTURES = JSONValue(Capture)
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
+
+
+class PackedVersion(NamedTuple):
+    """A version of a page's content as it is stored: its date, its capture, and its packed body and links."""
+
+    timestamp: int
+    capture: Capture
+    body: bytes | None
+    links: bytes | None
 
 
 class ContentCodec:
@@ -73,7 +82,6 @@ class ContentCodec:
         ]
 
     def _content_cells(self, page: Page, body: bytes | None, links: bytes | None) -> list[NewCell]:
-        timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         capture = Capture(
             digest=page.digest,
             size=page.size,
@@ -90,6 +98,17 @@ class ContentCodec:
             **said(page),
             has_links=links is not None,
         )
+        return self._version_cells(self._key.encode(page.url), milliseconds(page.fetched_at), capture, body, links)
+
+    def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
+        """Return the cells in *row* of a *version* that was stored elsewhere, packed as this layout has it."""
+        body, links = version.body, version.links
+        capture = replace(version.capture, body_crc32=self._checksum(body), links_crc32=self._checksum(links))
+        return self._version_cells(row, version.timestamp, capture, body, links)
+
+    def _version_cells(
+        self, row: bytes, timestamp: int, capture: Capture, body: bytes | None, links: bytes | None
+    ) -> list[NewCell]:
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
         for column, value in ((self.columns.html, body), (self.columns.urls, links)):
             if value is not None:

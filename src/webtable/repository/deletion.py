@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.hints.upkeep import Keeper
-from webtable.repository.moments import EPOCH, now_in_milliseconds, possible_moment
+from webtable.repository.moments import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.repository.page_state import Deleted
 from webtable.repository.removals import later_removed, written
 from webtable.rowkey import KeyRange
@@ -29,13 +29,17 @@ _PIECE = 500
 
 
 class Deletion:
-    """The removal of pages from one web table, with what indexes and other rows have of them; close it at the end."""
+    """The removal of pages from one web table, with what indexes and other rows have of them; close it at the end.
 
-    def __init__(self, frame: Frame) -> None:
+    Where somebody else keeps the inlinks in these, as a copy does, it is *with_inlinks* no more.
+    """
+
+    def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
+        self._frame = frame
         self._store = frame.store
         self._table = frame.table
         self._codec = frame.codec
-        self._keeper = Keeper(frame)
+        self._keeper = Keeper(frame, with_inlinks=with_inlinks)
         names = frame.codec.columns
         self._content = [f"{names.content}:".encode(), names.page, *names.plain.values()]
         self._links = [names.urls]
@@ -60,6 +64,29 @@ class Deletion:
             self._keeper.remove(found, until, entered)
             self._write([Delete(row, until, self._links)])
         return True
+
+    def repeat(self, row: bytes, deleted: Deleted) -> None:
+        """Remove of *row* what *deleted* hides, as a delete in another table did, and leave the same mark behind."""
+        names = self._codec.columns
+        (found,) = self._store.read(self._table, [row], Wanted([*self._content, *self._links, names.deleted]))
+        mark = Put(row, [self._codec.deleted_cell(row, deleted)])
+        if found is None or found.cells.keys() == {names.deleted}:
+            self._write([mark])
+            return
+        until = milliseconds(deleted.until)
+        page, _ = self._frame.pages.what_is_left(found)
+        is_gone = page is None or deleted.hides(page.fetched_at)
+        later = [
+            Delete(row, milliseconds(one), [column], exact=True)
+            for one in deleted.also
+            for column in (names.html, names.capture, names.page, *names.plain.values(), *self._links)
+        ]
+        with self._store.together():
+            entered = self._keeper.enter_removal(found) if is_gone else None
+            self._write([mark, *later, Delete(row, until, self._content)])
+            if is_gone:
+                self._keeper.remove(found, until, entered)
+            self._write([Delete(row, until, self._links)])
 
     def _marked(self, found: Row, now: int) -> int:
         """Leave behind what the delete hides, remove what is dated later than *now*, and return what is left to hide.

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from webtable.errors import TableNotFound
 from webtable.repository.creation.options import LayoutOptions, NewWebTable
 from webtable.repository.creation.tables import plan_of
 from webtable.repository.creation.web import StoredWebTable, create_web_table
 from webtable.repository.table import WebTable
+from webtable.rowkey import Salt
 from webtable.schema import Plan, TableSchema, meta_table, plan
 from webtable.store import Store, open_store, table_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 def open(  # as in shelve.open
@@ -85,6 +86,55 @@ def create(
             return stored.complete(stored.missing(), wanted.splits, apply=apply)
         steps, _ = create_web_table(store, table, wanted, apply=apply)
         return steps
+
+
+def copy_target(
+    source: WebTable, url: str | os.PathLike[str], *, regions: int = 1, **options: Unpack[LayoutOptions]
+) -> WebTable:
+    """Return the web table that *url* leads to, for `source.copy_to`; where there is none it is created.
+
+    It gets *regions* regions, and the layout and the indexes of *source* but for what *options* say. Raises what `open`
+    does; `ExpiredCapture`, before anything is created, where its time to live would drop content of *source*; and
+    `IndexNotNamed` for an index of the user's own that *source* has and nobody has named here.
+    """
+    from webtable.repository.copying.copy import check_kept
+
+    try:
+        return open(url, **options)
+    except TableNotFound:
+        if _is_there(url):
+            raise
+    given: LayoutOptions = {**_laid_out_as(source, options), **options}
+    check_kept(source._frame, given.get("ttl"), str(url))
+    return open(url, create=True, regions=regions, **given)
+
+
+def _is_there(url: str | os.PathLike[str]) -> bool:
+    """Whether *url* leads to a web table, whole or not."""
+    try:
+        store, table = open_store(url)
+    except TableNotFound:
+        return False
+    with store:
+        return StoredWebTable.read(store, table) is not None
+
+
+def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
+    """Return what makes a table like *source*, but for what is *given* otherwise."""
+    layout = source.layout
+    options: LayoutOptions = {
+        "salt": Salt(layout.salt, layout.digits),
+        "names": layout.names,
+        "compression": cast("Any", layout.compression),
+        "plain_columns": layout.plain_columns,
+        "versions": layout.versions,
+        "ttl": layout.ttl,
+    }
+    if "indexes" not in given:
+        kept = [one for one in source.indexes.read().values() if one.state.phase != "retired"]
+        # Asked for each, which raises for one that a table names and nobody else: see `user_indexes`.
+        options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
+    return options
 
 
 def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableNotFound:

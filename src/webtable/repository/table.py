@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from webtable._page import Link, Page
     from webtable.repository.arguments import Grouping, Progress
+    from webtable.repository.copying.check import CopyCheck
+    from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.difference import Difference
     from webtable.repository.hints.counts import Recount
@@ -772,6 +774,43 @@ class WebTable(ShowsItself):
         `FullScanNeeded`, `InvalidURL`.
         """
         return questions.integrity.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
+
+    # What is stored, in another table.
+
+    def copy_to(
+        self,
+        target: WebTable,
+        *,
+        after: str | None = None,
+        rate: float | None = None,
+        on_copied: Callable[[Copied], object] | None = None,
+    ) -> Copied:
+        """Copy every page into *target*, with all its versions, dates, links and counts of changes, and every delete.
+
+        The tables may be laid out in different ways and be in different stores; `webtable.copy_target` opens or creates
+        one. What is there already is left alone, so it may be done again, by several at once, and beside writers of
+        either table: what is written meanwhile is copied by the next call. Where *target* has captures of its own of a
+        page, each takes its place beside them. The links are counted by its `refresh_links`.
+
+        *on_copied* is told again and again what is copied so far; what it raises ends the copy, and with the token of
+        that, as *after*, another call goes on there. At most *rate* pages a second are looked at. What is damaged here
+        is left out and counted.
+        Raises `ExpiredCapture`, before anything is written, where *target* would drop content by its time to live,
+        `InvalidArgument` where both are one table, `InvalidToken`, and `StoreUnavailable`.
+        """
+        from webtable.repository.copying.copy import copy
+
+        return copy(self._frame, target._frame, after, rate, on_copied)
+
+    def check_copy(self, target: WebTable, *, full: bool = False, on_progress: Progress | None = None) -> CopyCheck:
+        """Return how *target* differs from this table, which was copied into it, without changing anything.
+
+        Pages and their versions are compared by their metadata, dates and digests, and with *full* all bodies and links
+        as well. What is written meanwhile looks like a difference.
+        """
+        from webtable.repository.copying.check import check_copy
+
+        return check_copy(self._frame, target._frame, on_progress, full=full)
 
     # The indexes themselves.
 

@@ -52,10 +52,7 @@ _FIXED = {
     "regions": "the regions of a living table split on their own",
     "indexes": "indexes have their own commands: webtable index add and webtable index drop",
 }
-_COPY = (
-    "create another table with it and copy the pages: webtable pages --full-scan --format jsonl --html, "
-    "and webtable -s NEW ingest on what that wrote"
-)
+_COPY = "create another table with it and copy the pages: webtable copy SRC DST with that option"
 
 
 class AlterOptions(TypedDict, total=False):

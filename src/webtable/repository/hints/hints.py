@@ -42,6 +42,12 @@ class Change:
     is_repeated: bool = False
     """Whether the very capture was stored already."""
 
+    @property
+    def brings_content(self) -> bool:
+        """Whether the page has other content than what was stored before, and so may have other links."""
+        page, before = self.page, self.before
+        return before is None or page.content_at == page.fetched_at or page.content_at != before.content_at
+
 
 @dataclass(slots=True)
 class Hints:

@@ -30,10 +30,14 @@ _FOREVER = 2**63 - 2
 
 
 class Keeper:
-    """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index."""
+    """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index.
 
-    def __init__(self, frame: Frame) -> None:
+    Where somebody else keeps these, as a copy does, it is *with_inlinks* no more.
+    """
+
+    def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
         self.frame = frame
+        self._with_inlinks = with_inlinks
         self.inlinks = Inlinks(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
         self.queue = RecountQueue(frame.store, frame.table)
         self.writer = HintWriter(frame.store, frame.indexes)
@@ -41,6 +45,10 @@ class Keeper:
     def close(self) -> None:
         """Stop the threads."""
         self.writer.close()
+
+    def keeps_inlinks(self, indexes: Iterable[Maintained]) -> bool:
+        """Whether the inlinks of pages are to be kept for one of *indexes*."""
+        return self._with_inlinks and any(one.keeps_inlinks for one in indexes)
 
     def prepare(self, changes: Sequence[Change], indexes: dict[str, Maintained]) -> Upkeep:
         """Return what is to be done for *changes* in *indexes*, which were read before it was known what these are."""
@@ -51,7 +59,7 @@ class Keeper:
     def enter_removal(self, found: Row) -> Put | None:
         """Enter into the queue what is to be counted when a row is removed, before any of it is; None for nothing."""
         indexes, (_, links) = self.frame.indexes.read(), self.frame.pages.what_is_left(found)
-        rows = self.inlinks.rows(links) if any(one.keeps_inlinks for one in indexes.values()) else {}
+        rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
         pages = [found.key] if any(one.counts_pages for one in indexes.values()) else []
         if not rows and not pages:
             return None
@@ -71,7 +79,7 @@ class Keeper:
                         written = hints_at(page)
                         for delete in removals(entry, INDEX_COLUMN, milliseconds(written), [written], until):
                             hints.remove(0, one.table, delete)
-        rows = self.inlinks.rows(links) if any(one.keeps_inlinks for one in indexes.values()) else {}
+        rows = self.inlinks.rows(links) if self.keeps_inlinks(indexes.values()) else {}
         for target, link in rows.items():
             self.inlinks.remove(hints, 0, target, url, link, _FOREVER, page, until)
         self.writer.remove(hints, [True])
@@ -86,7 +94,7 @@ class Keeper:
             if change.before is not None
             and change.former is None
             and change.before.outlink_count
-            and change.page.content_at == change.page.fetched_at
+            and change.brings_content
         ]
         links = self.frame.pages.links_of([(row, before) for _, row, before in former]) if former else []
         known = {change.owner: change.former for change in changes if change.former is not None}
@@ -123,7 +131,7 @@ class Upkeep:
         """Take what *indexes* need of *changes*."""
         indexes = list(indexes)
         self.errors |= add_entries(self.hints, changes, indexes, self.keeper.frame.key)
-        if any(one.keeps_inlinks for one in indexes):
+        if self.keeper.keeps_inlinks(indexes):
             former, stored = self.keeper.former_links(changes), self.keeper.stored_links(changes)
             for change in changes:
                 if change.is_repeated:
@@ -131,7 +139,7 @@ class Upkeep:
                     page = replace(change.page, outlinks=tuple(links))
                     self._touch(change, self.keeper.inlinks.add_again(self.hints, change.owner, page, older))
                     continue
-                if change.page.content_at == change.page.fetched_at or change.before is None:
+                if change.brings_content:
                     links = former.get(change.owner, ())
                     self._touch(
                         change, self.keeper.inlinks.add(self.hints, change.owner, change.page, change.before, links)
@@ -188,7 +196,7 @@ class Upkeep:
         A capture that leaves the links of a page as they are writes none of their inlinks. Where somebody else has
         stored a capture in between that did not have them, they are about to be removed: they are written anew.
         """
-        if not any(one.keeps_inlinks for one in self.indexes.values()):
+        if not self.keeper.keeps_inlinks(self.indexes.values()):
             return set()
         known = {
             change.row

@@ -1,0 +1,125 @@
+"""Rows of the source as pages with all their versions, made cells of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable._page import Link
+from webtable.errors import DamagedRow
+from webtable.repository.bodies import pack, unpack
+from webtable.repository.contents import PackedVersion, check_body
+from webtable.repository.hints.inlinks import with_self_links
+from webtable.repository.moments import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable._page import Page
+    from webtable.repository.copying.sides import Sides
+    from webtable.repository.page_state import Version
+    from webtable.store import Cell, NewCell, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The versions of a page that can be read, newest first, as they are stored, and as they are; the rest is damaged.
+
+    `links` are those of each version, by its date.
+    """
+
+    packed: list[PackedVersion]
+    links: dict[int, Sequence[Link]]
+    damaged: list[DamagedRow]
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the bodies and links take as they are stored."""
+        return sum(len(value) for one in self.packed for value in (one.body, one.links) if value is not None)
+
+    def page(self, page: Page) -> Page:
+        """Return *page* with its links."""
+        links = None if page.content_at is None else self.links.get(milliseconds(page.content_at))
+        return page if links is None else replace(page, outlinks=tuple(links))
+
+
+class ContentReader:
+    """Reads what is to be copied of rows of the source: each body is compared with its checksum and its digest."""
+
+    def __init__(self, sides: Sides) -> None:
+        self._source = sides.source.codec
+        self._target = sides.target.codec
+        self._repacks = sides.source.layout.compression != sides.target.layout.compression
+        self._compress = sides.target.layout.compression == "zstd"
+
+    def content(self, row: Row, versions: Sequence[Version]) -> Content:
+        """Return the content of *row* in those of its *versions* that are to be copied."""
+        found = Content([], {}, [])
+        wanted = {milliseconds(version.at) for version in versions}
+        names = self._source.columns
+        bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+        links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
+        for cell in row.cells.get(names.capture, ()):
+            if cell.timestamp not in wanted:
+                continue
+            try:
+                self._add(found, row, cell, bodies.get(cell.timestamp), links.get(cell.timestamp))
+            except DamagedRow as exc:
+                found.damaged.append(exc)
+        return found
+
+    def cells(self, row: bytes, content: Content) -> Iterator[NewCell]:
+        """Yield the cells of *content* in the *row* of the target."""
+        for version in content.packed:
+            yield from self._target.copied_cells(row, version)
+
+    def captures(self, row: Row, content: Content, page: Page) -> list[Page]:
+        """Return the captures that *content* and the *page* of *row* are made of, oldest first, as a crawl put them."""
+        source, names = self._source, self._source.columns
+        cells = {cell.timestamp: cell for cell in row.cells[names.capture]} if content.packed else {}
+        bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+        captures = [
+            replace(
+                source.version(row, cells[one.timestamp], None if one.body is None else bodies[one.timestamp]),
+                outlinks=None if one.timestamp not in content.links else tuple(content.links[one.timestamp]),
+                content_at=None,
+            )
+            for one in reversed(content.packed)
+        ]
+        if not captures or page.fetched_at > captures[-1].fetched_at:
+            own = [one for one in captures if one.fetched_at == page.content_at]
+            html, links = (own[0].html, own[0].outlinks) if own else (None, None)
+            captures.append(with_self_links(replace(page, html=html, outlinks=links)))
+        return captures
+
+    def _add(self, found: Content, row: Row, cell: Cell, body: Cell | None, links: Cell | None) -> None:
+        version = self._source.capture(row, cell)
+        capture = version.capture
+        # One of the same millisecond may have left a body or links that are not its own.
+        unpacked = None if body is None or capture.digest is None else self._body(row, body, version)
+        known = None if links is None or not capture.has_links else self._source.links(row, links)
+        values = (
+            None if unpacked is None or body is None else body.value,
+            None if known is None or links is None else links.value,
+        )
+        found.packed.append(PackedVersion(cell.timestamp, capture, *map(self._repacked, values)))
+        if known is not None:
+            found.links[cell.timestamp] = known
+
+    def _repacked(self, value: bytes | None) -> bytes | None:
+        """Return a body or links, as the source has them, as the target has them."""
+        if value is None or not self._repacks:
+            return value
+        (packed,) = pack([unpack(value)], compress=self._compress)
+        return packed
+
+    def _body(self, row: Row, cell: Cell, version: Version) -> bytes:
+        body = self._source.body(row, cell, version.capture)
+        try:
+            check_body(body, version.capture)
+        except ValueError as exc:
+            raise self._source.damaged(row.key, self._source.columns.html, exc) from exc
+        return body

@@ -1,0 +1,136 @@
+"""The second pass of a copy: who links to a page, and who did, as it is written in the rows of the pages linked to."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable.errors import DamagedRow
+from webtable.repository.copying.sides import behind
+from webtable.repository.hints.inlinks import PAST
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.sources import NARROW, PIECE
+from webtable.repository.removals import written
+from webtable.store import Cell, Delete, NewCell, Put
+from webtable.store.rows import ALL_QUALIFIERS
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.repository.copying.counts import Counts
+    from webtable.repository.copying.pace import Pace
+    from webtable.repository.copying.sides import Sides
+    from webtable.rowkey import KeyRange
+
+ROWS_AT_ONCE = 256
+
+
+class _Inlinks(NamedTuple):
+    """Inlinks of a row in the source and in the target, by their qualifiers; `are_all` where there are no more."""
+
+    row: bytes
+    target_row: bytes
+    there: dict[bytes, Cell]
+    here: dict[bytes, Cell]
+    are_all: bool
+
+
+class InlinkCopier:
+    """Copies the inlinks of one table into another, both of which keep them."""
+
+    def __init__(self, sides: Sides, counts: Counts) -> None:
+        self._sides = sides
+        self._counts = counts
+        self._queue = RecountQueue(sides.target.store, sides.target.table)
+        self._there = sides.source.codec.columns.inlinks.encode()
+        self._here = sides.target.codec.columns.inlinks.encode()
+
+    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
+        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
+        source = self._sides.source
+        wanted = Wanted([self._there + b":"], keys_only=True)
+        found = source.store.scan(source.table, [behind(after)], wanted)
+        while rows := [row.key for row in islice(found, pace.at_once(ROWS_AT_ONCE))]:
+            for some in self._some(rows):
+                self._copy(some)
+            yield rows[-1]
+            pace.wait(len(rows))
+
+    def _some(self, rows: Sequence[bytes]) -> Iterator[list[_Inlinks]]:
+        """Yield the inlinks of *rows*: those of all that have few at once, then those of the others in pieces."""
+        # A row without a key in the target was told of in the first pass.
+        keys = {row: key for row in rows if not isinstance(key := self._sides.target_row(row), DamagedRow)}
+        yield (few := self._piece(keys, ALL_QUALIFIERS, NARROW))
+        for one in few:
+            there = one.there
+            limit = NARROW
+            while len(there) >= limit:
+                limit = PIECE
+                (piece,) = self._piece({one.row: one.target_row}, ALL_QUALIFIERS.after(max(there)), limit)
+                there = piece.there
+                yield [piece]
+
+    def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[_Inlinks]:
+        source, target = self._sides.source, self._sides.target
+        found = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
+        # Of those that the target has more of, too many are written again: that changes nothing.
+        known = target.store.read_cells(
+            target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=True
+        )
+        return [
+            _Inlinks(
+                row,
+                keys[row],
+                {column[len(self._there) + 1 :]: cell for column, cell in there},
+                {column[len(self._here) + 1 :]: cell for column, cell in here},
+                qualifiers == ALL_QUALIFIERS and len(there) < limit and len(here) < limit,
+            )
+            for row, there, here in zip(keys, found, known, strict=True)
+        ]
+
+    def _copy(self, some: Sequence[_Inlinks]) -> None:
+        changes: list[Put | Delete] = []
+        for one in some:
+            changes += self._changes(one)
+        if not changes:
+            return
+        # As before a batch of pages: a count too many does no harm.
+        target = self._sides.target
+        with target.store.together():
+            entered = self._queue.entered({change.row for change in changes})
+            self._queue.write([entered])
+            written(target.store, target.table, changes)
+            self._queue.write([self._queue.done(entered)])
+
+    def _changes(self, one: _Inlinks) -> Iterator[Put | Delete]:
+        """Yield what makes the inlinks of the target those of the source."""
+        new = [
+            NewCell(self._column(qualifier), cell.timestamp, cell.value)
+            for qualifier, cell in one.there.items()
+            if qualifier not in one.here or one.here[qualifier].timestamp < cell.timestamp
+        ]
+        self._counts.inlinks += len(new)
+        if new:
+            yield Put(one.target_row, new)
+        past = {qualifier.removeprefix(PAST): cell for qualifier, cell in one.there.items() if qualifier[:1] == PAST}
+        if past and one.here:
+            there, here = (one.there, one.here) if one.are_all else self._current(one, list(past))
+            for qualifier in past.keys() & here.keys() - there.keys():
+                if here[qualifier].timestamp <= past[qualifier].timestamp:
+                    yield Delete(one.target_row, here[qualifier].timestamp, [self._column(qualifier)])
+
+    def _current(self, one: _Inlinks, sources: Sequence[bytes]) -> list[dict[bytes, Cell]]:
+        """Return which of the pages *sources* link to a row in the source, and which do in the target."""
+        found = []
+        for side, row, family in (
+            (self._sides.source, one.row, self._there),
+            (self._sides.target, one.target_row, self._here),
+        ):
+            columns = {family + b":" + source: source for source in sources}
+            (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
+            found.append({columns[column]: some[0] for column, some in cells.cells.items()} if cells else {})
+        return found
+
+    def _column(self, qualifier: bytes) -> bytes:
+        return self._here + b":" + qualifier

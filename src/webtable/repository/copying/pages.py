@@ -1,0 +1,217 @@
+"""The first pass of a copy: pages with all their versions, their entries in indexes, and deletes.
+
+A page that the target has as the source has it is left alone. One that it does not have, or has as it was once, is
+written as it is stored: with its dates, its counts and its bodies, which are not packed anew. One of which the target
+has captures of its own is put capture by capture, as a crawl would have put it, so that each takes its place.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable._page import Page
+from webtable.errors import WebTableError
+from webtable.repository.admission import hidden
+from webtable.repository.batch import BatchWriter, PagePut, Prepared
+from webtable.repository.captures import PageWrite
+from webtable.repository.copying.content import Content, ContentReader
+from webtable.repository.copying.sides import covers
+from webtable.repository.deletion import Deletion
+from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.moments import EPOCH
+from webtable.repository.page_state import Stored
+from webtable.repository.pieces import together
+from webtable.repository.plan import Plan, PlannedWrite
+from webtable.store import Put, Row
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from webtable.repository.copying.counts import Counts
+    from webtable.repository.copying.pace import Pace
+    from webtable.repository.copying.sides import Both, Sides
+    from webtable.store import NewCell
+
+
+class _Copy(NamedTuple):
+    """A page on its way: the row of the source in full, that of the target, and what is stored in both."""
+
+    row: Row
+    target_row: bytes
+    there: Stored
+    here: Stored
+    page: Page
+    content: Content
+
+
+class PageCopier:
+    """Copies the pages of one table into another; *with_inlinks* where nobody else brings those that they make."""
+
+    def __init__(self, sides: Sides, counts: Counts, *, with_inlinks: bool) -> None:
+        self._sides = sides
+        self._counts = counts
+        self._reader = ContentReader(sides)
+        self._with_inlinks = with_inlinks
+        self._keeper = Keeper(sides.target, with_inlinks=with_inlinks)
+        self._batches = BatchWriter(sides.target, None)
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._keeper.close()
+        self._batches.close()
+
+    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
+        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
+        for piece in self._sides.pieces(after, pace):
+            for damaged in piece.damaged:
+                self._counts.add_damaged(damaged)
+            others = [both for both in piece.rows if self._differs(both)]
+            for some in together((both, self._weight(both)) for both in others):
+                self._copy(some)
+                yield some[-1].row.key
+            yield piece.last
+
+    def _differs(self, both: Both) -> bool:
+        """Whether something of a row is to be copied; counts it where nothing is."""
+        if not covers(both.here.deleted, both.there.deleted):
+            return True
+        if both.there.page is None:
+            return False
+        is_same = self._sides.relation(both.there, both.here) == "same"
+        self._counts.unchanged += is_same
+        return not is_same
+
+    def _weight(self, both: Both) -> int:
+        return sum(version.capture.size or 0 for version in both.there.versions)
+
+    def _copy(self, some: Sequence[Both]) -> None:
+        deleted = [both for both in some if not covers(both.here.deleted, both.there.deleted)]
+        for both in deleted:
+            self._repeat_delete(both)
+        alike: list[_Copy] = []
+        own: list[_Copy] = []
+        for one in self._read(some, stale={both.target_row for both in deleted}):
+            relation = self._sides.relation(one.there, one.here)
+            if relation == "same":
+                self._counts.unchanged += 1
+            else:
+                (alike if relation == "behind" else own).append(one)
+        self._store_alike(alike)
+        self._merge(own)
+
+    def _repeat_delete(self, both: Both) -> None:
+        if both.there.deleted is None:
+            return
+        try:
+            with closing(Deletion(self._sides.target, with_inlinks=self._with_inlinks)) as deletion:
+                deletion.repeat(both.target_row, both.there.deleted)
+        except WebTableError as exc:
+            self._counts.add_failed(exc)
+        else:
+            self._counts.deleted += 1
+
+    def _read(self, some: Sequence[Both], stale: set[bytes]) -> Iterator[_Copy]:
+        """Yield the pages of *some* rows that can be copied, in full; those of *stale* rows of the target were removed.
+
+        They are taken as they are now: a capture may have come since it was seen that they differ.
+        """
+        source, target = self._sides.source, self._sides.target
+        names, versions = source.codec.columns, source.layouts.known.versions
+        columns = [names.page, names.deleted, names.urls, source.codec.family]
+        rows = source.store.read(source.table, [both.row.key for both in some], Wanted(columns, versions=versions))
+        renewed = list(stale)
+        now = (
+            dict(zip(renewed, target.pages.stored(renewed, target.layouts.known.versions), strict=True))
+            if stale
+            else {}
+        )
+        for both, row in zip(some, rows, strict=True):
+            one = row and self._one(row, both.target_row, now.get(both.target_row, both.here))
+            if one is not None:
+                yield one
+
+    def _one(self, row: Row, target_row: bytes, here: Stored) -> _Copy | None:
+        there = self._sides.stored_there(row)
+        if there.unreadable is not None:
+            self._counts.add_damaged(there.unreadable.error)
+        if there.page is None:
+            return None
+        if (error := hidden(there.page, here)) is not None:
+            self._counts.add_failed(error)
+            return None
+        kept = [version for version in self._sides.kept(there.versions) if not _is_hidden(version.at, here)]
+        content = self._reader.content(row, kept)
+        for damaged in content.damaged[:1]:
+            self._counts.add_damaged(damaged)
+        return _Copy(row, target_row, there, here, content.page(there.page), content)
+
+    def _store_alike(self, copies: Sequence[_Copy]) -> None:
+        """Write pages as they are stored in the source."""
+        if not copies:
+            return
+        indexes = self._sides.target.indexes.read()
+        puts: list[PagePut] = []
+        unwritable: dict[int, WebTableError] = {}
+        for at, one in enumerate(copies):
+            planned = PlannedWrite(at, one.target_row, PageWrite(one.page), one.here.page)
+            try:
+                puts.append(PagePut(planned, one.page, Put(one.target_row, self._cells(one))))
+            except WebTableError as exc:
+                unwritable[at] = exc
+        upkeep = self._keeper.prepare([one.change for one in puts], indexes)
+        plan = Plan(len(copies), [one.planned for one in puts], [], {})
+        rows, pages = [one.target_row for one in copies], [one.page for one in copies]
+        outcomes = self._batches.store(Prepared(rows, pages, plan, puts, unwritable, upkeep, ()))
+        for one, outcome in zip(copies, outcomes, strict=True):
+            self._settle(one, outcome.error)
+
+    def _cells(self, one: _Copy) -> list[NewCell]:
+        codec = self._sides.target.codec
+        cells = [*self._reader.cells(one.target_row, one.content), *codec.metadata_cells(one.page, one.here.page)]
+        codec.check_sizes(one.page, cells)
+        return cells
+
+    def _merge(self, copies: Sequence[_Copy]) -> None:
+        """Put the captures of pages that the target has captures of its own of."""
+        for one in copies:
+            try:
+                is_new = self._put_each(one)
+            except WebTableError as exc:
+                self._counts.add_failed(exc)
+                continue
+            if is_new:
+                self._settle(one, None)
+                self._counts.merged += 1
+            else:
+                self._counts.unchanged += 1
+
+    def _put_each(self, one: _Copy) -> bool:
+        """Put the captures of a page that the target would keep, and return whether any brought new content."""
+        captures = map(self._batches.checked, self._reader.captures(one.row, one.content, one.page))
+        versions, most = one.here.versions, self._sides.target.layouts.known.versions
+        oldest = versions[-1].at if len(versions) >= most else EPOCH
+        batch: Sequence[tuple[bytes, Page]] = [(one.target_row, page) for page in captures if page.fetched_at >= oldest]
+        is_new = False
+        while batch:
+            prepared = self._batches.prepare(batch)
+            for outcome in self._batches.store(prepared):
+                if outcome.error is not None:
+                    raise outcome.error
+                is_new |= outcome.is_new
+            batch = prepared.rest
+        return is_new
+
+    def _settle(self, one: _Copy, error: WebTableError | None) -> None:
+        if error is not None:
+            self._counts.add_failed(error)
+            return
+        self._counts.pages += 1
+        self._counts.versions += len(one.content.packed)
+        self._counts.bytes += one.content.bytes
+
+
+def _is_hidden(at: datetime, here: Stored) -> bool:
+    return here.deleted is not None and here.deleted.hides(at)

@@ -1,0 +1,347 @@
+"""Copying a table into another one: everything that can be asked has the same answers there."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from damaging import CAPTURE, HTML, PAGE, damage
+from msgspec.structs import replace
+
+import webtable
+from webtable import Link, Page, PageOutcome, Salt
+from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
+from webtable.repository.moments import milliseconds
+from webtable.testing import ListeningStore
+
+NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+PATHS = ("/", "/a", "/b", "/c", "/d?q=1")
+HOSTS = ("copy.example", "docs.copy.example", "other.example")
+URLS = [f"https://{host}{path}" for host in HOSTS for path in PATHS]
+LAYOUTS = (
+    {"salt": Salt.url(), "names": "short"},
+    {"salt": Salt.none(), "compression": "none", "plain_columns": ()},
+    {"salt": Salt.domain(1), "versions": 4, "ttl": None},
+)
+
+
+def random_page(rng: random.Random, url: str, moment: datetime) -> Page:
+    links = tuple(Link(rng.choice(URLS), rng.choice(("", "text")), "") for _ in range(rng.randrange(4)))
+    kind = rng.randrange(10)
+    if kind == 0:
+        return Page(url=url, fetched_at=moment, status_code=304, same_as=url)
+    if kind == 1:
+        return Page(url=url, fetched_at=moment, status_code=301, redirect_to=rng.choice(URLS))
+    status = 404 if kind == 2 else 200
+    body = b"<title>%d</title>" % rng.randrange(4) * (1 + rng.randrange(30))
+    return Page(url=url, html=body, status_code=status, fetched_at=moment, outlinks=links, headers={"x": "y"})
+
+
+def live(table: webtable.WebTable, rng: random.Random, steps: int, first: datetime) -> None:
+    """Store, change, repeat and delete pages, some of them too late."""
+    for step in range(steps):
+        url, moment = rng.choice(URLS), first + timedelta(minutes=step)
+        if rng.random() < 0.1:
+            with pytest.MonkeyPatch.context() as patch:
+                now = milliseconds(moment)
+                patch.setattr("webtable.repository.deletion.now_in_milliseconds", lambda now=now: now)
+                table.delete(url)
+            continue
+        if rng.random() < 0.2:
+            moment -= timedelta(minutes=rng.randrange(1, 20))
+        outcomes: list[PageOutcome] = []
+        with table.writer(on_outcome=outcomes.append) as writer:
+            writer.put(random_page(rng, url, moment))
+        assert outcomes[0].error is None or isinstance(outcomes[0].error, HiddenByDelete)
+
+
+def everything(table: webtable.WebTable) -> dict[str, object]:
+    """All public answers: pages with bodies and links, versions, inlinks, and every index."""
+    table.refresh_links()
+
+    def plain(page: Page) -> Page:
+        counts = page.link_counts
+        return replace(page, link_counts=None if counts is None else replace(counts, counted_at=NOW))
+
+    pages = list(table.pages(full_scan=True, columns=["html", "outlinks", "link_counts"]))
+    answers = {
+        "pages": [plain(page) for page in pages],
+        "versions": {url: list(table.history(url, columns=["html", "outlinks"])) for url in URLS},
+        "inlinks": {url: [(one.source, one.anchor, one.at) for one in table.linking_to(url)] for url in URLS},
+        "past": {url: [(one.source, one.anchor) for one in table.linking_to(url, past=True)] for url in URLS},
+        "hosts": [(host.name, host.pages, host.bytes) for host in table.hosts()],
+        "discovered": list(table.discovered(full_scan=True)),
+        "orphans": [page.url for page in table.orphans(full_scan=True)],
+        "dead ends": [page.url for page in table.dead_ends()],
+        "broken": [(link.source, link.target) for link in table.broken_links()],
+    }
+    for index in ("fetched", "largest", "errors", "redirects", "most_linked"):
+        answers[index] = [page.url for page in getattr(table, index)()]
+    answers["duplicates"] = {page.url: [one.url for one in table.duplicates(page.url)] for page in pages if page.digest}
+    return answers
+
+
+@pytest.fixture
+def tables(new_url):
+    with webtable.open(new_url(), create=True, ttl=None) as source:
+        yield source, lambda **options: webtable.copy_target(source, new_url(), **options)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["short names", "no compression", "more versions"])
+@pytest.mark.parametrize("seed", range(1))
+def test_a_copy_answers_every_question_as_its_source_does(tables, layout, seed):
+    source, make = tables
+    live(source, random.Random(seed), 60, NOW - timedelta(days=3))
+
+    with make(**layout) as target:
+        copied = source.copy_to(target)
+
+        assert copied.is_whole
+        assert everything(target) == everything(source)
+        assert source.check_copy(target, full=True).is_sound
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_was_written_and_deleted_meanwhile_is_copied_by_the_next_call(tables, seed):
+    source, make = tables
+    rng = random.Random(seed)
+    with make(**LAYOUTS[seed % 2]) as target:
+        for day in (4, 3, 2):
+            live(source, rng, 40, NOW - timedelta(days=day))
+
+            source.copy_to(target)
+
+        assert everything(target) == everything(source)
+        assert source.check_copy(target, full=True).is_sound
+
+
+def test_copying_again_changes_nothing(tables):
+    source, make = tables
+    live(source, random.Random(1), 40, NOW - timedelta(days=3))
+    with make() as target:
+        first = source.copy_to(target)
+        calls = []
+        listening = webtable.WebTable(ListeningStore(target.store, calls.append), target.table, target.layout)
+
+        again = source.copy_to(listening)
+
+    assert (again.pages, again.versions, again.deleted, again.inlinks) == (0, 0, 0, 0)
+    assert again.unchanged == first.pages
+    assert not [call for call in calls if call.name == "write"]
+
+
+def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_places_beside_them(tables):
+    source, make = tables
+    url = "https://copy.example/"
+    captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6, 5)]
+    for page in captures[:3]:
+        source.put(page)
+    with make(versions=5) as target:
+        target.put(captures[4])
+        target.put(captures[3])
+
+        copied = source.copy_to(target)
+        again = source.copy_to(target)
+
+        assert (copied.pages, copied.merged) == (1, 1)
+        assert [version.html for version in target.history(url, columns=["html"])] == [b"5", b"6", b"7", b"8", b"9"]
+        assert target.get(url).html == b"5"
+        assert target.get(url).first_seen == captures[0].fetched_at
+        assert source.check_copy(target).own == 1
+        assert (again.is_whole, again.pages, again.unchanged) == (True, 0, 1)
+
+
+def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(tables):
+    source, make = tables
+    url = "https://copy.example/"
+    captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6)]
+    for page in captures[:2]:
+        source.put(page)
+    with make(versions=2) as target:
+        for page in captures[2:]:
+            target.put(page)
+
+        copied = source.copy_to(target)
+
+        assert (copied.is_whole, copied.pages, copied.unchanged) == (True, 0, 1)
+        assert [version.html for version in target.history(url, columns=["html"])] == [b"6", b"7"]
+
+
+def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(tables):
+    source, make = tables
+    source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW))
+    with make() as target:
+        source.copy_to(target)
+        target.delete("https://copy.example/")
+
+        copied = source.copy_to(target)
+
+        assert (copied.pages, copied.hidden, copied.is_whole) == (0, 1, False)
+        assert isinstance(copied.errors[0], HiddenByDelete)
+        assert target.get("https://copy.example/") is None
+
+
+def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_copied(tables):
+    source, make = tables
+    url = "https://copy.example/"
+    for age, body in ((2, b"older " * 50), (1, b"newer " * 50)):
+        source.put(Page(url=url, html=body, fetched_at=NOW - timedelta(days=age)))
+    source.put(Page(url=url + "sound", html=b"x", fetched_at=NOW))
+    damage(source, url, HTML, None)
+
+    with make(salt=Salt.none()) as target:
+        copied = source.copy_to(target)
+
+        assert (copied.pages, copied.damaged, copied.examples[0].url) == (2, 1, url)
+        assert [version.html for version in target.history(url, columns=["html"])] == [b"older " * 50]
+        assert target.get(url + "sound").html == b"x"
+        assert not source.check_copy(target).is_sound
+
+
+@pytest.mark.parametrize("column", [PAGE, CAPTURE])
+def test_a_row_that_cannot_be_read_stops_nothing(tables, column):
+    source, make = tables
+    for path in PATHS:
+        source.put(Page(url=f"https://copy.example{path}", html=b"x", fetched_at=NOW))
+    damage(source, "https://copy.example/a", column)
+
+    with make() as target:
+        copied = source.copy_to(target)
+
+        assert copied.damaged == 1
+        assert len(list(target.pages(full_scan=True))) >= len(PATHS) - 1
+        assert target.verify(full_scan=True).damaged == 0
+
+
+def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(tables):
+    source, make = tables
+    url = "https://copy.example/"
+    source.put(Page(url=url, html=b"a body " * 50, fetched_at=NOW))
+    with make() as target:
+        source.copy_to(target)
+        damage(target, url, HTML, None)
+
+        assert source.check_copy(target).is_sound
+        assert source.check_copy(target, full=True).examples == (url,)
+
+
+def test_content_that_the_target_would_drop_is_refused_before_anything_is_written(tables, new_url):
+    source, _ = tables
+    source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW - timedelta(days=40)))
+    url = new_url()
+
+    with pytest.raises(ExpiredCapture, match=r"copy\.example.*30 days"):
+        webtable.copy_target(source, url, ttl=30 * 86_400)
+
+    with pytest.raises(webtable.WebTableError):
+        webtable.open(url)
+    with webtable.open(url, create=True, ttl=30 * 86_400) as target:
+        with pytest.raises(ExpiredCapture):
+            source.copy_to(target)
+        assert not list(target.pages(full_scan=True))
+
+
+def test_a_copy_goes_on_behind_the_token_where_it_was_ended(tables):
+    source, make = tables
+    live(source, random.Random(2), 60, NOW - timedelta(days=3))
+    tokens = []
+
+    def end(copied):
+        tokens.append(copied.token)
+        raise KeyboardInterrupt
+
+    with make() as target:
+        for _ in range(100):
+            after = tokens[-1] if tokens else None
+            try:
+                done = source.copy_to(target, after=after, rate=10_000, on_copied=end)
+            except KeyboardInterrupt:
+                continue
+            break
+
+        assert done.token is None
+        assert len(tokens) > 1
+        assert everything(target) == everything(source)
+
+
+def test_a_token_of_something_else_is_refused(tables):
+    source, make = tables
+    with make() as target, pytest.raises(InvalidToken, match="no token of a copy"):
+        source.copy_to(target, after="pages-00-12345678")
+
+
+def test_a_table_is_not_copied_into_itself(new_url):
+    url = new_url()
+    with webtable.open(url, create=True) as source, webtable.open(url) as same:
+        for target in (source, same):
+            with pytest.raises(InvalidArgument, match="is the table that is copied"):
+                source.copy_to(target)
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "5"])
+def test_a_rate_that_is_none_is_refused(tables, rate):
+    source, make = tables
+    with make() as target, pytest.raises(InvalidArgument, match="rate="):
+        source.copy_to(target, rate=rate)
+
+
+def test_a_target_that_is_there_keeps_its_layout_and_one_that_is_asked_for_otherwise_is_refused(tables, new_url):
+    source, _ = tables
+    url = new_url()
+    with webtable.open(url, create=True, salt=Salt.url(), indexes=["time"]):
+        pass
+
+    with webtable.copy_target(source, url) as target:
+        assert (target.layout.salt, list(target.index_states())) == ("url", ["time"])
+    with pytest.raises(LayoutMismatch):
+        webtable.copy_target(source, url, salt=Salt.none())
+
+
+def test_a_new_target_has_the_layout_and_the_indexes_of_its_source(new_url):
+    given = {"salt": Salt.url(3), "names": "short", "ttl": 86_400, "indexes": ["url"]}
+    with (
+        webtable.open(new_url(), create=True, **given) as source,
+        webtable.copy_target(source, new_url(), names="readable") as target,
+    ):
+        assert target.layout == replace(source.layout, names="readable")
+        assert list(target.index_states()) == ["url"]
+
+
+def test_inlinks_are_made_where_the_source_keeps_none(new_url):
+    with webtable.open(new_url(), create=True, ttl=None, indexes=[]) as source:
+        rng = random.Random(5)
+        with webtable.copy_target(source, new_url(), indexes=["link"]) as target:
+            for day in (4, 3):
+                live(source, rng, 40, NOW - timedelta(days=day))
+                source.copy_to(target)
+
+            assert target.verify_index("link", settle=0).is_empty
+
+
+def test_two_copies_at_once_make_one(tables):
+    source, make = tables
+    live(source, random.Random(3), 60, NOW - timedelta(days=3))
+    with make() as target, ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda _: source.copy_to(target), range(2)))
+
+        assert everything(target) == everything(source)
+
+
+@pytest.mark.parametrize("seed", range(10, 16))
+def test_a_copy_between_stores_of_any_two_kinds_answers_as_its_source_does(seed, tmp_path):
+    rng = random.Random(seed)
+    urls = [f"memory:{uuid.uuid4().hex}", str(tmp_path / "a.db"), str(tmp_path / "b.db")]
+    rng.shuffle(urls)
+    with (
+        webtable.open(urls[0], create=True, ttl=None, versions=rng.randrange(2, 4)) as source,
+        webtable.copy_target(source, urls[1], **LAYOUTS[seed % 2]) as target,
+    ):
+        for day in (4, 3):
+            live(source, rng, 50, NOW - timedelta(days=day))
+            assert source.copy_to(target).is_whole
+
+        assert everything(target) == everything(source)
+        assert source.check_copy(target, full=True).is_sound
