@@ -21,6 +21,7 @@ NAMES = (
     "keys",
     "composite_keys",
     "advice",
+    "writer_time",
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",
