@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
-from hashlib import sha256
 from statistics import median
 from typing import TYPE_CHECKING
 
 import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, stopwatch
+from webtable._digests import digest_of
 from webtable.repository.bodies import pack
 from webtable.store import Put
 from webtable.store.wrapped import WrappedStore
@@ -63,7 +63,7 @@ def run(setting: Setting) -> list[Result]:
         whole.append(spent)
         taking.append(in_put)
         packing.append(_spent(lambda: [pack(batch) for batch in batches], len(pages)))
-        digests.append(_spent(lambda: [sha256(body).hexdigest() for body in bodies], len(pages)))
+        digests.append(_spent(lambda: [digest_of(body) for body in bodies], len(pages)))
     own = median(one - two - three for one, two, three in zip(whole, packing, digests, strict=True))
     return [
         Result(

@@ -72,7 +72,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     last_modified: datetime | None = None
     etag: str | None = None
     digest: str | None = None
-    """The SHA-256 of the whole body, in hex."""
+    """The digest of the whole body, as in `blake3:` and 64 hexadecimal digits; one without a name is SHA-256."""
     size: int | None = None
     """The length of the whole body in bytes, even if the stored body was cut."""
     truncated: bool = False

@@ -60,9 +60,10 @@ def info(
     """Show the layout, the indexes, the families and the regions of the table.
 
     Each line of JSON tells by its field "what" which fields it has: "table" (name), "layout" (format, key, salt,
-    digits, suffix_list, names, compression, plain_columns, versions, ttl in seconds, family_options), "index" (name,
-    phase, of), "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase
-    shell shows them). Of a table of rows under a declared key, "layout" has format and key, and there are no indexes.
+    digits, suffix_list, names, compression, digest, plain_columns, versions, ttl in seconds, family_options), "index"
+    (name, phase, of), "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the
+    HBase shell shows them). Of a table of rows under a declared key, "layout" has format and key, and there are no
+    indexes.
     """
     told = _told_of(session(ctx))
     if format == InfoFormat.jsonl:

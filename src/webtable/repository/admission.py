@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from types import NoneType
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple, replace
 
+from webtable._digests import digest_of
 from webtable._headers import Headers
 from webtable._page import SAID, Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
+from webtable.repository.hints.inlinks import is_only_self
 from webtable.repository.values import json_of
 
 if TYPE_CHECKING:
@@ -124,29 +125,28 @@ def _with_text_headers(page: Page) -> Page:
         raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
 
 
-def measured(page: Page, max_body: int | None) -> Page:
+def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
 
-    The digest and the size are those of the whole body; a long one is cut to *max_body*.
+    *digest* is that of the whole body, as the size is; a long one is cut to *max_body*.
     """
-    if page.outlinks is not None:
+    links, body = page.outlinks, page.html
+    if links is not None:
         first: dict[str, Link] = {}
-        for link in page.outlinks:
+        for link in links:
             first.setdefault(link.url, link)
-        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
-    body = page.html
-    if body is None:
-        links = page.outlinks
-        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
-        return replace(page, links_digest=digest)
-    cut = max_body is not None and len(body) > max_body
+        links = tuple(first.values())
+    is_cut = body is not None and max_body is not None and len(body) > max_body
     return replace(
         page,
-        html=body[:max_body] if cut else body,
-        digest=hashlib.sha256(body).hexdigest(),
-        links_digest=None,
-        size=len(body),
-        truncated=page.truncated or cut,
+        html=body[:max_body] if body is not None and is_cut else body,
+        digest=page.digest if body is None else digest,
+        size=page.size if body is None else len(body),
+        truncated=page.truncated or is_cut,
+        outlinks=links,
+        outlink_count=page.outlink_count if links is None else len(links),
+        only_self_links=bool(links) and is_only_self(page.url, links or ()),
+        links_digest=digest_of(json_of(links), "sha256") if links and body is None else None,
     )
 
 

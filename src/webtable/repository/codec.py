@@ -68,9 +68,8 @@ class PageCodec(ContentCodec):
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
 
-    def metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
+    def metadata_cells(self, row: bytes, timestamp: int, page: Page, before: Page | None) -> list[NewCell]:
         """Return the cells of the page's metadata; *before* is the page as it is stored."""
-        timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         cells = [NewCell(self.columns.page, timestamp, checked_json(bare(page), row, timestamp))]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
