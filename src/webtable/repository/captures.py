@@ -46,8 +46,8 @@ class PageWrite(NamedTuple):
         dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
         if dates == (page.first_seen, page.inlinks_at, page.hints_at):
             return self
-        seen, inlinks_at, moved = dates
-        return self._replace(page=replace(page, first_seen=seen, inlinks_at=inlinks_at, hints_at=moved))
+        page = replace(page, first_seen=dates[0], inlinks_at=dates[1], hints_at=dates[2])
+        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_hints)
 
     def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
         since = None if before is None else before.inlinks_at or before.content_at

@@ -237,12 +237,11 @@ def as_stored(page: Page) -> Page:
 
 
 def _plain_text(value: object) -> bytes:
-    match value:
-        case None:
-            return b""
-        case datetime():
+    if value is None:
+        return b""
+    if isinstance(value, datetime):
+        if value.tzinfo is not UTC:
             with suppress(OverflowError):  # in the first or the last hours of the calendar
                 value = value.astimezone(UTC)
-            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
-        case _:
-            return str(value).encode("utf-8", "replace")
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+    return str(value).encode("utf-8", "replace")
