@@ -11,6 +11,8 @@ import webtable
 from webtable import Page
 from webtable._digests import digest_of
 from webtable.errors import LayoutMismatch
+from webtable.repository import contents
+from webtable.repository.bodies import pack
 from webtable.repository.contents import check_body
 from webtable.rowkey import KeyRange
 from webtable.schema import Layout
@@ -136,3 +138,17 @@ def test_pages_with_one_content_are_duplicates_by_the_new_digest(tables, site):
     new.put(site.page("/b", html=HTML))
 
     assert [page.url for page in new.duplicates(site.url("/a"))] == [site.url("/b")]
+
+
+def test_nothing_is_packed_that_is_stored_already(tables, site, monkeypatch):
+    _, new = tables
+    pages = [site.page(f"/{number}", html=HTML + b"%d" % number, age=900) for number in range(3)]
+    packed = []
+    monkeypatch.setattr(contents, "pack", lambda bodies, **how: packed.extend(bodies) or pack(bodies, **how))
+
+    for some in (pages, pages, [*pages, site.page("/0", html=b"other", age=300)]):
+        with new.writer() as writer:
+            for page in some:
+                writer.put(page)
+
+    assert [body for body in packed if body != b"[]"] == [*(page.html for page in pages), b"other"]

@@ -29,7 +29,7 @@ Bodies that are compressed in one call are also in one piece of memory until the
 class Visited(NamedTuple):
     """A page as it is decided upon, measured, with its body and links as they are stored.
 
-    `packed` is None where the very content seems to be stored already.
+    `packed` is None where the very content seems to be stored already, or it may not yet be its turn.
     """
 
     page: Page
@@ -57,15 +57,20 @@ class Visits:
     def visited(self, batch: Sequence[tuple[bytes, Page]]) -> tuple[list[Visited], dict[bytes, Stored]]:
         """Return the pages of *batch*, visited, and what is stored of them, which is read meanwhile."""
         slices = list(_slices(batch))
+        # Behind a second capture of a page the plan may end, and what follows is visited again: nothing of it is packed
+        # before that is known.
+        packs = len({row for row, _ in batch}) == len(batch)
         if len(slices) < 2:
             known = stored_of(self._frame, batch)
-            return self._visit(batch, lambda: known), known
+            return self._visit(batch, lambda: known, packs=packs), known
         # First, for each visit waits for it: where a thread has one, this has been begun.
         reading = self._threads.submit(lambda: stored_of(self._frame, batch))
-        parts = self._threads.map(lambda part: self._visit(part, reading.result), slices)
+        parts = self._threads.map(lambda part: self._visit(part, reading.result, packs=packs), slices)
         return [one for part in parts for one in part], reading.result()
 
-    def _visit(self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]]) -> list[Visited]:
+    def _visit(
+        self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool
+    ) -> list[Visited]:
         algorithm, codec = self._frame.layout.digest, self._frame.codec
         digests = [None if page.html is None else digest_of(page.html, algorithm) for _, page in part]
         known = read()
@@ -74,7 +79,7 @@ class Visits:
             measured(page, self._max_body, _known_as(digest, page, state))
             for (_, page), digest, state in zip(part, digests, states, strict=True)
         ]
-        new = [at for at, page in enumerate(pages) if not _is_stored(page, states[at])]
+        new = [at for at, page in enumerate(pages) if packs and not _is_stored(page, states[at])]
         packed = dict(zip(new, codec.packed([pages[at] for at in new], threads=1), strict=True))
         return [Visited(page, packed.get(at)) for at, page in enumerate(pages)]
 
@@ -107,4 +112,6 @@ def _known_as(digest: str | None, page: Page, stored: Stored) -> str | None:
 
 def _is_stored(page: Page, stored: Stored) -> bool:
     before = stored.page
-    return before is not None and (before.digest, before.links_digest) == (page.digest, page.links_digest)
+    if before is not None and (before.digest, before.links_digest) == (page.digest, page.links_digest):
+        return True
+    return page.digest is not None and any(page.digest == version.capture.digest for version in stored.versions)
