@@ -22,6 +22,7 @@ NAMES = (
     "composite_keys",
     "advice",
     "extraction",
+    "writer_time",
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",

@@ -28,7 +28,7 @@ def nothing_to_measure_with(monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setenv("WEBTABLE_HBASE_URL", "hbase://127.0.0.1:1")
 
 
-@pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan"])
+@pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan", "writer_time"])
 def test_a_benchmark_of_the_embedded_store_needs_nothing_else(name: str, tmp_path, capsys):
     page = tmp_path / "benchmarks.md"
 

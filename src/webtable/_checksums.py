@@ -79,9 +79,10 @@ def unsealed(value: bytes) -> bytes:
 
 def _letters(difference: int) -> bytes:
     """Return the letters that, in the place of `_ZERO`, change the CRC-32 of what ends with them by *difference*."""
-    bits = 0
-    for number, table in enumerate(_TABLES):
-        bits ^= table[difference >> 8 * number & 255]
+    lowest, low, high, highest = _TABLES
+    bits = (
+        lowest[difference & 255] ^ low[difference >> 8 & 255] ^ high[difference >> 16 & 255] ^ highest[difference >> 24]
+    )
     return (b"%08x" % bits).translate(_AS_LETTERS)
 
 

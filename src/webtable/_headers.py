@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """The status codes with which the header Location leads somewhere else."""
 
 _MAX_DATE = 100
+_MOST_KNOWN = 100
+"""Characters of a Content-Type that is remembered."""
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(?:[;,]|$)", re.ASCII)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 # A link of the header Link and its parameters (RFC 8288, section 3), and the value of one parameter.
@@ -126,9 +129,18 @@ def media_type(content_type: str | None) -> tuple[str | None, str | None]:
     >>> media_type('Text/HTML; Charset="UTF-8"')
     ('text/html', 'UTF-8')
     """
-    found = _MEDIA_TYPE.match(content_type or "")
-    charset = _CHARSET.search(content_type or "")
+    if not content_type:
+        return None, None
+    return (_known_media_type if len(content_type) <= _MOST_KNOWN else _media_type)(content_type)
+
+
+def _media_type(content_type: str) -> tuple[str | None, str | None]:
+    found, charset = _MEDIA_TYPE.match(content_type), _CHARSET.search(content_type)
     return found[1].lower() if found else None, charset[1] if charset else None
+
+
+# A crawl has few of them and many pages.
+_known_media_type = functools.lru_cache(maxsize=4_096)(_media_type)
 
 
 def http_date(value: str | None) -> datetime | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import shlex
@@ -13,6 +12,7 @@ import pytest
 from running import Run
 
 import webtable
+from webtable._digests import digest_of
 from webtable.errors import InvalidArgument
 from webtable.repository.times import parse_time
 
@@ -102,7 +102,7 @@ LISTINGS = {
     "links of what is stored nowhere": (["links-of", NEW], []),
     "broken links": (["broken-links"], [GONE]),
     "broken links elsewhere": (["broken-links", "--domain", "other.example"], []),
-    "groups of one content": (["duplicate-groups", "example.com"], [hashlib.sha256(ABOUT_HTML).hexdigest()]),
+    "groups of one content": (["duplicate-groups", "example.com"], [digest_of(ABOUT_HTML)]),
     "groups of one title": (["duplicate-groups", "--full-scan", "--by", "title"], ["About salt"]),
     "titles of several pages": (["titles", "example.com"], [ABOUT, COPY]),
     "titles that are too long": (["titles", "other.example", "--max-length", "4"], [OTHER]),

@@ -147,14 +147,14 @@ def no_mark_of_a_delete(monkeypatch):
 
 def repeats_with_a_date_of_their_own_for_their_content(monkeypatch):
     """A repeat says that the body is under its own date, where none is."""
-    since = PageWrite.with_inlinks_since
+    dated = PageWrite.dated
 
-    def moved(self, before, ttl):
-        write = since(self, before, ttl)
+    def moved(self, before, seen, ttl):
+        write = dated(self, before, seen, ttl)
         page = write.page if write.with_content else replace(write.page, content_at=write.page.fetched_at)
         return PageWrite(page, write.with_content, write.with_metadata, write.content_of)
 
-    monkeypatch.setattr(PageWrite, "with_inlinks_since", moved)
+    monkeypatch.setattr(PageWrite, "dated", moved)
 
 
 def _later(delete):

@@ -224,7 +224,7 @@ def _cell(record: object, name: str, width: int | None = None) -> Text:
         case _, datetime():
             return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
         case "digest", str():
-            return Text(value[:12])
+            return Text(value.rpartition(":")[2][:12])
         case _, str() if name in CLICKABLE:
             return url_cell(value, width)
         case _, Excerpt():

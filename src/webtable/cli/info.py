@@ -78,9 +78,10 @@ def info(
     Each line of JSON tells by its field "what" which fields it has: "table" (name), "holdings" (pages, captures,
     stored and unpacked, the bytes of all bodies as they are stored and as they were crawled, hosts, oldest, newest,
     basis, which is null where it was counted), "space" (bytes, free), "layout" (format, key, salt, digits, suffix_list,
-    names, compression, plain_columns, versions, ttl in seconds, family_options), "index" (name, phase, of), "family"
-    (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase shell shows them). Of a
-    table of rows under a declared key, "layout" has format and key, and there are no holdings and no indexes.
+    names, compression, digest, plain_columns, versions, ttl in seconds, family_options), "index" (name, phase, of),
+    "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase shell shows
+    them). Of a table of rows under a declared key, "layout" has format and key, and there are no holdings and no
+    indexes.
     """
     told = _told_of(session(ctx), count=count, schema=schema)
     if format == InfoFormat.jsonl:

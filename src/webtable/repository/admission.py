@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
+from webtable._digests import digest_of
 from webtable._headers import Headers
 from webtable._page import SAID, Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
+from webtable.repository.hints.inlinks import is_only_self
 from webtable.repository.values import json_of
 
 if TYPE_CHECKING:
@@ -52,13 +53,7 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
     """
     _check_types(page)
     page = _with_text_headers(page)
-    if page.fetched_at.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} has no timezone; take datetime.now(UTC)")
-    try:
-        fetched_at = page.fetched_at.astimezone(UTC)
-    except OverflowError as exc:
-        raise InvalidCapture(f"{page.url[:200]}: fetched_at={page.fetched_at} is no date of a capture") from exc
-    fetched_at = fetched_at.replace(microsecond=fetched_at.microsecond // 1000 * 1000)
+    fetched_at = _in_utc(page)
     if fetched_at > now + MAX_AHEAD:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
@@ -79,18 +74,46 @@ def expired(page: Page, ttl: int | None, now: datetime) -> ExpiredCapture | None
     )
 
 
+def _in_utc(page: Page) -> datetime:
+    """Return the date of *page* in UTC and to the millisecond."""
+    fetched_at = page.fetched_at
+    if fetched_at.tzinfo is not UTC:
+        if fetched_at.tzinfo is None:
+            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} has no timezone; take datetime.now(UTC)")
+        try:
+            fetched_at = fetched_at.astimezone(UTC)
+        except OverflowError as exc:
+            raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at} is no date of a capture") from exc
+    beyond = fetched_at.microsecond % 1000
+    return fetched_at.replace(microsecond=fetched_at.microsecond - beyond) if beyond else fetched_at
+
+
+# The types of the values of a page that is right, field by field: pages have few kinds, and to look each field up takes
+# longer than all else that is checked.
+_right: set[tuple[type, ...]] = set()
+_MOST_RIGHT = 4_096
+
+
 def _check_types(page: Page) -> None:
     # A msgspec.Struct takes any value; one of another type would be stored, and could not be read back.
+    found = tuple(map(type, astuple(page)))
+    if found not in _right:
+        _check_each_type(page)
+        if len(_right) < _MOST_RIGHT:
+            _right.add(found)
+    if page.last_modified is not None and page.last_modified.tzinfo is None:
+        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
+    links = page.outlinks
+    if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
+        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
+
+
+def _check_each_type(page: Page) -> None:
     for name, types in _TYPES.items():
         value = getattr(page, name)
         if not isinstance(value, types):
             wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
             raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
-    if page.last_modified is not None and page.last_modified.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
-    links = page.outlinks or ()
-    if not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
-        raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")
 
 
 def _with_text_headers(page: Page) -> Page:
@@ -102,29 +125,28 @@ def _with_text_headers(page: Page) -> Page:
         raise InvalidCapture(f"{page.url[:200]}: its headers are none: {exc}") from exc
 
 
-def measured(page: Page, max_body: int | None) -> Page:
+def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
 
-    The digest and the size are those of the whole body; a long one is cut to *max_body*.
+    *digest* is that of the whole body, as the size is; a long one is cut to *max_body*.
     """
-    if page.outlinks is not None:
+    links, body = page.outlinks, page.html
+    if links is not None:
         first: dict[str, Link] = {}
-        for link in page.outlinks:
+        for link in links:
             first.setdefault(link.url, link)
-        page = replace(page, outlinks=tuple(first.values()), outlink_count=len(first))
-    body = page.html
-    if body is None:
-        links = page.outlinks
-        digest = None if not links else hashlib.sha256(json_of(links)).hexdigest()
-        return replace(page, links_digest=digest)
-    cut = max_body is not None and len(body) > max_body
+        links = tuple(first.values())
+    is_cut = body is not None and max_body is not None and len(body) > max_body
     return replace(
         page,
-        html=body[:max_body] if cut else body,
-        digest=hashlib.sha256(body).hexdigest(),
-        links_digest=None,
-        size=len(body),
-        truncated=page.truncated or cut,
+        html=body[:max_body] if body is not None and is_cut else body,
+        digest=page.digest if body is None else digest,
+        size=page.size if body is None else len(body),
+        truncated=page.truncated or is_cut,
+        outlinks=links,
+        outlink_count=page.outlink_count if links is None else len(links),
+        only_self_links=bool(links) and is_only_self(page.url, links or ()),
+        links_digest=digest_of(json_of(links), "sha256") if links and body is None else None,
     )
 
 

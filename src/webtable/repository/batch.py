@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from webtable._page import Page, PageOutcome, memory_of
-from webtable._threads import Threads
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
-from webtable.repository.admission import checked, measured
+from webtable.repository.admission import checked
 from webtable.repository.hints.hints import Change
-from webtable.repository.hints.inlinks import with_self_links
 from webtable.repository.hints.upkeep import Keeper, Upkeep
+from webtable.repository.moments import milliseconds
 from webtable.repository.plan import Plan, PlannedWrite, Planner
 from webtable.repository.repeats import Repeats
+from webtable.repository.visits import Visited, Visits
 from webtable.rowkey import canonical_url
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.repository.contents import Packed
     from webtable.repository.frame import Frame
 
-SLICE = 16
-"""How many pages a thread takes at once."""
 ENTRY_BYTES = 4_000
 LINK_BYTES = 450
 """What a page, and each of its links, costs in memory while it is written, beside what it is: cells, entries, rows.
@@ -39,8 +39,7 @@ CONTENT_BYTES = 8 * 2**20
 """How many bytes of stored bodies are read at once where captures repeat them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PagePut:
+class PagePut(NamedTuple):
     """A planned write that only has to be sent: the page as it is written, and its cells."""
 
     planned: PlannedWrite
@@ -100,11 +99,9 @@ class BatchWriter:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
         self._frame = frame
-        self._max_body = max_body
         self._keeper = Keeper(frame)
         self._repeats = Repeats(frame)
-        # hashlib works outside the GIL: on this many bodies at once.
-        self._threads = Threads(os.cpu_count() or 1, "webtable-digest")
+        self._visits = Visits(frame, max_body)
 
     @property
     def name(self) -> str:
@@ -117,7 +114,7 @@ class BatchWriter:
 
     def close(self) -> None:
         """Stop the threads."""
-        self._threads.close()
+        self._visits.close()
         self._keeper.close()
 
     def memory_of(self, page: Page) -> int:
@@ -153,8 +150,10 @@ class BatchWriter:
         # First, for the layout comes with them: what is decided below goes by what it says now.
         indexes = self._frame.indexes.read()
         sources, count = self._repeats.sources(batch, CONTENT_BYTES)
-        plan = Planner(self._frame, self._measured(batch[:count]), self._repeats, sources, CONTENT_BYTES).plan()
-        puts, unwritable = self._puts(plan.writes)
+        visited, stored = self._visits.visited(batch[:count])
+        taken = [(row, one.page) for (row, _), one in zip(batch[:count], visited, strict=True)]
+        plan = Planner(self._frame, taken, stored, self._repeats, sources, CONTENT_BYTES).plan()
+        puts, unwritable = self._puts(plan.writes, visited)
         changes = [one.change for one in puts if one.planned.write.changes_hints]
         upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
         rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
@@ -211,36 +210,38 @@ class BatchWriter:
         written = self._frame.store.write(self._frame.table, [one.put for one in puts])
         return {one.planned.index: error for one, error in zip(puts, written, strict=True) if error is not None}
 
-    def _measured(self, batch: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
-        def measure(part: Sequence[tuple[bytes, Page]]) -> list[tuple[bytes, Page]]:
-            return [(row, with_self_links(measured(page, self._max_body))) for row, page in part]
-
-        # In slices: to hand over a single page costs a thread as much as the work on a small one.
-        slices = [batch[start : start + SLICE] for start in range(0, len(batch), SLICE)]
-        parts = self._threads.map(measure, slices) if len(slices) > 1 else map(measure, slices)
-        return [entry for part in parts for entry in part]
-
-    def _puts(self, planned: Sequence[PlannedWrite]) -> tuple[list[PagePut], dict[int, WebTableError]]:
+    def _puts(
+        self, planned: Sequence[PlannedWrite], visited: Sequence[Visited]
+    ) -> tuple[list[PagePut], dict[int, WebTableError]]:
         """Return what is to be put, and, by their places, why pages cannot be: too large, or their content is lost."""
         pages = self._repeats.restored([(one.row, one.write) for one in planned])
         both = list(zip(planned, pages, strict=True))
-        bodies = [page for one, page in both if one.write.with_content and isinstance(page, Page)]
-        contents = iter(self._frame.codec.content_cells(bodies))
+        contents = self._contents([(one.index, page) for one, page in both if one.write.with_content], visited)
         puts: list[PagePut] = []
         unwritable: dict[int, WebTableError] = {}
         for one, page in both:
             if isinstance(page, WebTableError):
                 unwritable.setdefault(one.index, page)
                 continue
-            content = next(contents) if one.write.with_content else []
+            content = next(contents) if one.write.with_content else None
             try:
                 puts.append(PagePut(one, page, Put(one.row, self._cells(one, page, content))))
             except WebTableError as exc:
                 unwritable.setdefault(one.index, exc)
         return puts, unwritable
 
-    def _cells(self, planned: PlannedWrite, page: Page, content: list[NewCell]) -> list[NewCell]:
-        codec = self._frame.codec
-        metadata = codec.metadata_cells(page, planned.before) if planned.write.with_metadata else []
-        codec.check_sizes(page, metadata + content)
-        return metadata + content
+    def _contents(
+        self, pages: Sequence[tuple[int, Page | WebTableError]], visited: Sequence[Visited]
+    ) -> Iterator[Packed]:
+        """Return the content of *pages*, each with its place: as it was packed when they were visited, or now."""
+        found = [(page, visited[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
+        late = iter(self._frame.codec.packed([page for page, packed in found if packed is None]))
+        return (next(late) if packed is None else packed for _, packed in found)
+
+    def _cells(self, planned: PlannedWrite, page: Page, content: Packed | None) -> list[NewCell]:
+        codec, row, timestamp = self._frame.codec, planned.row, milliseconds(page.fetched_at)
+        cells = codec.metadata_cells(row, timestamp, page, planned.before) if planned.write.with_metadata else []
+        if content is not None:
+            cells += codec.content_cells(row, timestamp, page, content)
+        codec.check_sizes(page, cells)
+        return cells

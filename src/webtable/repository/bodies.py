@@ -28,11 +28,11 @@ _MOST_UNANNOUNCED = 2**28
 _local = threading.local()
 
 
-def pack(bodies: Sequence[bytes], *, compress: bool = True) -> list[bytes]:
+def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -> list[bytes]:
     """Return *bodies* as they are stored: as zstd frames with checksums, or as they are where that is not wanted.
 
-    They are compressed in one call, on all processors and outside the GIL: handed over one by one, every body would
-    have to wait for the GIL twice.
+    They are compressed in one call, by so many *threads* (-1: as many as there are processors) and outside the GIL:
+    handed over one by one, every body would have to wait for the GIL twice.
     """
     # A body that looks like a frame becomes one all the same, or reading it back would unpack it.
     chosen = [at for at, body in enumerate(bodies) if (compress and body) or body.startswith(MAGIC)]
@@ -40,7 +40,7 @@ def pack(bodies: Sequence[bytes], *, compress: bool = True) -> list[bytes]:
     packed = [_EMPTY if compress and not body else body for body in bodies]
     if chosen:
         frames = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).multi_compress_to_buffer(
-            [bodies[at] for at in chosen], threads=-1
+            [bodies[at] for at in chosen], threads=threads
         )
         for number, at in enumerate(chosen):
             packed[at] = frames[number].tobytes()

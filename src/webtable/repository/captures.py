@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,8 +20,7 @@ NEWEST = 8
 """How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageWrite:
+class PageWrite(NamedTuple):
     """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
 
     page: Page
@@ -39,25 +36,31 @@ class PageWrite:
         """Whether the entries and inlinks of the page may be others when it is written."""
         return self.with_metadata and self.with_hints
 
-    def with_inlinks_since(self, before: Page | None, ttl: int | None) -> PageWrite:
-        """Return the write with the date under which the page's links were last written to where they lead."""
+    def dated(self, before: Page | None, seen: datetime | None, ttl: int | None) -> PageWrite:
+        """Return the write with the dates that follow from the page *before*, which it replaces.
+
+        They are the date of its first capture (*seen*), that under which its links were last written to where they
+        lead, and that of its entries and inlinks, which is later than that of those of *before*.
+        """
+        page = self.page
+        dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
+        if dates == (page.first_seen, page.inlinks_at, page.hints_at):
+            return self
+        page = replace(page, first_seen=dates[0], inlinks_at=dates[1], hints_at=dates[2])
+        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_hints)
+
+    def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
         since = None if before is None else before.inlinks_at or before.content_at
         if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
-            since = None
-        page = replace(self.page, inlinks_at=None if since == self.page.content_at else since)
-        return dataclasses.replace(self, page=page)
+            return None
+        return None if since == self.page.content_at else since
 
-    def with_first_seen(self, seen: datetime | None) -> PageWrite:
-        """Return the write with the date of the page's first capture."""
-        return dataclasses.replace(self, page=replace(self.page, first_seen=seen))
 
-    def with_hints_after(self, before: Page | None) -> PageWrite:
-        """Return the write with entries and inlinks that are dated later than those of *before*, which it replaces."""
-        after = None if before is None else hints_at(before) + timedelta(milliseconds=1)
-        moved = after if after is not None and after > self.page.fetched_at else None
-        if moved == self.page.hints_at:
-            return self
-        return dataclasses.replace(self, page=replace(self.page, hints_at=moved))
+def _hints_after(before: Page | None, page: Page) -> datetime | None:
+    if before is None:
+        return None
+    after = hints_at(before) + timedelta(milliseconds=1)
+    return after if after > page.fetched_at else None
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
@@ -71,7 +74,7 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """
     before, seen = stored.page, _first_seen(page, stored.page)
     writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
-    done = [write.with_inlinks_since(before, ttl).with_hints_after(before).with_first_seen(seen) for write in writes]
+    done = [write.dated(before, seen, ttl) for write in writes]
     has_metadata = any(write.with_metadata for write in done)
     if before is not None and seen == page.fetched_at < before.fetched_at and not has_metadata:
         done.append(PageWrite(replace(before, first_seen=seen), with_content=False, with_hints=False))

@@ -68,9 +68,8 @@ class PageCodec(ContentCodec):
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
 
-    def metadata_cells(self, page: Page, before: Page | None) -> list[NewCell]:
+    def metadata_cells(self, row: bytes, timestamp: int, page: Page, before: Page | None) -> list[NewCell]:
         """Return the cells of the page's metadata; *before* is the page as it is stored."""
-        timestamp, row = milliseconds(page.fetched_at), self._key.encode(page.url)
         cells = [NewCell(self.columns.page, timestamp, checked_json(bare(page), row, timestamp))]
         for name, column in self._plain:
             text = _plain_text(getattr(page, name))
@@ -238,12 +237,11 @@ def as_stored(page: Page) -> Page:
 
 
 def _plain_text(value: object) -> bytes:
-    match value:
-        case None:
-            return b""
-        case datetime():
+    if value is None:
+        return b""
+    if isinstance(value, datetime):
+        if value.tzinfo is not UTC:
             with suppress(OverflowError):  # in the first or the last hours of the calendar
                 value = value.astimezone(UTC)
-            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
-        case _:
-            return str(value).encode("utf-8", "replace")
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+    return str(value).encode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from zlib import crc32
@@ -11,10 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
-from webtable._page import Link, said
+from webtable._digests import algorithm_of, digest_like
+from webtable._page import Link
 from webtable.errors import DamagedRow
 from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
-from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.moments import moment_of
 from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.values import JSONValue, checked_json, json_of
 from webtable.schema import Layout, web_columns
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from webtable._page import Page
     from webtable.store import Cell, Row
 
+Packed = tuple[bytes | None, bytes | None]
+"""A body and links as they are stored, None for what a page does not have."""
 S = TypeVar("S", bound=msgspec.Struct)
 
 _CAPTURES = JSONValue(Capture)
@@ -70,21 +73,22 @@ class ContentCodec:
             return [self.family if column == names.html else column for column in columns]
         return [*columns, names.capture]
 
-    def content_cells(self, pages: Sequence[Page]) -> list[list[NewCell]]:
-        """Return for each of *pages* the cells of its content: its capture, its body and its links, compressed."""
+    def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
+        """Return the body and the links of each of *pages* as they are stored; *threads* as `pack` takes them."""
         values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
-        packed = iter(pack(values, compress=self._compress))
+        packed = iter(pack(values, compress=self._compress, threads=threads))
         return [
-            self._content_cells(
-                page, None if page.html is None else next(packed), None if page.outlinks is None else next(packed)
-            )
+            (None if page.html is None else next(packed), None if page.outlinks is None else next(packed))
             for page in pages
         ]
 
-    def _content_cells(self, page: Page, body: bytes | None, links: bytes | None) -> list[NewCell]:
+    def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
+        """Return the cells of the content of *page*: its capture, and its body and its links, which are *packed*."""
+        body, links = packed
         capture = Capture(
             digest=page.digest,
             size=page.size,
+            title=page.title,
             status_code=page.status_code,
             content_type=page.content_type,
             truncated=page.truncated,
@@ -95,10 +99,14 @@ class ContentCodec:
             etag=page.etag,
             last_modified=page.last_modified,
             redirect_to=page.redirect_to,
-            **said(page),
+            canonical=page.canonical,
+            description=page.description,
+            robots=page.robots,
+            h1=page.h1,
+            language=page.language,
             has_links=links is not None,
         )
-        return self._version_cells(self._key.encode(page.url), milliseconds(page.fetched_at), capture, body, links)
+        return self._version_cells(row, timestamp, capture, body, links)
 
     def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
         """Return the cells in *row* of a *version* that was stored elsewhere, packed as this layout has it."""
@@ -110,9 +118,10 @@ class ContentCodec:
         self, row: bytes, timestamp: int, capture: Capture, body: bytes | None, links: bytes | None
     ) -> list[NewCell]:
         cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
-        for column, value in ((self.columns.html, body), (self.columns.urls, links)):
-            if value is not None:
-                cells.append(NewCell(column, timestamp, value))
+        if body is not None:
+            cells.append(NewCell(self.columns.html, timestamp, body))
+        if links is not None:
+            cells.append(NewCell(self.columns.urls, timestamp, links))
         return cells
 
     def _checksum(self, value: bytes | None) -> str | None:
@@ -205,7 +214,14 @@ def check_body(body: bytes, of: Page | Capture) -> None:
         return  # they are those of the whole body
     if of.size is not None and len(body) != of.size:
         raise ValueError(f"a body of {len(body):,} bytes, where it had {of.size:,}")
-    if of.digest is not None and hashlib.sha256(body).hexdigest() != of.digest:
+    if of.digest is None:
+        return
+    digest = digest_like(of.digest, body)
+    if digest is None:
+        algorithm = algorithm_of(of.digest)
+        text = f"a body was not compared with its digest: this version of webtable does not know {algorithm[:40]!r}"
+        warnings.warn(text, stacklevel=2)
+    elif digest != of.digest:
         raise ValueError("it is not the body whose digest was stored")
 
 

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC
 from difflib import Match, SequenceMatcher
-from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._digests import digest_like
 from webtable._extract import extract, is_html
 from webtable._headers import Headers
 from webtable._page import Link, Page, charset_of
@@ -183,7 +183,7 @@ def _by_url(links: Sequence[Link]) -> dict[str, Link]:
 
 def _text(old: Page, new: Page) -> tuple[str, ...]:
     if not (_was_read(old) and _was_read(new)):
-        return () if _digest(old) == _digest(new) else (f"body, not read: {_size(old)} -> {_size(new)}",)
+        return () if _has_digest_of(old, new) else (f"body, not read: {_size(old)} -> {_size(new)}",)
     before, after = _lines_of(old), _lines_of(new)
     if before is None or after is None:
         return () if old.html == new.html else (f"binary body: {_size(old)} -> {_size(new)}",)
@@ -191,8 +191,12 @@ def _text(old: Page, new: Page) -> tuple[str, ...]:
     return (f"--- {_moment(old)}", f"+++ {_moment(new)}", *changes) if changes else ()
 
 
-def _digest(page: Page) -> str | None:
-    return sha256(page.html).hexdigest() if page.html is not None and page.digest is None else page.digest
+def _has_digest_of(old: Page, new: Page) -> bool:
+    """Whether both have the same digest; that of a body which is here is taken as the other one's was."""
+    for page, digest in ((old, new.digest), (new, old.digest)):
+        if digest is not None and page.html is not None and not page.truncated:
+            return digest_like(digest, page.html) == digest
+    return old.digest == new.digest and (old.digest is not None or old.html is new.html)
 
 
 def _lines_of(page: Page) -> list[str] | None:

@@ -84,3 +84,7 @@ class Stored(NamedTuple):
     deleted: Deleted | None = None
     unreadable: Unreadable | None = None
     """In place of the page, where its newest metadata cannot be read."""
+
+
+NOTHING = Stored()
+"""What is stored of a page that is not there."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webtable._page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.admission import refusal
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.repeats import Repeats, Sources
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedWrite:
+class PlannedWrite(msgspec.Struct, frozen=True):
     """A write for the page of a batch whose place there is `index`, which takes the place of the page `before`."""
 
     index: int
@@ -50,26 +51,29 @@ class Plan:
 class Planner:
     """Makes the plan of one batch; of a page several captures may be in it, each later than the one before it.
 
-    The plan ends in front of a capture that rests on what is not known before others are stored, and where more than
-    *room* bytes of stored bodies are to be written again.
+    What is *stored* of the pages was read when the batch was taken up (`stored_of`). The plan ends in front of a
+    capture that rests on what is not known before others are stored, and where more than *room* bytes of stored bodies
+    are to be written again.
     """
 
     def __init__(
-        self, frame: Frame, batch: Sequence[tuple[bytes, Page]], repeats: Repeats, sources: Sources, room: int
+        self,
+        frame: Frame,
+        batch: Sequence[tuple[bytes, Page]],
+        stored: Mapping[bytes, Stored],
+        repeats: Repeats,
+        sources: Sources,
+        room: int,
     ) -> None:
-        layout = frame.layouts.known
         self._batch = batch
         self._repeats = repeats
         self._sources = sources
         self._room = room
-        self._ttl = layout.ttl
+        self._ttl = frame.layouts.known.ttl
         self._now = datetime.now(UTC)
-        firsts: dict[bytes, Page] = {}
-        for row, page in batch:
-            firsts.setdefault(row, page)
-        self._read = _stored_of(frame, firsts, layout.versions)
-        self._stored = dict(self._read)
-        self._has_several = len(firsts) < len(batch)
+        self._read = stored
+        self._stored = dict(stored)
+        self._has_several = len(stored) < len(batch)
         self._links: dict[tuple[bytes, datetime], Sequence[Link]] = {}
         self._closed: set[bytes] = set()
         self._writes: list[PlannedWrite] = []
@@ -116,11 +120,15 @@ class Planner:
                 self._links[row, page.fetched_at] = write.page.outlinks or ()
 
 
-def _stored_of(frame: Frame, pages: Mapping[bytes, Page], versions: int) -> dict[bytes, Stored]:
-    """Return, by their rows, what is stored of *pages*: their newest versions, and older ones where these matter.
+def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, Stored]:
+    """Return, by their rows, what is stored of pages: their newest versions, and older ones where these matter.
 
     To read a thousand versions of a page takes longer than to store one more.
     """
+    versions = frame.layouts.known.versions
+    pages: dict[bytes, Page] = {}
+    for row, page in batch:
+        pages.setdefault(row, page)
     found = dict(zip(pages, frame.pages.stored(list(pages), min(versions, NEWEST)), strict=True))
     if versions <= NEWEST:
         return found

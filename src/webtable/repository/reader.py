@@ -11,7 +11,7 @@ from webtable._page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.contents import check_body
 from webtable.repository.moments import milliseconds
-from webtable.repository.page_state import Stored, Version
+from webtable.repository.page_state import NOTHING, Stored, Version
 from webtable.repository.pieces import together
 from webtable.store import Row, Store, TimeRange
 from webtable.store.wanted import Wanted
@@ -90,7 +90,7 @@ class PageReader:
         """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
         columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
         found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
-        return [Stored() if row is None else self._codec.stored(row) for row in found]
+        return [NOTHING if row is None else self._codec.stored(row) for row in found]
 
     def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
         """Return the newest version of the page of *row* that is not later than *moment*, none where there is none."""

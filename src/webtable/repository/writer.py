@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from webtable._extract import filled
@@ -28,7 +27,7 @@ from webtable.repository.spool import Left, Spool, Unsent
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from os import PathLike
     from types import TracebackType
 
@@ -130,7 +129,8 @@ class Writer:
         rows = self._batch_writer.rows_of(key, page)
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)
-        with self._locked(deadline):
+        self._lock_by(deadline)
+        try:
             if self._closed and not self._outcomes.is_delivering():
                 raise WriteFailed("the writer is closed")
             if self._buffer.is_before(key, page, rows):
@@ -139,6 +139,8 @@ class Writer:
             self._buffer.take(key, page, rows, weight, receipt)
             if self._buffer.is_full:
                 self._send(deadline)
+        finally:
+            self._lock.release()
         if errors := self._outcomes.deliver():
             raise failed_together("the function on_outcome", errors)
         return receipt
@@ -252,17 +254,12 @@ class Writer:
             # Not here: to wait for a place takes longer than the caller may want to wait.
             self._wake.set()
 
-    @contextmanager
-    def _locked(self, deadline: Deadline) -> Iterator[None]:
+    def _lock_by(self, deadline: Deadline) -> None:
         if not self._lock.acquire(timeout=deadline.left()):
             raise StoreUnavailable(
                 f"{self.name}: the page was not taken: the buffer is full, and for "
                 f"{self._timeout:g} s no batch of it was stored"
             )
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def _finish(self) -> None:
         with self._lock:

@@ -46,7 +46,12 @@ class URLParts(NamedTuple):
 
 def split_url(url: str) -> URLParts:
     """Return the parts of the canonical form of *url*; raises `InvalidURL` as `canonical_url` does."""
-    return URLParts._make(_plain_parts(url) or _parsed_parts(url))
+    return URLParts._make(parts_of(url))
+
+
+def parts_of(url: str) -> _Parts:
+    """Return what `split_url` does as a plain tuple, which takes less time: every link becomes a row key."""
+    return _plain_parts(url) or _parsed_parts(url)
 
 
 def canonical_url(url: str) -> str:

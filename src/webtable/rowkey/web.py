@@ -27,7 +27,7 @@ from webtable.rowkey.domain import ReversedDomain, host_of
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import MAX_KEY
 from webtable.rowkey.text import Text
-from webtable.rowkey.urls import MAX_HOST, canonical_host, quoted, split_url
+from webtable.rowkey.urls import MAX_HOST, canonical_host, parts_of, quoted, split_url
 from webtable.rowkey.web_salt import Salt
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def host_and_rest(url: str) -> tuple[str, str]:
     >>> host_and_rest("http://example.com:8080/products?id=7")
     ('example.com', 'products?id=7#http:8080')
     """
-    scheme, host, port, path, query = split_url(url)
+    scheme, host, port, path, query = parts_of(url)
     return host, f"{path[1:]}{query}{'' if scheme == 'https' and port is None else _suffix(scheme, port)}"
 
 

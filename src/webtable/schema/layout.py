@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
+from webtable._digests import Algorithm
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource
@@ -45,8 +46,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `versions` and `ttl` (in seconds, None for ever) are those of the content family. `suffix_list` is the version of
     the Public Suffix List if the salt is taken from the registered domain, because another list would look for pages
-    elsewhere. `family_options` are the options of families that were altered, named as in `content.block_size`. Raises
-    `InvalidArgument` for what no table can have.
+    elsewhere. `digest` is the algorithm of the digests of bodies. `family_options` are the options of families that
+    were altered, named as in `content.block_size`. Raises `InvalidArgument` for what no table can have.
     """
 
     format: int = LAYOUT_FORMAT
@@ -56,6 +57,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     suffix_list: str | None = None
     names: ColumnNames = "readable"
     compression: str = "zstd"
+    digest: Algorithm = "blake3"
     plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL
@@ -168,6 +170,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             )
         try:
             layout = msgspec.json.decode(unsealed(stored), type=cls)
+            layout = msgspec.structs.replace(layout, digest=header.digest)
             layout.web_key()
             layout.table_schema("any")
         except UNREADABLE as exc:
@@ -234,6 +237,8 @@ class _Header(msgspec.Struct, frozen=True):
     kind: str = "web"
     format: int = LAYOUT_FORMAT
     key: str = "web/1"
+    # Of the tables that do not say it, for there was no other one when they were created.
+    digest: str = "sha256"
 
     @classmethod
     def of(cls, table: str, stored: bytes) -> _Header:

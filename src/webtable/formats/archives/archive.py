@@ -18,7 +18,7 @@ from webtable._whole_file import named, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.wacz import Package, page_line, page_lines
 from webtable.formats.archives.warc_files import WarcFiles
-from webtable.formats.archives.warc_records import MAX_STATUS
+from webtable.formats.archives.warc_records import MAX_STATUS, Written
 from webtable.repository.frame import Frame
 from webtable.repository.questions.kept import kept
 from webtable.repository.questions.scope import Scope
@@ -172,14 +172,14 @@ def _fill(
 
 def _write_captures(files: WarcFiles, captures: Iterator[Page], archived: Archived) -> Page | None:
     """Write the captures of one page, and return the last one that was written."""
-    ids: dict[datetime, str] = {}
+    written: dict[datetime, Written] = {}
     newest = None
     for page in captures:
         if not 0 <= page.status_code <= MAX_STATUS:
             archived.left_out += 1
             continue
-        repeated = None if page.content_at is None else ids.get(page.content_at)
-        ids[page.fetched_at] = files.write(page, repeated)
+        repeated = None if page.content_at is None else written.get(page.content_at)
+        written[page.fetched_at] = files.write(page, repeated)
         newest = page
     return newest
 

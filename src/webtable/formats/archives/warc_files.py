@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
 from webtable.formats.archives.cdxj import cdxj_line
-from webtable.formats.archives.warc_records import capture, warcinfo
+from webtable.formats.archives.warc_records import Written, capture, warcinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,8 +76,8 @@ class WarcFiles:
         self._count = 0
         self.records = 0
 
-    def write(self, page: Page, repeated: str | None) -> str:
-        """Write the record of a capture, and return its ID; *repeated* is that of the one that it repeats."""
+    def write(self, page: Page, repeated: Written | None) -> Written:
+        """Write the record of a capture, and return what is known of it; *repeated* is the one that it repeats."""
         if self._file is None or self._file.size >= self._most:
             self.close()
             self._file = self._next()
@@ -86,7 +86,7 @@ class WarcFiles:
         _write_member(file, record)
         self.records += 1
         self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
-        return record.id
+        return Written(record.id, record.digest)
 
     def close(self) -> None:
         """End the file that is written."""

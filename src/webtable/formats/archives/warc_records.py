@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._digests import algorithm_of
 from webtable._encodings import codec_name
 from webtable._headers import media_type
 
@@ -37,6 +38,13 @@ _LINE_ENDS = re.compile(r"[\r\n]+")
 _NOT_MODIFIED = 304
 
 
+class Written(NamedTuple):
+    """What is known of a record that is in its file: its ID, and the digest of its payload."""
+
+    id: str
+    digest: str
+
+
 class Record(NamedTuple):
     """A record in parts, of which the body is one: `parts` follow one another in the file."""
 
@@ -53,11 +61,11 @@ def warcinfo(filename: str, software: str, now: datetime) -> Record:
     return record("warcinfo", now, [("WARC-Filename", filename)], (block,), media="application/warc-fields")
 
 
-def capture(page: Page, info: str, repeated: str | None = None) -> Record:
+def capture(page: Page, info: str, repeated: Written | None = None) -> Record:
     """Return the record of the capture *page*; *info* is the ID of the file's warcinfo record.
 
-    Without a body it is a revisit: of its own URL at its `content_at` where that is another date, whose record has the
-    ID *repeated*. A 304 is a response all the same.
+    Without a body it is a revisit: of its own URL at its `content_at` where that is another date, whose record
+    is *repeated*. A 304 is a response all the same.
     """
     renamed = _misfits(page)
     block = (_head(page, renamed), page.html or b"")
@@ -65,7 +73,7 @@ def capture(page: Page, info: str, repeated: str | None = None) -> Record:
     fields = [
         ("WARC-Target-URI", page.url),
         *(_repetition(page, repeated) if is_revisit else ()),
-        *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page)) else ()),
+        *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page, repeated)) else ()),
         *((("WARC-Truncated", "length"),) if page.truncated and not is_revisit else ()),
         *_identified(page),
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
@@ -75,20 +83,28 @@ def capture(page: Page, info: str, repeated: str | None = None) -> Record:
     return record(kind, page.fetched_at, fields, block, digest=digest)
 
 
-def _repetition(page: Page, repeated: str | None) -> Iterator[tuple[str, str]]:
+def _repetition(page: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
     yield "WARC-Profile", f"{REVISIT}identical-payload-digest"
     if repeated:
-        yield "WARC-Refers-To", repeated
+        yield "WARC-Refers-To", repeated.id
     yield "WARC-Refers-To-Target-URI", page.url
     if page.content_at is not None and page.content_at < page.fetched_at:
         yield "WARC-Refers-To-Date", date_text(page.content_at)
 
 
-def _payload_digest(page: Page) -> str:
-    """Return the digest of the body as it is written, or of the one that is repeated; empty where nobody knows it."""
-    if page.html is not None and (page.truncated or page.digest is None):
+def _payload_digest(page: Page, repeated: Written | None) -> str:
+    """Return the digest of the body as it is written, or of the one that is repeated; empty where nobody knows it.
+
+    It is SHA-256, because readers know that; another one only where a body that is not here has no other.
+    """
+    is_known = page.digest is not None and algorithm_of(page.digest) == "sha256"
+    if page.html is not None and (page.truncated or not is_known):
         return sha256(page.html)
-    return f"sha256:{page.digest}" if page.digest else ""
+    if page.digest is None:
+        return ""
+    if is_known:
+        return f"sha256:{page.digest.removeprefix('sha256:')}"
+    return (repeated.digest if repeated and page.html is None else "") or page.digest
 
 
 def date_text(moment: datetime) -> str:

@@ -19,7 +19,7 @@ from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.sides import covers
 from webtable.repository.deletion import Deletion
 from webtable.repository.hints.upkeep import Keeper
-from webtable.repository.moments import EPOCH
+from webtable.repository.moments import EPOCH, milliseconds
 from webtable.repository.page_state import Stored
 from webtable.repository.pieces import together
 from webtable.repository.plan import Plan, PlannedWrite
@@ -169,8 +169,8 @@ class PageCopier:
             self._settle(one, outcome.error)
 
     def _cells(self, one: _Copy) -> list[NewCell]:
-        codec = self._sides.target.codec
-        cells = [*self._reader.cells(one.target_row, one.content), *codec.metadata_cells(one.page, one.here.page)]
+        codec, row, date = self._sides.target.codec, one.target_row, milliseconds(one.page.fetched_at)
+        cells = [*self._reader.cells(row, one.content), *codec.metadata_cells(row, date, one.page, one.here.page)]
         codec.check_sizes(one.page, cells)
         return cells
 

@@ -48,6 +48,7 @@ _FIXED = {
     **dict.fromkeys(("salt", "digits", "buckets", "key", "suffix_list"), "the row key of every page is made with it"),
     "names": "the name of every column is made with it",
     "compression": "it says how every stored body is to be read (that of a family is families={'content': {…}})",
+    "digest": "a body that is stored already would not be known as the same again",
     "plain_columns": "pages that are stored already would not have them, and a search goes by them",
     "regions": "the regions of a living table split on their own",
     "indexes": "indexes have their own commands: webtable index add and webtable index drop",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page import Link, Page
 from webtable._threads import Threads
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A page of a batch (its *owner* is its place there) that takes the place of what was stored *before*."""
 
     owner: int
@@ -73,6 +72,8 @@ def add_entries(
     """Add the entries of *changes* to *hints*, and return, by owner, why a page has none: an index has failed."""
     errors: dict[int, WebTableError] = {}
     indexes = [(one.index, one.table) for one in maintained]
+    if not indexes:
+        return errors
     now = now_in_milliseconds()
     for change in changes:
         unsalted, timestamp = key.unsalted(change.row), milliseconds(hints_at(change.page))

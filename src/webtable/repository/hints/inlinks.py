@@ -147,11 +147,15 @@ def link_of(url: str, value: bytes) -> Link:
     return Link(url, anchor, rel)
 
 
+def is_only_self(url: str, links: Iterable[Link]) -> bool:
+    """Whether all *links* of the page *url* lead to itself."""
+    # Mostly the first link leads elsewhere, and nothing more is looked at.
+    return not any(link.url != url and canonical_or_none(link.url) != url for link in links)
+
+
 def with_self_links(page: Page) -> Page:
     """Return *page*, where its links are here, as one that has only links to itself where that is so."""
     if page.outlinks is None:
         return page
-    # Mostly the first link leads elsewhere, and nothing more is looked at.
-    leads_away = any(link.url != page.url and canonical_or_none(link.url) != page.url for link in page.outlinks)
-    is_only = bool(page.outlinks) and not leads_away
+    is_only = bool(page.outlinks) and is_only_self(page.url, page.outlinks)
     return page if is_only == page.only_self_links else replace(page, only_self_links=is_only)
