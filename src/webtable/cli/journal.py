@@ -85,7 +85,7 @@ class Journal:
     def beside(store: str) -> Path:
         """Return where the journal of *store* is: beside its file; that of a server in the current directory."""
         url = StoreURL.parse(store)
-        return Path(f"{url.rest}.ingest" if url.is_path else f"{quote(store, safe=':')}.ingest")
+        return Path(f"{url.rest}.ingest" if url.is_path else f"{quote(url.text, safe=':')}.ingest")
 
     def forget(self) -> None:
         """Forget what earlier runs have stored."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Unpack
 import webtable
 from webtable.cli.settings import read_settings
 from webtable.errors import InvalidArgument
+from webtable.store import StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +46,7 @@ class Session:
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
-        said = self.store if self.said is None else self.said
+        said = StoreURL.parse(self.store).text if self.said is None else self.said
         store = f"-s {shlex.quote(said)} " if said else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"
