@@ -12,6 +12,7 @@ from webtable._whole_file import OWN
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, LAYOUT, layout_of
 from webtable.store.sqlite.failures import is_busy
+from webtable.store.sqlite.own_schema import check_schema
 from webtable.store.sqlite.probe import application_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def opened(name: str, path: Path, connections: Connections, wait: Wait, *, creat
         layout = layout_of(connection)
         if layout > LAYOUT:
             raise NotAStore(f"{name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+        check_schema(name, connection)
         _use_wal(connection, wait)
     except BaseException:
         connections.close(connection)
