@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Unpack
 import webtable
 from webtable.cli.settings import read_settings
 from webtable.errors import InvalidArgument
-from webtable.store import StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +45,8 @@ class Session:
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
+        from webtable.store.url import StoreURL  # most commands never say another one
+
         said = StoreURL.parse(self.store).text if self.said is None else self.said
         store = f"-s {shlex.quote(said)} " if said else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
