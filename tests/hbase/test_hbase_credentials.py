@@ -117,6 +117,18 @@ def test_a_token_that_is_renewed_in_its_file_is_sent_anew(pair, monkeypatch, tmp
     assert sent(pair) == {"Bearer first", "Bearer second"}
 
 
+def test_a_token_whose_file_is_gone_is_an_error_that_names_it(pair, monkeypatch, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(SECRET)
+    monkeypatch.setenv("WEBTABLE_HBASE_TOKEN_FILE", str(token))
+    monkeypatch.setenv("WEBTABLE_HBASE_AUTH_HOSTS", HOST)
+    with open_store(url_of(pair, "bearer"))[0] as store:
+        token.unlink()
+
+        with pytest.raises(StoreRefused, match=r"WEBTABLE_HBASE_TOKEN_FILE='.*token': it cannot be read"):
+            store.read("pages", ROWS[:1])
+
+
 def test_a_password_in_the_url_is_sent_and_warned_of(pair):
     with pytest.warns(UserWarning, match="has a password in it") as told:
         open_store(url_of(pair, login="crawler:p%40ss%2Fword@"))[0].close()

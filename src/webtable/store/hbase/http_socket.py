@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Final
 
+from webtable.errors import InvalidArgument
 from webtable.store.hbase.stream import LARGEST, PIECE, GatewaySocket, NothingLeft, WrongReply
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class HTTPSocket(GatewaySocket):
             headers = dict(self._headers(self.address[0]))
         except OSError:
             raise
+        except InvalidArgument as exc:
+            raise NoHeaders(str(exc)) from exc
         except Exception as exc:
             # Its text is not told: nobody knows what is in it.
             raise NoHeaders(f"the headers of the request could not be made ({type(exc).__name__})") from exc
