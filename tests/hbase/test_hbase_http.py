@@ -77,6 +77,13 @@ def test_options_that_http_has_no_use_for_are_refused(option):
         address_of(StoreURL.parse(f"hbase+http://g/crawl?{option}"))
 
 
+@pytest.mark.parametrize("scheme", ["hbase", "hbases", "hbase+http", "hbase+https"])
+@pytest.mark.parametrize("host", ["a b", "a\x00b", "a..b", "\u2603..b", "x" * 70])
+def test_what_can_be_no_host_is_a_wrong_url(scheme, host):
+    with pytest.raises(InvalidArgument, match="can be no host"):
+        address_of(StoreURL.parse(f"{scheme}://{host}:9090/crawl"))
+
+
 def test_http_and_framed_transport_exclude_each_other():
     with pytest.raises(InvalidArgument, match="one transport"):
         HBaseStore(HOST, 1, transport="framed", way=Way(http=True))

@@ -120,6 +120,8 @@ def address_of(url: StoreURL) -> Address:
     if not all(gateway.host for gateway in gateways):
         raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
     for place, gateway in enumerate(gateways):
+        if not _can_be_a_host(gateway.host):
+            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} can be no host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
@@ -147,6 +149,14 @@ def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
             stacklevel=2,
         )
     return Login(unquote(user), unquote(password)), hosts
+
+
+def _can_be_a_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as sockets do, whose error would be Python's own
+    except UnicodeError:
+        return False
+    return text.isprintable() and " " not in text
 
 
 def _host_port(text: str) -> HostPort:
