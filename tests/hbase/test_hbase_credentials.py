@@ -22,7 +22,7 @@ from http_gateways import HTTPGateway, fixed, status
 import webtable
 from webtable.cli.journal import Journal
 from webtable.cli.session import Session
-from webtable.errors import InvalidArgument, StoreError, StoreRefused, WebTableError
+from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of
 from webtable.store.hbase import HBaseStore, Way
 from webtable.store.hbase.address import address_of
@@ -260,11 +260,21 @@ HOOKS = {
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_headers_that_cannot_be_sent_are_an_error_without_their_value(pair, hook):
-    with pytest.raises(StoreError, match="header") as caught:
+    with pytest.raises(StoreRefused, match="header") as caught:
         HBaseStore(HOST, pair[0].port, timeout=2.0, way=Way(http=True, headers=hook))
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert not pair[0].heads
+
+
+def test_a_token_with_a_line_end_in_it_is_a_wrong_argument(pair, monkeypatch):
+    monkeypatch.setenv("WEBTABLE_HBASE_TOKEN", f"{SECRET}\nX: y")
+    monkeypatch.setenv("WEBTABLE_HBASE_AUTH_HOSTS", HOST)
+
+    with pytest.raises(InvalidArgument, match=r"the credentials for '127\.0\.0\.1' are none") as caught:
+        open_store(url_of(pair, "bearer"))
+
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 # --- that nothing shows them -----------------------------------------------------------------------------------------

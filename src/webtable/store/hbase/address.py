@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
 from webtable.store.hbase.credentials import Login, headers_by
-from webtable.store.hbase.http_socket import check_headers
+from webtable.store.hbase.http_socket import NoHeaders, check_headers
 from webtable.store.hbase.tls import client_context
 from webtable.store.hbase.way import Headers, Way
 from webtable.store.url import DEFAULT_TABLE, URLOptions
@@ -101,7 +101,7 @@ class Address(NamedTuple):
             if self.scheme == "hbase+http" and not _LOOPBACK.fullmatch(host):
                 raise InvalidArgument(f"store: credentials for {host!r} must go by TLS: hbase+https://")
             if self.options.get("auth") not in ("hook", "negotiate"):  # theirs are made for each request
-                check_headers(headers(host))
+                _check_credentials(host, headers)
         return headers
 
 
@@ -149,6 +149,13 @@ def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
             stacklevel=2,
         )
     return Login(unquote(user), unquote(password)), hosts
+
+
+def _check_credentials(host: str, headers: Headers) -> None:
+    try:
+        check_headers(headers(host))
+    except NoHeaders as exc:
+        raise InvalidArgument(f"store: the credentials for {host!r} are none: {exc}") from exc
 
 
 def _can_be_a_host(text: str) -> bool:
