@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster check notebooks site bench scale clean
+.PHONY: demo test faults test-cluster check notebooks site bench scale wheel clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -63,6 +63,17 @@ STORE ?= build/scale.db
 scale: $(STAMP)
 	mkdir -p build
 	$(BIN)/python -m benchmarks.scale '$(STORE)' --pages $(PAGES) --results build/scale.jsonl
+
+# The wheel, built twice from copies that differ in what must not matter: dates, permissions, the folder. They must be the
+# same byte for byte; it is in dist/.
+wheel: $(CORE)
+	rm -rf build/wheel && mkdir -p build/wheel dist
+	git archive HEAD --prefix=first/ | tar -xm -C build/wheel
+	git archive HEAD --prefix=a/second/ | (umask 077 && tar -x --no-same-permissions -C build/wheel)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w build/wheel/1 build/wheel/first
+	umask 077 && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps -w build/wheel/2 build/wheel/a/second
+	cmp build/wheel/1/*.whl build/wheel/2/*.whl
+	cp build/wheel/1/*.whl dist/
 
 $(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.x")'

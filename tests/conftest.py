@@ -19,6 +19,7 @@ import pytest
 from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store import StoreURL
 from webtable.store.base import Store
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite import SQLiteStore
@@ -75,6 +76,9 @@ def open_store(
 
     from webtable.store.hbase import HBaseStore
 
+    if adapter == "hbase-https":  # of the tests in tests/hbase alone
+        address = StoreURL.parse(request.getfixturevalue("https_url"))
+        return lambda: HBaseStore.from_url(address)
     url = urlsplit(request.getfixturevalue("hbase_url"))
     thrift2 = int(parse_qs(url.query)["thrift2"][0]) if adapter == "hbase-thrift2" else None
     return lambda: HBaseStore(url.hostname or "localhost", url.port or 9090, thrift2=thrift2)

@@ -20,7 +20,7 @@ WRAPPED_AND_MEMORY: Final = ["sqlite-wrapped", "memory"]
 """Those that are held to the contract beside them."""
 
 THRIFT1: Final = frozenset({"hbase-thrift1"})
-HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2"})
+HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2", "hbase-https"})
 
 
 @dataclass(frozen=True)

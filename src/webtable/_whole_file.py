@@ -1,22 +1,33 @@
-"""Files that are there when they are whole."""
+"""Files that are there when they are whole, and that belong to who made them: nobody else may read them."""
 
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+OWN: Final = 0o600
+"""The mode of new files; a stricter umask takes away from it. What was crawled may be for nobody else."""
+OWN_FOLDER: Final = 0o700
+
+
+def own_file(path: str, flags: int) -> int:
+    """Open a file, for the owner alone where that makes it; as the `opener` of the function `open`."""
+    return os.open(path, flags, OWN)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a path beside *path* to write to; at the end the file takes the place of what was at *path*.
 
-    Where something goes wrong it is removed, and what was there stays. What is no regular file (/dev/stdout, a pipe) is
-    given as it is. Raises `OSError` with the name of the file, which the error of a full disk has not.
+    Only its owner may read it, unless more could read what was there. Where something goes wrong it is removed, and
+    what was there stays. What is no regular file (/dev/stdout, a pipe) is given as it is. Raises `OSError` with the
+    name of the file, which the error of a full disk has not.
     """
     if path.exists() and not path.is_file():
         with named(path):
@@ -25,11 +36,23 @@ def whole_file(path: Path) -> Iterator[Path]:
     part = part_of(path)
     try:
         with named(path):
+            _make(part, like=path)
             yield part
             part.replace(path)
     finally:
         with suppress(FileNotFoundError):
             part.unlink()
+
+
+def _make(part: Path, like: Path) -> None:
+    """Make the empty file *part*, which may be read as the file *like* may, if there is one."""
+    part.unlink(missing_ok=True)  # of a process of that number that was killed, or a trap: a link to elsewhere
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN)
+    try:
+        with suppress(FileNotFoundError):
+            os.fchmod(file, stat.S_IMODE(like.stat().st_mode))
+    finally:
+        os.close(file)
 
 
 def part_of(path: Path) -> Path:

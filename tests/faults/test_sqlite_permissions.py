@@ -53,6 +53,8 @@ def left_behind(path, log):
                 shutil.copy(file, f"{file}.kept")
     for file in path.parent.glob("*.kept"):
         file.rename(file.with_suffix(""))
+    for file in files(path):
+        file.chmod(0o644)  # whoever is to read it here is another user
 
 
 def unprivileged(code, path):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import docker
 import pytest
+from certificates import Authority
 from gateways import HOST, Proxy, Server, page_keys, put
+from real_tls import HTTPModeGateway, address_in, container_at
 
 from webtable.rowkey import split_points
 from webtable.schema import FamilySchema, TableSchema
@@ -68,3 +72,37 @@ def through_proxies(proxies: tuple[Proxy, Proxy], with_thrift2: bool) -> Iterato
     second = proxies[1].port if with_thrift2 else None
     with HBaseStore(HOST, proxies[0].port, thrift2=second, timeout=10.0) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Signs the certificates of servers that are to be believed."""
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def http_mode(gateways: tuple[int, int]) -> Iterator[Callable[..., HTTPModeGateway]]:
+    """Start gateways in HTTP mode beside those of the tests' HBase, to be ended with the session."""
+    with closing(docker.from_env()) as engine, ExitStack() as stack:
+        container = container_at(engine, gateways[0])
+        if container is None:
+            pytest.skip("the HBase of WEBTABLE_HBASE_URL is in no container here")
+
+        def start(number: int, keystore: bytes | None = None) -> HTTPModeGateway:
+            gateway = HTTPModeGateway(container, number, keystore)
+            stack.callback(gateway.remove)
+            gateway.start()
+            return gateway
+
+        start.host = address_in(container)  # type: ignore[attr-defined]
+        yield start
+
+
+@pytest.fixture(scope="session")
+def https_url(http_mode: Callable[..., HTTPModeGateway], authority: Authority) -> str:
+    """URL of HBase's own gateways by TLS, without a table."""
+    keystore = authority.keystore(http_mode.host)  # type: ignore[attr-defined]
+    first, second = http_mode(1, keystore), http_mode(2, keystore)
+    first.wait()
+    second.wait()
+    return f"hbase+https://{first.host}:{first.port}?thrift2={second.port}&ca={authority.file}"

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
+from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
 from webtable.formats.parts import Part
@@ -27,7 +28,7 @@ LINE_PAGES = 100
 def beside(store: str, ending: str) -> Path:
     """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
     url = StoreURL.parse(store)
-    return Path(f"{url.rest if url.is_path else quote(store, safe=':')}.{ending}")
+    return Path(f"{url.rest if url.is_path else quote(url.text, safe=':')}.{ending}")
 
 
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,7 +72,7 @@ class Journal:
     def __init__(self, path: Path, made_with: str) -> None:
         self.path = path
         self._made_with = made_with
-        self._file = path.open("ab")
+        self._file = open(path, "ab", opener=own_file)  # noqa: SIM115 - open for as long as the journal
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:

@@ -49,7 +49,9 @@ class Session:
 
     def command(self, words: str) -> str:
         """Return the command line that runs the command *words* on this store."""
-        said = self.store if self.said is None else self.said
+        from webtable.store.url import StoreURL  # most commands never say another one
+
+        said = StoreURL.parse(self.store).text if self.said is None else self.said
         store = f"-s {shlex.quote(said)} " if said else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"

@@ -14,6 +14,7 @@ import zstandard
 
 from webtable._page import Page, memory_of
 from webtable._page_json import page_to_json
+from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument, InvalidCapture
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Spool:
         """Write *pages* into a new file, whole or not at all, and return its path; raises `OSError`."""
         temporary = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex[:8]}")
         try:
-            with temporary.open("xb") as file:
+            with open(temporary, "xb", opener=own_file) as file:
                 compressor = zstandard.ZstdCompressor(write_checksum=True)
                 with compressor.stream_writer(file, closefd=False) as out:
                     for page in pages:

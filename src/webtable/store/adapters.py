@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "webtable.stores"
 BUILT_IN: Final = {
-    "hbase": "webtable.store.hbase:HBaseStore",
+    **dict.fromkeys(("hbase", "hbase+http", "hbase+https", "hbases"), "webtable.store.hbase:HBaseStore"),
     "memory": "webtable.store.memory:MemoryStore",
     "sqlite": "webtable.store.sqlite:SQLiteStore",
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -15,18 +16,21 @@ if TYPE_CHECKING:
 DEFAULT_TABLE = "pages"
 PATH_SCHEME = "sqlite"
 """What a path is, which has no scheme."""
+_LOGIN = re.compile(r"^//.*:.*@", re.DOTALL)
+"""A user and a password in front of a host; up to the last `@`, because a slash in a password may not be quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreURL:
-    """A store URL taken apart: `text` as it was given, its `scheme`, and the `rest` behind the colon.
+    """A store URL taken apart: `text` for messages, its `scheme`, and the `rest` behind the colon.
 
-    What has no scheme is a path (`is_path`): the rest is all of it then, and nothing in it means anything else.
+    The text is the URL as it was given, but for a password in it, which is in no message. What has no scheme is a path
+    (`is_path`): the rest is all of it then, and nothing in it means anything else.
     """
 
     text: str
     scheme: str
-    rest: str
+    rest: str = field(repr=False)
     is_path: bool = False
 
     @classmethod
@@ -38,7 +42,7 @@ class StoreURL:
         scheme, colon, rest = text.partition(":")
         if isinstance(url, os.PathLike) or not colon or len(scheme) < 2 or "/" in scheme:
             return cls(text, PATH_SCHEME, text, is_path=True)
-        return cls(text, scheme, rest)
+        return cls(f"{scheme}:{_LOGIN.sub('//***@', rest)}", scheme, rest)
 
     def options(self, query: str, known: Collection[str]) -> URLOptions:
         """Return what *query*, the part behind the `?`, gives; raises `InvalidArgument` for an unknown option."""

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from zipfile import ZipFile
 
 from webtable._progress import counting
-from webtable._whole_file import named, part_of, whole_file
+from webtable._whole_file import OWN_FOLDER, named, own_file, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.wacz import Package, page_line, page_lines
 from webtable.formats.archives.warc_files import WarcFiles
@@ -92,7 +92,7 @@ def write_warc(
         files = WarcFiles(_Folder(part), file_bytes, indexed, archived.add)
         _fill(files, table, scope, archived, on_progress, lambda _: None)
         if with_index:
-            with (part / INDEX).open("xb") as index:
+            with open(part / INDEX, "xb", opener=own_file) as index:
                 index.writelines(_sorted(scratch))
     return archived
 
@@ -192,7 +192,7 @@ class _Folder:
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a new file of that name."""
-        return (self._folder / name).open("xb")
+        return open(self._folder / name, "xb", opener=own_file)
 
 
 def _check_file_bytes(file_bytes: int) -> None:
@@ -215,7 +215,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
     part = folder / f".{os.getpid()}.part" if is_there else part_of(folder)
     try:
         with named(folder):
-            part.mkdir()
+            part.mkdir(OWN_FOLDER)
             yield part
             if is_there:
                 for file in sorted(part.iterdir()):

@@ -1,15 +1,21 @@
 """What a store URL says to the adapter of HBase: `hbase://host:port/[namespace:]table`, and options behind a `?`.
 
-Gateways that lead to the same HBase stand beside each other: `hbase://host1:9090,host2:9090/table`.
+The schemes `hbases`, `hbase+http` and `hbase+https` are for gateways behind TLS, in HTTP mode, and both. Gateways that
+lead to the same HBase stand beside each other: `hbase://host1:9090,host2:9090/table`.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
+from webtable.store.hbase.credentials import Login, headers_by
+from webtable.store.hbase.http_socket import NoHeaders, check_headers
+from webtable.store.hbase.tls import client_context
+from webtable.store.hbase.way import Headers, Way
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
@@ -18,10 +24,20 @@ if TYPE_CHECKING:
     from webtable.store.hbase.connection import Protocol, Transport
     from webtable.store.url import StoreURL
 
-OPTIONS: Final = frozenset({"thrift2", "transport", "protocol", "timeout", "pool"})
-"""`thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`, `pool=CONNECTIONS`."""
+_EVERY: Final = frozenset({"thrift2", "timeout", "pool"})
+_SOCKET: Final = frozenset({"transport", "protocol"})
+_TLS: Final = frozenset({"ca", "cert", "key"})
+OPTIONS: Final = {
+    "hbase": _EVERY | _SOCKET,
+    "hbases": _EVERY | _SOCKET | _TLS,
+    "hbase+http": _EVERY | {"auth"},
+    "hbase+https": _EVERY | _TLS | {"auth"},
+}
+"""By scheme: `thrift2=PORT`, `transport=buffered|framed`, `protocol=binary|compact`, `timeout=SECONDS`,
+`pool=CONNECTIONS`, `ca=FILE`, `cert=FILE`, `key=FILE`, `auth=basic|bearer|negotiate|hook`."""
 _PORT: Final = 9090
 _AUTHORITY: Final = re.compile("//([^/?#]*)")
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 
 
 class Settings(TypedDict):
@@ -32,6 +48,7 @@ class Settings(TypedDict):
     protocol: Protocol
     timeout: float
     pool_size: int
+    way: Way
 
 
 class HostPort(NamedTuple):
@@ -50,9 +67,14 @@ class Address(NamedTuple):
     gateways: tuple[HostPort, ...]
     table: str
     options: URLOptions
+    scheme: str = "hbase"
+    login: Login | None = None
 
     def settings(self) -> Settings:
-        """Return what the options mean; raises `InvalidArgument` for what is no number."""
+        """Return what the options mean.
+
+        Raises `InvalidArgument` for what is no number, no file that can be used, or where credentials are missing.
+        """
         options = self.options
         return {
             "thrift2": int(options.number("thrift2", 9091)) if "thrift2" in options else None,
@@ -61,30 +83,87 @@ class Address(NamedTuple):
             "protocol": cast("Protocol", options.get("protocol", "binary")),
             "timeout": options.number("timeout", 30.0),
             "pool_size": int(options.number("pool", 8)),
+            "way": self._way(),
         }
+
+    def _way(self) -> Way:
+        options = self.options
+        is_secure = self.scheme in ("hbases", "hbase+https")
+        tls = client_context(options.get("ca"), options.get("cert"), options.get("key")) if is_secure else None
+        return Way(self.scheme in ("hbase+http", "hbase+https"), tls, self._headers())
+
+    def _headers(self) -> Headers | None:
+        """Return what makes the headers of requests; credentials must be there for each of the hosts."""
+        if self.login is None and "auth" not in self.options:
+            return None
+        headers = headers_by(self.options["auth"]) if self.login is None else self.login.headers
+        for host, _ in self.gateways:
+            if self.scheme == "hbase+http" and not _LOOPBACK.fullmatch(host):
+                raise InvalidArgument(f"store: credentials for {host!r} must go by TLS: hbase+https://")
+            if self.options.get("auth") not in ("hook", "negotiate"):  # theirs are made for each request
+                _check_credentials(host, headers)
+        return headers
 
 
 def address_of(url: StoreURL) -> Address:
     """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
     authority = _AUTHORITY.match(url.rest)
     hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
+    login, hosts = _login(url, hosts)
     try:
         gateways = tuple(_host_port(host) for host in hosts.split(","))
         parts = urlsplit(behind)
     except ValueError as exc:
-        raise InvalidArgument(f"store={url.text!r}: {exc}") from exc
+        # What urllib says of a wrong port quotes it, which may be a password with a slash in it.
+        reason = exc if "@" not in url.rest else "it cannot be read; a password in it must be quoted by %2F and so on"
+        raise InvalidArgument(f"store={url.text!r}: {reason}") from None
     if not all(gateway.host for gateway in gateways):
-        raise InvalidArgument(f"store={url.text!r} must name a host, as in hbase://localhost:9090/crawl")
+        raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
     for place, gateway in enumerate(gateways):
+        if not _can_be_a_host(gateway.host):
+            raise InvalidArgument(f"store={url.text!r}: {gateway.host!r} can be no host")
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
-    return Address(gateways, table, url.options(parts.query, OPTIONS))
+    return Address(gateways, table, url.options(parts.query, OPTIONS[url.scheme]), url.scheme, login)
 
 
-def store_name(gateways: Sequence[HostPort]) -> str:
+def store_name(gateways: Sequence[HostPort], scheme: str = "hbase") -> str:
     """Return what errors call the store behind *gateways*."""
-    return f"hbase://{','.join(map(str, gateways))}"
+    return f"{scheme}://{','.join(map(str, gateways))}"
+
+
+def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
+    """Return the user and the password of the URL, where it has them, and the hosts behind them."""
+    given, at, hosts = authority.rpartition("@")
+    if not at:
+        return None, hosts
+    if not url.scheme.startswith("hbase+"):
+        raise InvalidArgument(f"store={url.text!r}: there is no logging in by {url.scheme}://; gateways in HTTP mode")
+    user, _, password = given.partition(":")
+    if password:
+        warnings.warn(
+            f"store={url.text!r} has a password in it, which process lists and histories of shells show; it belongs "
+            "into netrc or the environment (auth=basic)",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Login(unquote(user), unquote(password)), hosts
+
+
+def _check_credentials(host: str, headers: Headers) -> None:
+    try:
+        check_headers(headers(host))
+    except NoHeaders as exc:
+        raise InvalidArgument(f"store: the credentials for {host!r} are none: {exc}") from exc
+
+
+def _can_be_a_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as sockets do, whose error would be Python's own
+    except UnicodeError:
+        return False
+    return text.isprintable() and " " not in text
 
 
 def _host_port(text: str) -> HostPort:

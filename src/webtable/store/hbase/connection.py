@@ -14,12 +14,14 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType, TType
 from thriftpy2.transport import TTransportException
 
-from webtable.store.hbase.stream import LARGEST, GatewaySocket, WrongReply
+from webtable.store.hbase.stream import LARGEST, WrongReply
+from webtable.store.hbase.way import Way
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from webtable.store.deadline import Deadline
+    from webtable.store.hbase.stream import GatewaySocket
 
 Transport = Literal["buffered", "framed"]
 Protocol = Literal["binary", "compact"]
@@ -131,22 +133,32 @@ class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
 
 
 class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
-    """A HappyBase connection on such a socket and client; with *service* for Thrift2 or for any other service.
+    """A HappyBase connection by such a client; with *service* for Thrift2 or for any other service.
+
+    Bytes go by the *way*, which makes its `socket`.
 
     `scanners` are those that were opened on it and are in use; `busy` is its latest call and when that began.
     """
 
     def __init__(
-        self, host: str, port: int, *, transport: Transport, protocol: Protocol, service: Any = thrift1.Hbase
+        self,
+        host: str,
+        port: int,
+        *,
+        transport: Transport,
+        protocol: Protocol,
+        service: Any = thrift1.Hbase,
+        way: Way = Way.CLEAR,
     ) -> None:
         self._service = service
+        self._way = way
         self._protocol = protocol
         self.scanners: WeakSet[Any] = WeakSet()
         self.busy = ("connecting", time.monotonic())
         super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
 
     def _refresh_thrift_client(self) -> None:
-        self.socket = GatewaySocket(self.host, self.port)
+        self.socket = self._way.socket(self.host, self.port)
         self.transport = self._transport_class(self.socket, _BUFFER)
         # Strings stay bytes: HBase's names and messages need not be UTF-8.
         protocol = _PROTOCOLS[self._protocol](self.transport, decode_response=False)
@@ -171,19 +183,34 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
 
 
 class Connector:
-    """How to reach a gateway: host, port, transport, protocol and service."""
+    """How to reach a gateway: host, port, transport, protocol, service, and the way there."""
 
-    def __init__(self, host: str, port: int, *, transport: Transport, protocol: Protocol, service: Any) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        transport: Transport,
+        protocol: Protocol,
+        service: Any,
+        way: Way = Way.CLEAR,
+    ) -> None:
         self.host = host
         self.port = port
         self.transport: Transport = transport
         self.protocol: Protocol = protocol
         self.service = service
+        self.way = way
 
     def __call__(self, deadline: Deadline) -> Connection:
         """Return a new, open connection."""
         connection = Connection(
-            self.host, self.port, transport=self.transport, protocol=self.protocol, service=self.service
+            self.host,
+            self.port,
+            transport=self.transport,
+            protocol=self.protocol,
+            service=self.service,
+            way=self.way,
         )
         connection.socket.deadline = deadline
         connection.open()

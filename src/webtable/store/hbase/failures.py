@@ -10,6 +10,7 @@ from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
+from webtable.store.hbase.http_socket import NoHeaders, WrongStatus
 from webtable.store.hbase.stream import NotServed
 from webtable.store.log import subject_of
 
@@ -58,7 +59,12 @@ class TableDisabled(StoreRefused):
 
 def is_answer(exc: Exception) -> bool:
     """Whether *exc* came as an answer, or before anything was sent: it says nothing about other connections."""
-    return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable))
+    return isinstance(exc, (*_DECLARED, TApplicationException, Unsendable)) or is_declined(exc)
+
+
+def is_declined(exc: Exception) -> bool:
+    """Whether *exc* is a status of HTTP, or the lack of headers, that another attempt would bring as well."""
+    return isinstance(exc, NoHeaders) or (isinstance(exc, WrongStatus) and not exc.passes)
 
 
 def is_lost(error: Exception) -> bool:
@@ -88,7 +94,7 @@ def translated(
         if exc.type == TApplicationException.UNKNOWN_METHOD:
             return CapabilityError(f"{subject}: the gateway has no {call}; it is from HBase 1.x or no gateway of HBase")
         return StoreRefused(f"{subject}: {call}: {_text(exc.message) or 'the gateway gave no result'}")
-    if isinstance(exc, Unsendable):
+    if isinstance(exc, Unsendable) or is_declined(exc):
         return StoreRefused(f"{subject}: {call}: {exc}")
     if isinstance(exc, NotServed):
         return StoreUnavailable(f"{subject}: {call}: no answer within {seconds:.1f} s: {exc}")

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.connection import Connection, Protocol, Transport
     from webtable.store.hbase.gateway import Gateway
+    from webtable.store.hbase.way import Way
     from webtable.store.hbase.workers import Workers
 
 _LOOK_SECONDS: Final = 5.0
 """How long one of several gateways has to answer when the store is opened, which goes on without it."""
+
+_HTTP_SECONDS: Final = 25.0
+"""How long a connection to a gateway in HTTP mode may lie idle, which closes it after 30."""
 
 
 class Opening:
@@ -37,15 +41,17 @@ class Opening:
         max_age: float,
         workers: Workers,
         deadline: Deadline,
+        way: Way,
     ) -> None:
         self.pools: list[Pool] = []
         self._name = name
         self._transport: Transport = transport
         self._protocol: Protocol = protocol
         self._pool_size = pool_size
-        self._max_age = max_age
+        self._max_age = min(max_age, _HTTP_SECONDS) if way.http else max_age
         self._workers = workers
         self._deadline = deadline
+        self._way = way
 
     def gateway(self, number: int, addresses: Sequence[HostPort]) -> Gateway:
         """Return the Thrift*number* service of HBase behind *addresses*.
@@ -93,7 +99,7 @@ class Opening:
 
     def _connector(self, number: int, address: HostPort) -> Connector:
         service = thrift1.Hbase if number == 1 else thrift2.THBaseService
-        return Connector(*address, transport=self._transport, protocol=self._protocol, service=service)
+        return Connector(*address, transport=self._transport, protocol=self._protocol, service=service, way=self._way)
 
     def _pool(self, connector: Callable[[Deadline], Connection], name: str) -> Pool:
         self.pools.append(Pool(connector, size=self._pool_size, max_age=self._max_age, name=name))

@@ -8,8 +8,9 @@ from thriftpy2.thrift import TApplicationException
 
 from webtable.errors import NotAStore, StoreUnavailable
 from webtable.store.hbase.connection import Connector, Protocol, Transport, thrift2
-from webtable.store.hbase.failures import DRIVER_ERRORS
+from webtable.store.hbase.failures import DRIVER_ERRORS, is_declined, translated
 from webtable.store.hbase.stream import GatewaySocket, WrongReply
+from webtable.store.hbase.way import Way
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
@@ -25,6 +26,12 @@ _WAYS: Final[tuple[tuple[Transport, Protocol], ...]] = (
     ("buffered", "compact"),
     ("framed", "compact"),
 )
+
+_OTHERS: Final = {
+    b"HTTP/": "an HTTP server, which hbase+http:// is for where it is a gateway in HTTP mode",
+    b"\x15\x03": "a server that speaks TLS, which hbases:// and hbase+https:// are for",
+}
+"""What answers, by what its first bytes are (those of TLS are an alert)."""
 
 
 class ServedConnector:
@@ -65,13 +72,17 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
     except ConnectionRefusedError as exc:
         raise StoreUnavailable(f"{name}: nothing listens at {address}; is the Thrift{wanted} gateway up?") from exc
     except DRIVER_ERRORS as exc:
-        _explain(connector, name, deadline)
+        if is_declined(exc):
+            raise translated(exc, f"{name}: {address}", None, "looking at it") from exc
+        if connector.way == Way.CLEAR:
+            _explain(connector, name, deadline)
         raise StoreUnavailable(f"{name}: no answer from a Thrift{wanted} gateway at {address}: {exc}") from exc
     if found != wanted:
+        scheme = connector.way.scheme
         option = (
             f"it can be given as ?thrift2={connector.port}, beside the port of a Thrift1 gateway"
             if found == 2
-            else f"the port itself is for Thrift1: hbase://{address}, and ?thrift2= for a Thrift2 gateway"
+            else f"the port itself is for Thrift1: {scheme}://{address}, and ?thrift2= for a Thrift2 gateway"
         )
         raise NotAStore(
             f"{name}: a Thrift{found} gateway answers at {address} where Thrift{wanted} is expected; {option}"
@@ -86,6 +97,7 @@ def _service(connector: Connector, deadline: Deadline) -> int:
         transport=connector.transport,
         protocol=connector.protocol,
         service=thrift2.THBaseService,
+        way=connector.way,
     )
     connection = probe(deadline)
     try:
@@ -123,7 +135,7 @@ def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
         )
     greeting = _greeting(connector, deadline.within(_ELSEWHERE_SECONDS))
     if greeting:
-        kind = "an HTTP server" if greeting.startswith(b"HTTP/") else "no Thrift gateway"
+        kind = next((kind for start, kind in _OTHERS.items() if greeting.startswith(start)), "no Thrift gateway")
         raise NotAStore(
             f"{name}: {address} is {kind} (it answers {greeting[:40]!r}); hbase:// needs the port of "
             "HBase's Thrift gateway, 9090 unless configured otherwise"

@@ -34,7 +34,7 @@ class Gateways:
         self._settings: Settings = address.settings()
         self._deadline = of_call(self._settings["timeout"])
         self._addresses = address.gateways
-        self._name = store_name(address.gateways)
+        self._name = store_name(address.gateways, self._settings["way"].scheme)
 
     def checks(self) -> Iterator[Check]:
         """Yield what is found at each address; a service of which no gateway answers has failed."""
@@ -67,6 +67,8 @@ class Gateways:
             return failed(name, told, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
         took = (time.monotonic() - began) * 1000
         way = f"{connector.transport} transport, {connector.protocol} protocol"
+        if connector.way.scheme != "hbase":
+            way += f" ({connector.way.scheme})"
         return well(name, f"Thrift{number}, {way}, answers in {took:.0f} ms"), address
 
     def _connections(self, number: int, address: HostPort) -> Check:
@@ -103,8 +105,10 @@ class Gateways:
 
     def _connector(self, number: int, address: HostPort) -> Connector:
         service = thrift1.Hbase if number == 1 else thrift2.THBaseService
-        transport, protocol = self._settings["transport"], self._settings["protocol"]
-        return Connector(*address, transport=transport, protocol=protocol, service=service)
+        how = self._settings
+        return Connector(
+            *address, transport=how["transport"], protocol=how["protocol"], service=service, way=how["way"]
+        )
 
 
 def _start(number: int, address: HostPort) -> str:

@@ -21,6 +21,7 @@ from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift1 import Thrift1
 from webtable.store.hbase.thrift2 import Thrift2
+from webtable.store.hbase.way import Way
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
 
@@ -54,7 +55,7 @@ class HBaseStore(ExaminedHBase):
     *timeout* is the deadline of each call in seconds, with all that it takes: waiting for a connection and for threads,
     connecting, and repetitions. The iterator of a scan has one for each row that it is asked for; table management has
     four times as long. *pool_size* is the number of connections to a gateway, and of the threads that use them for one
-    call; *max_age* is how many seconds one may lie idle.
+    call; *max_age* is how many seconds one may lie idle. *way* is for gateways in HTTP mode, and for TLS.
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
 
@@ -73,21 +74,23 @@ class HBaseStore(ExaminedHBase):
         timeout: float = 30.0,
         pool_size: int = 8,
         max_age: float = 50.0,
+        way: Way = Way.CLEAR,
     ) -> None:
         _check(transport in ("buffered", "framed"), f"transport={transport!r} must be 'buffered' or 'framed'")
         _check(protocol in ("binary", "compact"), f"protocol={protocol!r} must be 'binary' or 'compact'")
         _check(timeout > 0, f"timeout={timeout} must be over 0 seconds")
         _check(pool_size > 0, f"pool_size={pool_size} must be at least 1")
         _check(max_age > 0, f"max_age={max_age} must be over 0 seconds")
+        _check(not way.http or (transport, protocol) == ("buffered", "binary"), "HTTP has one transport and protocol")
         deadline = of_call(timeout)
         addresses = [HostPort(*one) for one in ((host, port), *others)]
-        self.name = store_name(addresses)
+        self.name = store_name(addresses, way.scheme)
         self.timeout = timeout
         self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
-        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline)
+        opening = Opening(self.name, transport, protocol, pool_size, max_age, self._workers, deadline, way)
         first = opening.gateway(1, addresses)
         self._thrift1 = Thrift1(first, self._workers.each)
         self._thrift2: Thrift2 | None = None
@@ -113,8 +116,7 @@ class HBaseStore(ExaminedHBase):
         """Return the store behind the gateways that *url* names; there is nothing that *create* could make."""
         del create
         address = address_of(url)
-        first, *others = address.gateways
-        return cls(*first, others=others, **address.settings())
+        return cls(*address.gateways[0], others=address.gateways[1:], **address.settings())
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in calls of about 2 MB, several at once where no row is in two of them."""
@@ -135,8 +137,7 @@ class HBaseStore(ExaminedHBase):
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
         """Return one entry for each of *rows*, by calls of a hundred of them."""
-        deadline = self._deadline()
-        client, selected = self._thrift2 or self._thrift1, selection(wanted)
+        client, selected, deadline = self._thrift2 or self._thrift1, selection(wanted), self._deadline()
 
         def some(chosen: Sequence[bytes]) -> list[Row | None]:
             return client.get(table, chosen, selected, deadline)
@@ -231,8 +232,7 @@ class HBaseStore(ExaminedHBase):
 
     def drop_table(self, table: str) -> None:
         """Remove the table."""
-        deadline = self._deadline(DDL_FACTOR)
-        self._tables.drop(table, deadline)
+        self._tables.drop(table, self._deadline(DDL_FACTOR))
         self._known.forget(table)
 
     def regions(self, table: str) -> list[Region]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,7 +20,7 @@ CONNECT_SECONDS: Final = 5.0
 """How long a gateway may take to accept a connection."""
 LARGEST: Final = 2**30
 """No string of a reply, and no frame, is longer: a number above it was never a length."""
-_PIECE: Final = 2**20  # of memory that is set aside before the bytes for it have come
+PIECE: Final = 2**20  # of memory that is set aside before the bytes for it have come
 
 
 class WrongReply(OSError):
@@ -36,15 +37,23 @@ class NotServed(TimeoutError):
         super().__init__("it accepted the connection and answered nothing (is it out of worker threads?)")
 
 
+class NotBelieved(OSError):
+    """A server whose certificate does not prove that it is the one that was asked for, or that speaks no TLS."""
+
+
 class NothingLeft(Exception):
     """There is no byte left of the reply."""
 
 
 class GatewaySocket:
-    """What Thrift's transport reads and writes. A read waits until `deadline` in all, not for each piece anew."""
+    """What Thrift's transport reads and writes. A read waits until `deadline` in all, not for each piece anew.
 
-    def __init__(self, host: str, port: int) -> None:
+    With *tls* nothing is sent before the other end has proven, by its certificate, that it is *host*.
+    """
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.address = (host, port)
+        self._tls = tls
         self.deadline = Deadline(CONNECT_SECONDS)
         self.sock: socket.socket | None = None
         self._over = False
@@ -62,6 +71,8 @@ class GatewaySocket:
                 self.sock.settimeout(self._seconds(CONNECT_SECONDS))
                 self.sock.connect(address)
                 self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._tls is not None:
+                    self._secure(self._tls)
                 return
             except OSError as exc:
                 self.close()
@@ -81,6 +92,8 @@ class GatewaySocket:
             return False
         poll = select.poll()  # select.select takes no file descriptor over 1023
         poll.register(self.sock, select.POLLIN)
+        if isinstance(self.sock, ssl.SSLSocket):
+            return not self.sock.pending() and (not poll.poll(0) or _has_only_records(self.sock))
         return not poll.poll(0)
 
     def read(self, size: int) -> bytes:
@@ -91,7 +104,7 @@ class GatewaySocket:
             raise WrongReply(f"a reply announces {size:,} bytes")
         sock = self._ready()
         try:
-            data = sock.recv(min(size, _PIECE))
+            data = sock.recv(min(size, PIECE))
         except TimeoutError as exc:
             if self.has_answered:
                 raise
@@ -129,6 +142,18 @@ class GatewaySocket:
         """Close this process's copy of the descriptor; the connection is the parent's, and goes on."""
         self.close()
 
+    def _secure(self, tls: ssl.SSLContext) -> None:
+        assert self.sock is not None  # noqa: S101 - it was connected just now
+        # Known here before the handshake, as it is before it is connected.
+        self.sock = sock = tls.wrap_socket(self.sock, server_hostname=self.address[0], do_handshake_on_connect=False)
+        try:
+            sock.settimeout(self._seconds(CONNECT_SECONDS))
+            sock.do_handshake()
+        except ssl.SSLCertVerificationError as exc:
+            raise NotBelieved(f"its certificate is not believed: {exc.verify_message}") from exc
+        except ssl.SSLError as exc:
+            raise NotBelieved(f"no TLS connection ({exc.reason or exc}); does it speak TLS there?") from exc
+
     def _ready(self) -> socket.socket:
         if self.sock is None:
             raise ConnectionResetError("the connection is closed")
@@ -140,6 +165,18 @@ class GatewaySocket:
         if not left:
             raise TimeoutError("timed out")
         return min(left, most)
+
+
+def _has_only_records(sock: ssl.SSLSocket) -> bool:
+    """Whether what has come is TLS's own, as a ticket for the next session; what is not is lost here."""
+    sock.settimeout(0)
+    try:
+        sock.recv(1)
+    except ssl.SSLWantReadError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> list[Any]:

@@ -41,6 +41,8 @@ _DELETES = (
     "CREATE TABLE deletes_{} (row BLOB NOT NULL, scope BLOB NOT NULL, timestamp INTEGER NOT NULL,"
     " made INTEGER NOT NULL, PRIMARY KEY (row, scope)) WITHOUT ROWID"
 )
+STATEMENTS: Final = (*CATALOGUE, _CELLS, _DELETES)
+"""All that makes something in the file, but for the numbers of families."""
 _KINDS = {option.name: type(option.default) for option in fields(FamilySchema)} | {"ttl": int}
 _LOOKUP = (
     "SELECT tables.id, split_keys, families.id, families.name, options"
@@ -82,6 +84,8 @@ def find_table(connection: sqlite3.Connection, name: str) -> StoredTable | None:
 @lru_cache(maxsize=256)
 def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> StoredTable:
     try:
+        if not all(type(number) is int for table, _, family, *_ in rows for number in (table, family)):
+            raise TypeError("a table or a family has another number than a whole one")
         families = [Family(number, _family(family, options)) for _, _, number, family, options in rows]
         splits = tuple(bytes.fromhex(key) for key in json.loads(rows[0][1]))
         schema = TableSchema(name, tuple(family.schema for family in families), splits)
@@ -128,6 +132,8 @@ def bring_up_to_date(name: str, connection: sqlite3.Connection) -> None:
         raise NotAStore(f"{name}: layout {layout} of a later webtable; this one writes layout {LAYOUT}")
     now = time.time_ns() // 1_000_000
     for (number,) in connection.execute("SELECT id FROM families").fetchall():
+        if type(number) is not int:
+            raise Damage("a family has another number than a whole one")
         connection.execute(f"ALTER TABLE deletes_{number} ADD COLUMN made INTEGER NOT NULL DEFAULT {now}")
     connection.execute("ALTER TABLE families ADD COLUMN swept_deletes BLOB NOT NULL DEFAULT x''")
     connection.execute(f"PRAGMA user_version={LAYOUT}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreUnavailable
 from webtable.store.deadline import of_call
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.turns import Turns
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 IDLE_READERS: Final = 8
+SAFE_SETTINGS: Final = (
+    "trusted_schema=OFF",  # a schema that another process has changed since it was looked at runs no function of harm
+    "cell_size_check=ON",
+)
 READER_SETTINGS: Final = ("cache_size=-16384", "query_only=ON")
 WRITER_SETTINGS: Final = (
     # A killed process loses nothing with NORMAL either; FULL keeps what is acknowledged also when the power fails. It
@@ -28,6 +33,8 @@ WRITER_SETTINGS: Final = (
     "wal_autocheckpoint=8000",  # 64 MB: a page that several batches touch is copied back once
     "journal_size_limit=67108864",
 )
+LARGEST_ROW: Final = MAX_CELL + MAX_ROW_KEY + 2**20
+"""A file that announces more in a row takes no memory for it."""
 
 
 class Wait:
@@ -96,7 +103,8 @@ class Connections:
             )
             self.open.add(connection)
             try:
-                for setting in WRITER_SETTINGS if write else READER_SETTINGS:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
+                for setting in (*SAFE_SETTINGS, *(WRITER_SETTINGS if write else READER_SETTINGS)):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute("PRAGMA schema_version").fetchone()  # opens the log
             except BaseException:

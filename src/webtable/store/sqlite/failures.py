@@ -41,6 +41,8 @@ def is_damage(exc: sqlite3.Error) -> bool:
     match _code(exc):
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_MISMATCH:
             return True
+        case sqlite3.SQLITE_TOOBIG:  # of what is written that is found out before
+            return True
         case sqlite3.SQLITE_ERROR:
             # The schema is not what the catalogue says, or has errors itself.
             return bool(re.match(r"no such (table|column)|malformed|table \S+ has \d+ columns|near ", str(exc)))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from webtable._whole_file import OWN
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
 from webtable.store.sqlite.catalogue import CATALOGUE, LAYOUT, layout_of
 from webtable.store.sqlite.failures import is_busy
+from webtable.store.sqlite.own_schema import check_schema
 from webtable.store.sqlite.probe import application_of
 
 if TYPE_CHECKING:
@@ -26,13 +30,14 @@ _MAKING_SECONDS: Final = 2.0
 def opened(name: str, path: Path, connections: Connections, wait: Wait, *, create: bool) -> sqlite3.Connection:
     """Return a connection to the file, which is a store, or with *create* becomes one."""
     if not _is_there(name, path, create):
-        _make(connections, wait)
+        _make(path, connections, wait)
     _check_whose(name, path, connections, wait)
     connection = connections.connect(wait)
     try:
         layout = layout_of(connection)
         if layout > LAYOUT:
             raise NotAStore(f"{name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+        check_schema(name, connection)
         _use_wal(connection, wait)
     except BaseException:
         connections.close(connection)
@@ -85,7 +90,11 @@ def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) ->
         raise NotAStore(f"{name}: an SQLite database of another program")
 
 
-def _make(connections: Connections, wait: Wait) -> None:
+def _make(path: Path, connections: Connections, wait: Wait) -> None:
+    # SQLite would let everybody read it; the files that it puts beside it have the mode of this one.
+    with suppress(FileExistsError), connections.opening(wait):
+        # In turns, and only what is new: closing a file takes away the locks that this process has on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWN))
     connection = connections.connect(wait, write=True, mode="rwc")
     try:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}")

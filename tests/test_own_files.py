@@ -1,0 +1,114 @@
+"""Files that webtable makes are for their owner alone, and no more than the umask allows."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import webtable
+from webtable._whole_file import whole_file
+from webtable.repository.spool import Spool
+
+
+@pytest.fixture(params=[0o022, 0o002, 0o000, 0o077, 0o066])
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def allowed(umask: int) -> int:
+    return 0o600 & ~umask
+
+
+def test_a_new_store_and_the_files_beside_it_are_for_their_owner_alone(tmp_path, umask, sample_pages):
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        table.put(sample_pages[0])
+        files = sorted(path.name for path in tmp_path.iterdir())
+        modes = {mode(path) for path in tmp_path.iterdir()}
+
+    assert files == ["crawl.db", "crawl.db-shm", "crawl.db-wal"]
+    assert modes == {allowed(umask)}
+
+
+def test_a_store_that_is_there_keeps_its_mode(tmp_path, sample_pages):
+    webtable.create(tmp_path / "crawl.db")
+    (tmp_path / "crawl.db").chmod(0o640)
+
+    with webtable.open(tmp_path / "crawl.db", create=True) as table:
+        table.put(sample_pages[0])
+        modes = {mode(path) for path in tmp_path.iterdir()}
+
+    assert modes == {0o640}
+
+
+def test_a_file_that_is_written_whole_is_for_its_owner_alone(tmp_path, umask):
+    path = tmp_path / "export.csv"
+    with whole_file(path) as part:
+        before = mode(part)
+        part.write_text("new")
+
+    assert (before, mode(path)) == (allowed(umask), allowed(umask))
+
+
+def test_a_file_that_is_written_again_is_as_readable_as_it_was(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    path.chmod(0o644)
+
+    with whole_file(path) as part:
+        part.write_text("new")
+
+    assert (path.read_text(), mode(path)) == ("new", 0o644)
+
+
+def test_a_link_that_lies_in_wait_for_a_file_is_not_followed(tmp_path):
+    victim, path = tmp_path / "victim", tmp_path / "export.csv"
+    victim.write_text("mine")
+    (tmp_path / f"export.csv.{os.getpid()}.part").symlink_to(victim)
+
+    with whole_file(path) as part:
+        part.write_text("new")
+
+    assert (victim.read_text(), path.read_text()) == ("mine", "new")
+
+
+def test_spooled_pages_are_for_their_owner_alone(tmp_path, umask, sample_pages):
+    path = Spool(tmp_path / "unsent.jsonl.zst").write(sample_pages)
+
+    assert mode(path) == allowed(umask)
+
+
+COMMANDS = [
+    "create",
+    "ingest crawl.warc.gz --resume",
+    "export warcs --full-scan --format cdxj",
+    "export crawl.wacz --full-scan",
+    "audit example.com --html audit.html",
+    "plot status --full-scan --out status.svg",
+]
+
+
+def test_what_commands_write_is_for_its_owner_alone(tmp_path, sample_pages, make_warc):
+    given = make_warc(sample_pages)
+    for words in COMMANDS:
+        command = [sys.executable, "-m", "webtable.cli", *words.split()]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, umask=0o022)
+        assert not ended.returncode, ended.stderr
+
+    with webtable.open(tmp_path / "webtable.db") as table:
+        table.pages("example.com").to_parquet(tmp_path / "pages.parquet")
+    made = {path for path in tmp_path.rglob("*") if path != given}
+
+    assert {path.suffix for path in made} >= {".db", ".gz", ".cdxj", ".wacz", ".parquet", ".html", ".svg"}
+    assert {mode(path) for path in made if path.is_file()} == {0o600}
+    assert {mode(path) for path in made if path.is_dir()} == {0o700}
