@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -26,6 +27,8 @@ def nothing_to_measure_with(monkeypatch: pytest.MonkeyPatch, tmp_path):
     """No corpus, and an HBase that is not asked for by these tests."""
     monkeypatch.setenv("WEBTABLE_CORPUS", str(tmp_path))
     monkeypatch.setenv("WEBTABLE_HBASE_URL", "hbase://127.0.0.1:1")
+    yield
+    logging.disable(logging.NOTSET)  # the benchmarks are for a process of their own
 
 
 @pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan", "writer_time"])

@@ -51,8 +51,10 @@ def test_every_exit_code_is_told():
 def test_every_option_of_a_store_url_is_told():
     told = {scheme: {option for of, option, _ in OPTIONS if of == scheme} for scheme, *_ in OPTIONS}
 
-    assert told == {"sqlite": set(sqlite.OPTIONS), "hbase": set(hbase.OPTIONS), "memory": {"table"}}
-    assert told.keys() == BUILT_IN.keys()
+    of_hbase = set().union(*hbase.OPTIONS.values())
+    assert told == {"sqlite": set(sqlite.OPTIONS), "hbase": of_hbase, "memory": {"table"}}
+    assert told.keys() | hbase.OPTIONS.keys() == BUILT_IN.keys()
+    assert all(f"`{scheme}://" in URLS for scheme in hbase.OPTIONS)
 
 
 def test_the_options_of_a_store_in_memory_are_those_of_the_page():
@@ -65,8 +67,9 @@ def test_the_defaults_of_store_urls_are_those_of_the_page(tmp_path):
 
     of_hbase = hbase.address_of(StoreURL.parse("hbase://host"))
     settings = {**of_hbase.settings(), "pool": of_hbase.settings()["pool_size"]}
-    for option in hbase.OPTIONS:
-        assert told["hbase", option] == (None if settings[option] is None else f"{settings[option]}".removesuffix(".0"))
+    for option in set().union(*hbase.OPTIONS.values()):
+        default = settings.get(option)
+        assert told["hbase", option] == (None if default is None else f"{default}".removesuffix(".0"))
     store, _ = open_store(f"sqlite:{tmp_path}/x.db", create=True)
     with store:
         assert store.timeout == float(told["sqlite", "timeout"])

@@ -39,7 +39,7 @@ PLACES = {
     "{99999999 - count}": r"\d{8}",
     "{status}": r"\d{3}",
     "{handle}": r"(?P<handle>[0-9a-f]{16})",
-    "{digest}": r"(?P<digest>[0-9a-f]{64})",
+    "{digest}": r"(?P<digest>blake3:[0-9a-f]{64})",
     "{reversed host}": r"(?P<domain>[^.]+\.[^./]+)(?:\.[^/]+)?",
     "{term}": r"[^\0]+",
     "{key}": r"(?P<key>.+)",

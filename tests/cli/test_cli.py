@@ -29,6 +29,7 @@ COMMANDS = [
     "export",
     "create",
     "alter",
+    "copy",
     "info",
     "delete",
     "compact",

@@ -35,7 +35,8 @@ def commands_with_examples():
             yield from lines
 
 
-EXAMPLES = [line for line in commands_with_examples() if "hbase://" not in line]
+# A copy that follows goes on until a signal ends it: see test_cli_copy.
+EXAMPLES = [line for line in commands_with_examples() if "hbase://" not in line and "--follow" not in line]
 
 
 def pages() -> list[webtable.Page]:

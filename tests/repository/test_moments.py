@@ -78,6 +78,9 @@ ASKED = {
     ),
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
+    ("delete_pages", "fetched_before"): lambda site, at: (
+        site.table.delete_pages(site.domain, fetched_before=at, dry_run=True).pages == 1
+    ),
     ("verify_index", "as_of"): lambda site, at: site.table.verify_index("size", as_of=at, settle=0).as_of == BOUND,
     ("repair_index", "as_of"): lambda site, at: site.table.repair_index("size", as_of=at, settle=0).as_of == BOUND,
 }

@@ -46,7 +46,7 @@ class Verify(StrEnum):
         "webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16",
         "webtable copy crawl.db other.db --salt url --digits 3 --names short",
         "webtable copy crawl.db kept.db --ttl none --versions 10 --verify full",
-        "webtable copy prod copy.db --rate 500 --resume",
+        "webtable copy crawl.db copy.db --rate 500 --resume",
         "webtable copy crawl.db next.db --follow",
     )
 )

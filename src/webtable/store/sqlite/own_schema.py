@@ -15,7 +15,7 @@ from webtable.store.sqlite.catalogue import STATEMENTS
 if TYPE_CHECKING:
     import sqlite3
 
-_TABLE: Final = re.compile(r"CREATE TABLE (?:tables|families|(?:cells|deletes)_\d+) \([\w ,()']*\)(?: WITHOUT ROWID)?")
+_TABLE: Final = re.compile(r"CREATE TABLE (?:tables|families|(?:cells|deletes)_\d+) \([\w\s,()']*\)(?: WITHOUT ROWID)?")
 _WORDS: Final = frozenset(re.findall(r"[A-Za-z_]+", " ".join(STATEMENTS)))
 
 
