@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count, takewhile
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ from webtable.repository.indexes import WEB_INDEXES
 from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from benchmarks.setting import Setting
     from webtable import WebTable
@@ -39,13 +39,10 @@ def run(setting: Setting) -> list[Result]:
         for table, crawl in zip(tables, crawls, strict=True):
             _load(table, crawl)
             setting.flush(table.table)
-        peer = stack.enter_context(setting.happybase_table())
-        plain = PlainQuestions(peer, WebKey(), ROWS)
-        plain.store(crawls[-1].pages(), crawls[-1].inlinks())
-        setting.flush(peer.name.decode())
         asked = [_asked(question, tables, crawls, ASKS // 10 if setting.quick else ASKS) for question in QUESTIONS]
+        peer = stack.enter_context(_plain(setting, crawls[-1]))
         compared = [
-            _compared(question, tables[-1], plain, crawls[-1], setting) for question in QUESTIONS if question.peer
+            _compared(question, tables[-1], peer, crawls[-1], setting) for question in QUESTIONS if question.peer
         ]
     return [_slowest(asked, crawls[-1]), *(_growth(one, crawls) for one in asked), *compared]
 
@@ -64,6 +61,17 @@ def _load(table: WebTable, crawl: Crawl) -> None:
         for page in crawl.pages():
             writer.put(page)
     table.refresh_links()
+
+
+@contextmanager
+def _plain(setting: Setting, crawl: Crawl) -> Iterator[str]:
+    """Lend the name of the peer's table of *crawl*."""
+    inlinks = crawl.inlinks()
+    with setting.happybase_table() as table:
+        name = table.name.decode()
+        PlainQuestions(table, WebKey(), ROWS).store(crawl.pages(), inlinks)
+        setting.flush(name)
+        yield name
 
 
 class Asked(NamedTuple):
@@ -128,7 +136,14 @@ def _slowest(asked: list[Asked], crawl: Crawl) -> Result:
     )
 
 
-def _compared(question: Question, table: WebTable, plain: PlainQuestions, crawl: Crawl, setting: Setting) -> Result:
+def _compared(question: Question, table: WebTable, name: str, crawl: Crawl, setting: Setting) -> Result:
+    # A gateway closes a connection that was idle for a minute, and HappyBase opens none anew.
+    with setting.happybase() as connection:
+        plain = PlainQuestions(connection.table(name), WebKey(), ROWS)
+        return _against(question, table, plain, crawl, setting)
+
+
+def _against(question: Question, table: WebTable, plain: PlainQuestions, crawl: Crawl, setting: Setting) -> Result:
     peer, lean = question.peer, question.lean
     assert peer is not None
     is_long = crawl.count >= MANY
