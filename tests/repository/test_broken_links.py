@@ -13,9 +13,9 @@ ERRORS = 60
 
 
 @pytest.fixture(scope="module")
-def town(tmp_path_factory):
+def town(new_url):
     """A town with error pages that are linked to, with one that nobody links to, and with one link that is gone."""
-    with webtable.open(tmp_path_factory.mktemp("town") / "town.db", create=True) as table:
+    with webtable.open(new_url(), create=True) as table:
         town = Town(table)
         errors = [f"/{number:02}" for number in range(ERRORS)]
         pages = [
