@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import report
+from benchmarks.crawl import HOSTS
 from benchmarks.measuring import LeftOut, Result
 from benchmarks.setting import Setting, setting
 
@@ -57,7 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     modules = {name: importlib.import_module(f"benchmarks.{name}") for name in names}
     needs = frozenset().union(*(module.NEEDS | getattr(module, "LIKES", set()) for module in modules.values()))
     results: list[Result | LeftOut] = []
-    with setting(hbase=options.hbase, corpus=options.corpus, quick=options.quick, needs=needs) as here:
+    given = {name: getattr(options, name) for name in ("hbase", "corpus", "quick", "largest")}
+    with setting(**given, needs=needs) as here:
         for name, module in modules.items():
             lacking = sorted(resource for resource in module.NEEDS if resource in here.missing)
             if lacking:
@@ -90,10 +92,19 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--hbase-version", metavar="X", help="for the page; by default that of docker/hbase")
     parser.add_argument("--corpus", metavar="DIR", type=Path, help="the WARC files (WEBTABLE_CORPUS)")
     parser.add_argument("--quick", action="store_true", help="a few seconds each, only to see that they run")
+    parser.add_argument(
+        "--largest",
+        metavar="N",
+        type=int,
+        default=100_000,
+        help=f"pages of the largest table in hbase_questions, a multiple of {HOSTS} (default: 100,000)",
+    )
     parser.add_argument("--write", metavar="FILE", type=Path, help="also write the results there, as Markdown")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(NAMES)):
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    if options.largest < HOSTS or options.largest % HOSTS:
+        parser.error(f"--largest {options.largest} is no multiple of {HOSTS}")
     return options
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
+import zstandard
+
+import webtable
+from benchmarks.drain import drain, relay
 from benchmarks.material import corpus_pages, digest_of
-from benchmarks.measuring import Result, Run, compare, stopwatch
+from benchmarks.measuring import Result, Run, compare, compared, stopwatch
 from benchmarks.plain import HTML, METADATA_COLUMNS, TITLE, put_all
 from webtable import WebKey
+from webtable.repository.bodies import pack
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.drain import Address, Exchange
     from benchmarks.setting import Setting
+    from webtable import Page, WebTable
 
 NEEDS = frozenset({"hbase", "corpus"})
 SITE = "httpd.apache.org"
@@ -44,7 +55,7 @@ def run(setting: Setting) -> list[Result]:
             return Run(watch.seconds, len(found), digest_of(seen))
 
         what = f"scan of a site with bodies: {len(pages):,} pages of {site} (table.pages, 256 salts)"
-        return [
+        rows = [
             compare(
                 what,
                 f"HappyBase scan of {asked}, in the range that holds them",
@@ -57,3 +68,57 @@ def run(setting: Setting) -> list[Result]:
             )
             for asked, columns in WANTED.items()
         ]
+        return [*rows, *_floors(setting, table, pages, what)]
+
+
+def _floors(setting: Setting, table: WebTable, pages: list[Page], what: str) -> Iterator[Result]:
+    """Yield how much of our time what we build on takes by itself; the gateway only where Thrift2 is there."""
+    frames = pack([page.html or b"" for page in pages])
+    yield _floor(
+        setting, table, pages, f"{what}: zstd's share", "their frames unpacked, and nothing else", _unpack(frames)
+    )
+    host, _ = setting.happybase_address
+    thrift2 = parse_qs(urlsplit(setting.hbase or "").query).get("thrift2")
+    if not thrift2:
+        return
+    address = host, int(thrift2[0])
+    exchanges = _exchanges(setting, table, address, pages[0])
+    size = sum(exchange.reply for exchange in exchanges)
+    with socket.create_connection(address) as gateway:
+        against = f"the same {len(exchanges)} requests, their {size / 1e6:.1f} MB taken off the socket and dropped"
+        yield _floor(setting, table, pages, f"{what}: the gateway's share", against, lambda: drain(gateway, exchanges))
+
+
+def _floor(
+    setting: Setting, table: WebTable, pages: list[Page], what: str, against: str, part: Callable[[], object]
+) -> Result:
+    site = pages[0].url.split("/")[2]
+
+    def timed(do: Callable[[], object]) -> Run:
+        with stopwatch() as watch:
+            do()
+        return Run(watch.seconds, len(pages), None)
+
+    runs = [
+        (timed(lambda: list(table.pages(site, columns=["html"]))), timed(part)) for _ in range(setting.pairs(7) + 1)
+    ]
+    return compared(what, against, runs, target=None)
+
+
+def _unpack(frames: list[bytes]) -> Callable[[], object]:
+    decompressor = zstandard.ZstdDecompressor()
+    return lambda: [decompressor.decompress(frame) for frame in frames]
+
+
+def _exchanges(setting: Setting, table: WebTable, thrift2: Address, page: Page) -> list[Exchange]:
+    """Return what a scan asks of the gateway at *thrift2*, once it is warm."""
+    host, port = setting.happybase_address
+    with (
+        relay(thrift2) as between,
+        webtable.open(f"hbase://{host}:{port}/{table.table}?thrift2={between.port}") as same,
+    ):
+        site = page.url.split("/")[2]
+        assert list(same.pages(site, columns=["html"], limit=1))
+        between.exchanges.clear()
+        assert list(same.pages(site, columns=["html"]))
+        return between.exchanges

@@ -11,7 +11,7 @@ from benchmarks.plain import BATCH_CELLS, HTML, LINKS, METADATA_COLUMNS, TITLE, 
 from webtable import handle_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     import happybase
 
@@ -59,17 +59,17 @@ class PlainQuestions:
         self._key = key
         self._limit = limit
 
-    def store(self, pages: Iterable[Page], inlinks: Mapping[str, int]) -> None:
-        """Store *pages*; a script that asks for the most linked ones would have to keep *inlinks* by itself."""
+    def store(self, pages: Iterable[Page], inlinks: Iterable[int]) -> None:
+        """Store *pages*; a script that asks for the most linked ones would have to count their *inlinks* by itself."""
         with self._table.batch(batch_size=BATCH_CELLS) as batch:
-            for page in pages:
+            for page, linking in zip(pages, inlinks, strict=True):
                 cells = cells_of(page)
                 del cells[HTML]
                 own = {
                     SIZE: b"%012d" % (page.size or 0),
                     DIGEST: (page.digest or "").encode(),
                     HANDLE: handle_of(page.url).encode(),
-                    INLINK_COUNT: b"%08d" % inlinks.get(page.url, 0),
+                    INLINK_COUNT: b"%08d" % linking,
                     LINKS: json.dumps(page.outlinks).encode(),
                 }
                 batch.put(self._key.encode(page.url), {**cells, **own})

@@ -30,13 +30,17 @@ BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.p
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What there is to measure with. A resource that is missing is None, and `missing` says why."""
+    """What there is to measure with. A resource that is missing is None, and `missing` says why.
+
+    `largest` is how many pages the largest table has, in benchmarks that measure tables of several sizes.
+    """
 
     folder: Path
     quick: bool
     hbase: str | None
     corpus: Path | None
     missing: dict[str, str]
+    largest: int
 
     @property
     def warc_files(self) -> list[Path]:
@@ -130,11 +134,13 @@ def _of(table: str, store: Store) -> list[str]:
 
 
 @contextmanager
-def setting(*, hbase: str | None, corpus: Path | None, quick: bool, needs: frozenset[str]) -> Iterator[Setting]:
+def setting(
+    *, hbase: str | None, corpus: Path | None, quick: bool, largest: int, needs: frozenset[str]
+) -> Iterator[Setting]:
     """Lend a setting with what *needs* names, found or started as the README of the benchmarks says."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="webtable-bench-")))
-        made = Setting(folder, quick, None, None, {})
+        made = Setting(folder, quick, None, None, {}, largest)
         if "hbase" in needs:
             made = _with_hbase(made, hbase, stack)
         if "corpus" in needs:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
+import socketserver
+import threading
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -15,6 +18,7 @@ pytest.importorskip("psutil")
 from benchmarks import report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.crawl import Crawl
+from benchmarks.drain import drain, relay
 from benchmarks.measuring import LeftOut, Result, Run, compare, compared
 from benchmarks.questions import QUESTIONS
 
@@ -80,10 +84,45 @@ def test_of_three_sides_in_turn_two_are_compared_without_a_warm_up():
 def test_a_made_up_crawl_knows_how_often_its_pages_are_linked():
     crawl = Crawl(400, datetime(2026, 1, 1, tzinfo=UTC))
 
-    links = Counter(link.url for page in crawl.pages() for link in page.outlinks or ())
+    counts = crawl.inlinks()
 
-    assert links == crawl.inlinks()
-    assert links.keys() <= {page.url for page in crawl.pages()}
+    links = Counter(link.url for page in crawl.pages() for link in page.outlinks or ())
+    assert list(counts) == [links.pop(page.url, 0) for page in crawl.pages()]
+    assert not links
+
+
+def test_what_a_relay_has_seen_is_asked_again():
+    asked = []
+
+    class Answering(socketserver.BaseRequestHandler):
+        def handle(self):
+            while data := self.request.recv(100):
+                asked.append(data)
+                self.request.sendall(b"x" * int(data))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Answering) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with relay(server.server_address) as between, socket.create_connection(("127.0.0.1", between.port)) as client:
+            for size in (b"5", b"2000000"):
+                client.sendall(size)
+                assert len(client.recv(int(size), socket.MSG_WAITALL)) == int(size)
+        with socket.create_connection(server.server_address) as gateway:
+            drain(gateway, between.exchanges)
+            gateway.setblocking(False)
+            with pytest.raises(BlockingIOError):  # nothing is left to take
+                gateway.recv(1)
+        server.shutdown()
+
+    assert [(one.request, one.reply) for one in between.exchanges] == [(b"5", 5), (b"2000000", 2_000_000)]
+    assert asked == [b"5", b"2000000"] * 2
+
+
+def test_a_largest_table_that_is_no_whole_crawl_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["keys", "--quick", "--largest", "50"])
+
+    assert "no multiple of 40" in capsys.readouterr().err
 
 
 def test_no_two_pages_of_a_made_up_crawl_have_the_same_second():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from webtable._page import Page
 from webtable.errors import DamagedRow
@@ -17,16 +17,22 @@ from webtable.repository.moments import moment_of
 from webtable.repository.questions.scope import places_of
 from webtable.repository.results import Explanation, Results, Slice
 from webtable.rowkey import KeyRange, canonical_url
+from webtable.store import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
-    from webtable.store import Cell
+
+T = TypeVar("T")
 
 SOURCES_AT_ONCE = 64
 """How many linking pages are checked at once."""
+PAGES_AT_ONCE = 256
+"""Of how many pages the first inlinks are read at once."""
+FIRST_INLINKS = 16
+"""How many inlinks of each of them are read at once; of a page that has more, the others are read by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +93,36 @@ class InlinkReader:
         expected: int | None = None,
     ) -> Iterator[Inlink]:
         """Yield the inlinks of *target* behind the page *after*; only from pages *inside*, or named in *sources*."""
-        row = self._frame.key.encode(target)
         prefix = PAST if past else b""
         rest = sources or (PAST_SOURCES if past else CURRENT_SOURCES)
         rest = rest if after is None else rest.after(prefix + after)
         size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
-        while True:
-            (cells,) = self._frame.store.read_cells(self._frame.table, [row], self._family, rest, limit=size)
-            named = [(column[len(self._family) + 1 + len(prefix) :], cell) for column, cell in cells]
-            yield from self._checked(target, named, past=past, inside=inside)
-            if len(cells) < size:
-                return
-            rest, size = rest.after(cells[-1][0][len(self._family) + 1 :]), SOURCES_AT_ONCE
+        cells = self._cells(self._frame.key.encode(target), rest, size)
+        for some in _batches(cells, size):
+            found = [_Found(target, name[len(prefix) :], cell) for name, cell in some]
+            for _, inlink in self._checked(found, past=past, inside=inside):
+                yield inlink
+
+    def of_each(
+        self, targets: Iterable[tuple[Page, bytes | None]], *, inside: KeyRange | None, expected: int | None
+    ) -> Iterator[tuple[Page, Inlink]]:
+        """Yield the inlinks of each of *targets*, each with its target; only from pages *inside*.
+
+        With a target comes the page behind which its inlinks are wanted (None: all of them). The inlinks of several
+        targets are read at once, and the pages that link to them are checked together.
+        """
+        size = min(expected or SOURCES_AT_ONCE, SOURCES_AT_ONCE)
+        for some in _batches(self._cells_of_each(iter(targets), expected), size):
+            found = [_Found(page.url, name, cell) for page, name, cell in some]
+            for place, inlink in self._checked(found, past=False, inside=inside):
+                yield some[place][0], inlink
 
     def first(self, rows: Sequence[bytes], limit: int) -> list[list[bytes]]:
         """Return, for each of *rows*, the URLs of the first *limit* pages that are said to link to it."""
         found = self._frame.store.read_cells(
             self._frame.table, rows, self._family, CURRENT_SOURCES, limit=limit, keys_only=True
         )
-        return [[column[len(self._family) + 1 :] for column, _ in cells] for cells in found]
+        return [[self._name(column) for column, _ in cells] for cells in found]
 
     def source(self, target: bytes, source: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return the row and the URL of the page that an inlink of *target* names, or the error where it names none."""
@@ -115,12 +132,39 @@ class InlinkReader:
         except ValueError as exc:
             return self._frame.codec.damaged(target, self._family, f"no page links here: {exc}")
 
-    def _checked(
-        self, target: str, cells: Sequence[tuple[bytes, Cell]], *, past: bool, inside: KeyRange | None
-    ) -> Iterator[Inlink]:
+    def _cells(self, row: bytes, names: KeyRange, size: int) -> Iterator[tuple[bytes, Cell]]:
+        """Yield the inlinks of *row* that have *names* in this range, each with its name: *size* are read at first."""
+        while True:
+            (cells,) = self._frame.store.read_cells(self._frame.table, [row], self._family, names, limit=size)
+            yield from ((self._name(column), cell) for column, cell in cells)
+            if len(cells) < size:
+                return
+            names, size = names.after(self._name(cells[-1][0])), SOURCES_AT_ONCE
+
+    def _cells_of_each(
+        self, targets: Iterator[tuple[Page, bytes | None]], expected: int | None
+    ) -> Iterator[tuple[Page, bytes, Cell]]:
+        frame = self._frame
+        most = min(expected or FIRST_INLINKS, FIRST_INLINKS)
+        for some in _batches(targets, min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE), PAGES_AT_ONCE):
+            rows = [frame.key.encode(page.url) for page, _ in some]
+            first = frame.store.read_cells(frame.table, rows, self._family, CURRENT_SOURCES, limit=most)
+            for (page, after), row, cells in zip(some, rows, first, strict=True):
+                if after is None:
+                    yield from ((page, self._name(column), cell) for column, cell in cells)
+                    if len(cells) < most:
+                        continue
+                    after = self._name(cells[-1][0])
+                rest = self._cells(row, CURRENT_SOURCES.after(after), SOURCES_AT_ONCE)
+                yield from ((page, name, cell) for name, cell in rest)
+
+    def _name(self, column: bytes) -> bytes:
+        return column[len(self._family) + 1 :]
+
+    def _checked(self, found: Sequence[_Found], *, past: bool, inside: KeyRange | None) -> Iterator[tuple[int, Inlink]]:
+        """Yield those of *found* that hold, each with its place among them."""
         frame, damage = self._frame, self._damage
-        row = frame.key.encode(target)
-        named = damage.sift(self._named(row, source, cell) for source, cell in cells)
+        named = damage.sift(self._named(place, one) for place, one in enumerate(found))
         wanted = [one for one in named if inside is None or frame.key.unsalted(one.row) in inside]
         pages = frame.counted.read_each([one.row for one in wanted], ("outlinks",)) if wanted else []
         for one, page in zip(wanted, pages, strict=True):
@@ -128,28 +172,45 @@ class InlinkReader:
             if isinstance(page, DamagedRow):
                 damage.add(page)
                 continue
+            target = found[one.place].target
             link = None if page is None else Targets(page.outlinks or ()).link_to(target)
             if (link is None) != past:
                 frame.counts("inlinks.dropped")
                 continue
-            shown = link or link_of(target, one.value)
-            yield Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
+            shown = link or link_of(target, found[one.place].cell.value)
+            yield one.place, Inlink(one.source, shown.anchor, shown.rel, one.at, not past, page)
 
-    def _named(self, target: bytes, source: bytes, cell: Cell) -> _Named | DamagedRow:
-        """Return the inlink of the row *target* that *cell* is, or the error where it is none."""
-        found = self.source(target, source)
-        if isinstance(found, DamagedRow):
-            return found
+    def _named(self, place: int, one: _Found) -> _Named | DamagedRow:
+        """Return what *one*, which was found in this place, names, or the error where it names nothing."""
+        target = self._frame.key.encode(one.target)
+        source = self.source(target, one.source)
+        if isinstance(source, DamagedRow):
+            return source
         try:
-            return _Named(*found, moment_of(cell.timestamp), cell.value)
+            return _Named(place, *source, moment_of(one.cell.timestamp))
         except OverflowError as exc:
             return self._frame.codec.damaged(target, self._family, exc)
 
 
-class _Named(NamedTuple):
-    """An inlink: the row and the URL of the page that links, since when, and the value."""
+def _batches(found: Iterator[T], size: int, most: int = SOURCES_AT_ONCE) -> Iterator[list[T]]:
+    """Yield what is *found* in lists: *size* in the first, *most* in the others."""
+    while some := list(islice(found, size)):
+        yield some
+        size = most
 
+
+class _Found(NamedTuple):
+    """An inlink as it is stored: the page that is linked to, the URL of the page that links, and the cell."""
+
+    target: str
+    source: bytes
+    cell: Cell
+
+
+class _Named(NamedTuple):
+    """What an inlink names: its place among those found, the row and the URL of the page that links, and since when."""
+
+    place: int
     row: bytes
     source: str
     at: datetime
-    value: bytes

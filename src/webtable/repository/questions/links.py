@@ -22,14 +22,11 @@ from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page import Link, Page
+    from webtable._page import Link
     from webtable.repository.arguments import Progress
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.results import Pages
-
-PAGES_AT_ONCE = 256
-"""Of how many error pages it is looked at once whether anybody links to them."""
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
 
@@ -122,16 +119,11 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
 
     def run(position: bytes | None, at_most: int | None, damage: Damage) -> Iterator[BrokenLink]:
         start, _, source = (position or b"400").partition(b"\x00")
-        asked, inlinks = lookup(start), InlinkReader(frame, damage)
-        pages = EntryReader(frame).pages(asked, (), damage, None, at_most)
-
-        def links() -> Iterator[BrokenLink]:
-            for place, page in _linked(pages, inlinks, frame):
-                behind = source if place == start and source else None
-                for link in inlinks.of(page.url, behind, inside=inside, expected=at_most):
-                    yield BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel)
-
-        return islice(links(), at_most)
+        pages = EntryReader(frame).pages(lookup(start), (), damage, None, at_most)
+        targets = ((page, source if place == start and source else None) for place, page in pages)
+        found = InlinkReader(frame, damage).of_each(targets, inside=inside, expected=at_most)
+        links = (BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel) for page, link in found)
+        return islice(links, at_most)
 
     def place_of(link: BrokenLink) -> bytes:
         key = frame.key.unsalted(frame.key.encode(link.target))
@@ -141,7 +133,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
         asked = lookup(b"400")
         ranges = asked.ranges()
         calls = frame.store.describe_calls(asked.table, ranges, each=True)
-        note = "for each error page its inlinks are read, and checked against the pages that link to it"
+        note = "the inlinks of some error pages at once are read, and checked against the pages that link to them"
         return Explanation(question, part.order, (), tuple(ranges), tuple(calls), STATUS.name, (note,))
 
     return part.of(question, run, place_of, explain, frame.damage, BROKEN_LINKS)
@@ -168,10 +160,3 @@ def links_freshness(frame: Frame) -> Freshness:
 def _said(freshness: Freshness) -> str:
     waiting, since = freshness
     return f"counts: {waiting:,} batches wait since {since:%Y-%m-%d %H:%M:%S}" if since else "counts: up to date"
-
-
-def _linked(pages: Iterator[tuple[bytes, Page]], inlinks: InlinkReader, frame: Frame) -> Iterator[tuple[bytes, Page]]:
-    """Yield those of *pages*, with their places, that have an inlink, whether it holds or not."""
-    while some := list(islice(pages, PAGES_AT_ONCE)):
-        first = inlinks.first([frame.key.encode(page.url) for _, page in some], 1)
-        yield from (one for one, found in zip(some, first, strict=True) if found)
