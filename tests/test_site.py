@@ -16,6 +16,7 @@ import webtable.aio
 import webtable.demo
 import webtable.errors
 import webtable.formats
+import webtable.integrations.opentelemetry
 import webtable.integrations.prometheus
 import webtable.integrations.scrapy
 import webtable.reports
@@ -31,6 +32,7 @@ ROOMS = [
     webtable.aio,
     webtable.demo,
     webtable.formats,
+    webtable.integrations.opentelemetry,
     webtable.integrations.prometheus,
     webtable.integrations.scrapy,
     webtable.reports,

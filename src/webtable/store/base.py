@@ -44,10 +44,11 @@ from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import TracebackType
 
     from webtable.errors import StoreError
+    from webtable.store.heard import CallListener
     from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
@@ -278,6 +279,15 @@ class Store(Examined, abc.ABC):
     def events(self) -> Counter[str]:
         """Return how often each event that the store logs has happened, whether or not anybody listens."""
         return self.meter.events.taken()
+
+    def listen(self, listener: CallListener) -> Callable[[], None]:
+        """Tell *listener* of each call that reads or writes rows; what is returned ends that when it is called.
+
+        Listeners end in the opposite order. Who never calls this pays nothing for it.
+        """
+        from webtable.store.heard import listen_to
+
+        return listen_to(self, listener)
 
     def gateways(self) -> list[GatewayMetrics]:
         """Return what is known of the gateways that the store goes through; none where it goes through none."""
