@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webtable._shown import size_text
 from webtable.cli.copy_journal import CopyJournal
-from webtable.cli.load import ENDING
+from webtable.cli.interrupts import handling_interrupts
 from webtable.cli.text import plural
 from webtable.repository import Copied, CopyCheck
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from webtable.repository import WebTable
 
@@ -44,7 +43,6 @@ class CopyRun:
     """What it does now, for a progress bar."""
     started: float = field(default_factory=time.monotonic)
     _asked: signal.Signals | None = None
-    _pressed: float = 0.0
     _noted: float = 0.0
 
     @property
@@ -79,33 +77,16 @@ class CopyRun:
         except KeyboardInterrupt:
             self.ended_by = self._asked or signal.SIGINT
 
-    @contextmanager
-    def handling_interrupts(self) -> Iterator[None]:
+    def handling_interrupts(self) -> AbstractContextManager[None]:
         """Let Ctrl-C, SIGTERM and SIGHUP end it behind what is being stored, and the second one at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {one: signal.getsignal(one) for one in ENDING}
-        for one, handler in before.items():
-            # What nohup has started is to survive a terminal that closes.
-            if one != signal.SIGHUP or handler is not signal.SIG_IGN:
-                signal.signal(one, self._interrupt)
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+        return handling_interrupts(self._interrupt)
 
-    def _interrupt(self, number: int, frame: object) -> None:  # noqa: ARG002 - as signal handlers are called
-        now = time.monotonic()
-        if self._asked and now - self._pressed < 1:
-            return  # one press: make, timeout and others pass it on to a process that got it already
-        self._pressed = now
+    def _interrupt(self, number: signal.Signals) -> None:
         if self._asked and not self.follow:
             raise KeyboardInterrupt
         # The second one ends the last pass of a copy that follows in the same good order as the first ends another.
         self.follow = self.follow and not self._asked
-        self._asked = signal.Signals(number)
+        self._asked = number
 
     def _pass(self, source: WebTable, target: WebTable, token: str | None = None) -> None:
         self.passes += 1

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -17,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.archive_files import is_empty
 from webtable.cli.exits import SIGNALLED
+from webtable.cli.interrupts import handling_interrupts
 from webtable.cli.journal import Journal
 from webtable.errors import (
     FormatError,
@@ -32,15 +30,13 @@ from webtable.repository.hints.counts import Recount
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from io import BufferedReader
+    from signal import Signals
     from typing import BinaryIO
 
     from webtable._page import Page, PageOutcome
     from webtable.repository import WebTable
-
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that end a run in good order."""
 
 
 @dataclass
@@ -80,7 +76,7 @@ class Load:
     failed: Failures = field(default_factory=Failures)
     damaged_files: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
-    signal: signal.Signals | None = None
+    signal: Signals | None = None
     """What has interrupted it: Ctrl-C, or somebody who ends processes."""
     place: str | None = None
     """The file that is being read; behind which record of it, `where` says."""
@@ -95,7 +91,6 @@ class Load:
     _records_before: int = 0
     _ending: bool = False
     _waiting: bool = False
-    _pressed: float = 0.0
 
     @property
     def stored(self) -> int:
@@ -225,22 +220,9 @@ class Load:
         self.lost = self.lost or error
         self._ending = True
 
-    @contextmanager
-    def handling_interrupts(self) -> Iterator[None]:
+    def handling_interrupts(self) -> AbstractContextManager[None]:
         """Let Ctrl-C, SIGTERM and SIGHUP end the reading behind the page at hand; the second one ends the process."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {one: signal.getsignal(one) for one in ENDING}
-        for one, handler in before.items():
-            # What nohup has started is to survive a terminal that closes.
-            if one != signal.SIGHUP or handler is not signal.SIG_IGN:
-                signal.signal(one, self._interrupt)
-        try:
-            yield
-        finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+        return handling_interrupts(self._interrupt)
 
     def read_input(self, size: int) -> bytes:
         """Read standard input, which may take for ever: here alone Ctrl-C ends it at once."""
@@ -254,16 +236,12 @@ class Load:
 
     # An exception must not be raised anywhere: it would leave a put half done, and the HTML parser, which is Rust,
     # panics of it.
-    def _interrupt(self, number: int, frame: object) -> None:  # noqa: ARG002 - as signal handlers are called
-        now = time.monotonic()
-        if self.signal and now - self._pressed < 1:
-            return  # one press: make, timeout and others pass it on to a process that got it already
+    def _interrupt(self, number: Signals) -> None:
         if self.signal:
             show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
             os.write(2, f"{show_cursor}webtable: given up; what was not stored yet is lost\n".encode())
             os._exit(SIGNALLED + number)
-        self._pressed = now
-        self.signal, self._ending = signal.Signals(number), True
+        self.signal, self._ending = number, True
         if self._waiting:
             raise KeyboardInterrupt
 

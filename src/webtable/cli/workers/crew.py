@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Protocol, Self
 
-from webtable.cli.load import ENDING
+from webtable.cli.interrupts import ENDING
 from webtable.cli.workers.chunks import Chunk, Ended, Given, Wanted
 from webtable.cli.workers.process import Job, work
 from webtable.errors import WebTableError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from webtable._limits import ReadLimits
 from webtable._page import memory_of
-from webtable.cli.load import ENDING
+from webtable.cli.interrupts import ENDING
 from webtable.cli.session import Session
 from webtable.cli.workers.chunks import CHUNK_BYTES, CHUNK_PAGES, Chunk, Ended, Given, Reading, Tally, Wanted
 from webtable.cli.workers.storing import Storing

@@ -1,0 +1,47 @@
+"""What ends a command that writes: Ctrl-C, and the signals by which a system ends a program."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a run in good order."""
+_ONE_PRESS = 1.0
+"""Seconds: make, timeout and others pass a press on to a process that got it already."""
+
+
+@contextmanager
+def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[None]:
+    """Give the signals in ENDING to *handler* while the block runs, those of one press once.
+
+    They stay as they are in any thread but the first one, and so does SIGHUP where it is ignored: what nohup has
+    started is to survive a terminal that closes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = float("-inf")
+
+    def interrupted(number: int, frame: object) -> None:  # noqa: ARG001 - as signal handlers are called
+        nonlocal pressed
+        now = time.monotonic()
+        if now - pressed >= _ONE_PRESS:
+            pressed = now
+            handler(signal.Signals(number))
+
+    before = {one: signal.getsignal(one) for one in ENDING}
+    for one, known in before.items():
+        if one != signal.SIGHUP or known is not signal.SIG_IGN:
+            signal.signal(one, interrupted)
+    try:
+        yield
+    finally:
+        for one, known in before.items():
+            signal.signal(one, known)
