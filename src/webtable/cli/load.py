@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from signal import Signals
 from typing import TYPE_CHECKING, cast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
@@ -32,7 +33,6 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from io import BufferedReader
-    from signal import Signals
     from typing import BinaryIO
 
     from webtable._page import Page, PageOutcome
