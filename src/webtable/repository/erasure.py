@@ -138,11 +138,11 @@ class Erasure:
         for cell in row.cells.get(codec.columns.urls, ()):
             try:
                 links = codec.links(row, cell)
-                kept = [Link(NOWHERE, rel=link.rel) if self._leads_there(link.url) else link for link in links]
-                count = sum(link.url == NOWHERE != old.url for link, old in zip(kept, links, strict=True))
-                if count:
+                erased = {link.url for link in links if self._leads_there(link.url)}
+                if erased:
+                    kept = [Link(NOWHERE, rel=link.rel) if link.url in erased else link for link in links]
                     cells += codec.link_cells(row, cell, kept)
-                    self.links += count
+                    self.links += sum(link.url in erased for link in links)
             except DamagedRow as exc:
                 self._damage.add(exc)
         return cells

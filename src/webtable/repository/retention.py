@@ -90,7 +90,7 @@ class Retention:
         if and_links and (self._scope.domain is None or self._is_chosen is not None):
             raise InvalidArgument("and_links=True is for all pages of a domain, without status= and fetched_before=")
         pages = versions = size = 0
-        for page in self._pages() if dry_run else self._deleted():
+        for page in (page for _, page in self._found()) if dry_run else self._deleted():
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
             if on_page is not None:
                 on_page(page)
@@ -101,9 +101,6 @@ class Retention:
             if not dry_run:
                 erasure.of_its_own(self._scope.domain, self._ranges)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
-
-    def _pages(self) -> Iterator[DeletedPage]:
-        return (page for _, page in self._found())
 
     def _deleted(self) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each when it is gone for good."""
@@ -127,11 +124,13 @@ class Retention:
             page = self._page_of(row)
             if isinstance(page, DamagedRow):
                 self._damage.add(page)
-            if self._is_meant(row):
+            if self._is_wanted(page):
                 yield row.key, _deleted_page(page, captures)
 
     def _is_meant(self, row: Row) -> bool:
-        page = self._page_of(row)
+        return self._is_wanted(self._page_of(row))
+
+    def _is_wanted(self, page: Page | DamagedRow | None) -> bool:
         return self._is_chosen is None or (isinstance(page, Page) and self._is_chosen(page))
 
     def _page_of(self, row: Row) -> Page | DamagedRow | None:
