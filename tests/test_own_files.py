@@ -95,6 +95,8 @@ COMMANDS = [
     "export crawl.wacz --full-scan",
     "audit example.com --html audit.html",
     "plot status --full-scan --out status.svg",
+    "copy webtable.db copied.db --resume",
+    "delete --domain example.com --receipt receipt.jsonl --yes",
 ]
 
 
@@ -106,7 +108,7 @@ def test_what_commands_write_is_for_its_owner_alone(tmp_path, sample_pages, make
         assert not ended.returncode, ended.stderr
 
     with webtable.open(tmp_path / "webtable.db") as table:
-        table.pages("example.com").to_parquet(tmp_path / "pages.parquet")
+        table.pages(full_scan=True).to_parquet(tmp_path / "pages.parquet")
     made = {path for path in tmp_path.rglob("*") if path != given}
 
     assert {path.suffix for path in made} >= {".db", ".gz", ".cdxj", ".wacz", ".parquet", ".html", ".svg"}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from webtable.cli.journal import beside
-from webtable.errors import InvalidArgument
+from webtable.cli.journal import beside, opened_alone
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,12 +26,7 @@ class CopyJournal:
     def __init__(self, source: str, target: str) -> None:
         self.path = beside(target, "copy")
         self._source = source
-        self._file = self.path.open("ab")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            self._file.close()
-            raise InvalidArgument(f"{self.path}: another copy uses this journal; wait for its end") from exc
+        self._file = opened_alone(self.path, "copy")
 
     def token(self) -> str | None:
         """Return the token of the place where an earlier run has ended; None where there was none, or it is done."""

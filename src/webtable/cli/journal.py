@@ -20,6 +20,7 @@ from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import BinaryIO
 
 LINE_PAGES = 100
 """After so many acknowledged pages a line is added."""
@@ -29,6 +30,20 @@ def beside(store: str, ending: str) -> Path:
     """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
     url = StoreURL.parse(store)
     return Path(f"{url.rest if url.is_path else quote(url.text, safe=':')}.{ending}")
+
+
+def opened_alone(path: Path, command: str) -> BinaryIO:
+    """Open the journal at *path* behind its end, for its owner and for one run at a time.
+
+    Raises `InvalidArgument` where another run of the *command* uses it, `OSError` where it cannot be written.
+    """
+    file = open(path, "ab", opener=own_file)  # noqa: SIM115 - open for as long as the journal
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        file.close()
+        raise InvalidArgument(f"{path}: another {command} uses this journal; wait for its end") from exc
+    return file
 
 
 class _Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,12 +87,7 @@ class Journal:
     def __init__(self, path: Path, made_with: str) -> None:
         self.path = path
         self._made_with = made_with
-        self._file = open(path, "ab", opener=own_file)  # noqa: SIM115 - open for as long as the journal
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            self._file.close()
-            raise InvalidArgument(f"{path}: another ingest uses this journal; wait for its end") from exc
+        self._file = opened_alone(path, "ingest")
         self._known = self._read()
         self._in_parts = {entry.file for entry in self._known.values() if entry.begin or entry.stop is not None}
         self._lock = threading.Lock()

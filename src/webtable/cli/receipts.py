@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def receipt_in(name: str | None) -> Iterator[Receipt]:
         yield Receipt()
         return
     try:
-        file = Path(name).open("xb")  # noqa: SIM115 - what goes wrong in the block is not its
+        file = open(name, "xb", opener=own_file)  # noqa: SIM115 - what goes wrong in the block is not its
     except FileExistsError as exc:
         raise InvalidArgument(f"--receipt {name}: it is there already; a receipt is a new file") from exc
     with file:
