@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, closing
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, one_line
 from webtable.cli.messages import in_commands
-from webtable.cli.output import on_terminal, write_json, write_lines
+from webtable.cli.output import ToldFormat, on_terminal, write_json, write_lines
 from webtable.cli.session import import_indexes, session
 from webtable.cli.text import examples
 from webtable.repository.diagnosis.doctor import SECONDS, checks
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "failed": ("FAILED", "red")}
-
-
-class DoctorFormat(StrEnum):
-    """How it is written."""
-
-    table = "table"
-    lines = "lines"
-    jsonl = "jsonl"
 
 
 @commands.command(
@@ -58,7 +49,7 @@ def doctor(
         float, typer.Option("--timeout", metavar="SECONDS", help="How long all of it may take.")
     ] = SECONDS,
     format: Annotated[  # noqa: A002
-        DoctorFormat | None,
+        ToldFormat | None,
         typer.Option(
             "--format",
             help="As lines with their remedies below them, tab-separated lines, or a JSON object a line. "
@@ -78,7 +69,7 @@ def doctor(
     """
     this = session(ctx).of(store)
     import_indexes(this.indexes)
-    chosen = format or (DoctorFormat.table if on_terminal() else DoctorFormat.lines)
+    chosen = format or (ToldFormat.table if on_terminal() else ToldFormat.lines)
     has_failed = False
     with closing(_Progress()) as progress:
         for check in checks(this.store, deep=deep, full_scan=full_scan, timeout=timeout, on_progress=progress):
@@ -117,11 +108,11 @@ class _Line:
         )
 
 
-def _write(line: _Line, chosen: DoctorFormat) -> None:
-    if chosen == DoctorFormat.jsonl:
+def _write(line: _Line, chosen: ToldFormat) -> None:
+    if chosen == ToldFormat.jsonl:
         fields = {"check": line.check, "state": line.state, "found": line.found, "remedy": line.remedy or None}
         write_json(fields)
-    elif chosen == DoctorFormat.lines:
+    elif chosen == ToldFormat.lines:
         write_lines([(line.state, line.check, line.found, line.remedy)])
     else:
         mark, color = _MARKS[line.state]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
@@ -14,7 +13,7 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless, size_text
 from webtable.cli.cells import new_table
 from webtable.cli.indexes import IndexLine, index_lines
-from webtable.cli.output import console, on_terminal, write_json, write_lines
+from webtable.cli.output import ToldFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.errors import LayoutMismatch
@@ -36,14 +35,6 @@ _SHOWN_REGIONS = 20
 _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis")
 
 
-class InfoFormat(StrEnum):
-    """How it is written."""
-
-    table = "table"
-    lines = "lines"
-    jsonl = "jsonl"
-
-
 @commands.command(
     epilog=examples(
         "webtable info",
@@ -61,7 +52,7 @@ def info(
         bool, typer.Option("--schema", help="Show the families with all their options, and the regions.")
     ] = False,
     format: Annotated[  # noqa: A002
-        InfoFormat | None,
+        ToldFormat | None,
         typer.Option(
             "--format",
             help="As tables, tab-separated lines, or a JSON object a line. "
@@ -84,9 +75,9 @@ def info(
     indexes.
     """
     told = _told_of(session(ctx), count=count, schema=schema)
-    if format == InfoFormat.jsonl:
+    if format == ToldFormat.jsonl:
         _write_json(told)
-    elif format == InfoFormat.table or (format is None and on_terminal()):
+    elif format == ToldFormat.table or (format is None and on_terminal()):
         _show_info(told)
     else:
         _write_lines(told)

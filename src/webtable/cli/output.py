@@ -33,6 +33,15 @@ else:
     Format = StrEnum("Format", [TABLE, LINES, *FORMATS])
     """How records are written: as one of the two for people, or in a format of `webtable.formats` for programs."""
 
+
+class ToldFormat(StrEnum):
+    """How a command writes that tells of one thing, and lists no records."""
+
+    table = "table"
+    lines = "lines"
+    jsonl = "jsonl"
+
+
 FormatOption = Annotated[
     Format | None,
     typer.Option(

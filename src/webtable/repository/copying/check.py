@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
@@ -49,18 +50,18 @@ class CopyCheck:
         return not (self.missing or self.different or self.deleted)
 
 
-@dataclass(slots=True)
 class _Found:
-    pages: int = 0
-    versions: int = 0
-    missing: int = 0
-    different: int = 0
-    deleted: int = 0
-    own: int = 0
-    damaged: int = 0
-    there: int = 0
-    """How many pages of the source the target has, in whatever state."""
-    examples: list[str] = field(default_factory=list)
+    """The counts of a `CopyCheck` by their names, and `there`: how many pages of the source the target has at all."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.examples: list[str] = []
+
+    def tell(self, what: str, sides: Sides, both: Both) -> None:
+        """Count a page as *what* it is found to be, and keep its URL while there are few."""
+        self.counts[what] += 1
+        if len(self.examples) < MOST_KEPT:
+            self.examples.append(sides.source.key.url_of(both.row.key))
 
 
 def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, full: bool) -> CopyCheck:
@@ -68,39 +69,34 @@ def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, fu
     sides, found = Sides(source, target), _Found()
     source.layouts.recent()
     for piece in sides.pieces(b"", Pace(None)):
-        found.damaged += len(piece.damaged)
+        found.counts["damaged"] += len(piece.damaged)
         same = [both for both in piece.rows if _compare(sides, both, found)]
         if full:
             for some in together((both, _weight(both)) for both in same):
                 _compare_bodies(sides, some, found)
         if on_progress is not None:
-            on_progress(found.pages)
-    counts = {name: getattr(found, name) for name in CopyCheck.__slots__ if name not in ("examples", "extra")}
-    return CopyCheck(**counts, extra=_pages_of(target) - found.there, examples=tuple(found.examples))
+            on_progress(found.counts["pages"])
+    found.counts["extra"] = _pages_of(target) - found.counts["there"]
+    counts = {name: found.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
+    return CopyCheck(**counts, examples=tuple(found.examples))
 
 
 def _compare(sides: Sides, both: Both, found: _Found) -> bool:
     """Count a row, and return whether it is the same as far as that is known without bodies."""
     there, here = both.there, both.here
-    found.there += here.page is not None
+    found.counts["there"] += here.page is not None
     if there.page is None:
         if here.page is not None and there.deleted is not None and there.deleted.hides(here.page.fetched_at):
-            _tell(sides, both, found, "deleted")
+            found.tell("deleted", sides, both)
         return False
-    found.pages += 1
-    found.versions += len(there.versions)
+    found.counts["pages"] += 1
+    found.counts["versions"] += len(there.versions)
     relation = sides.relation(there, here)
     if relation == "own":
-        found.own += 1
+        found.counts["own"] += 1
     elif relation == "behind" or not covers(here.deleted, there.deleted):
-        _tell(sides, both, found, "missing" if here.page is None else "different")
+        found.tell("missing" if here.page is None else "different", sides, both)
     return relation == "same"
-
-
-def _tell(sides: Sides, both: Both, found: _Found, what: str) -> None:
-    setattr(found, what, getattr(found, what) + 1)
-    if len(found.examples) < MOST_KEPT:
-        found.examples.append(sides.source.key.url_of(both.row.key))
 
 
 def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Found) -> None:
@@ -111,9 +107,9 @@ def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Found) -> None:
         here = {} if copy is None else dict(versions_in(sides.target, copy))
         kept = {moment for moment, _ in sides.kept(both.there.versions)}
         if any(isinstance(version, DamagedRow) for version in there.values()):
-            found.damaged += 1
+            found.counts["damaged"] += 1
         elif any(here.get(at) != version for at, version in there.items() if moment_of(at) in kept):
-            _tell(sides, both, found, "different")
+            found.tell("different", sides, both)
 
 
 def _in_full(side: Frame, rows: Sequence[bytes]) -> list[Row | None]:
