@@ -378,7 +378,7 @@ def test_declared_keys_are_compared_with_those_that_are_named_and_with_made_up_h
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own_row_keys", "--design 'own_row_keys' must be an importable name, as in mykeys:BY_DAY"),
+        ("own_row_keys", "--design 'own_row_keys' must be an importable name, as in my_module:NAME"),
         (":HOSTS", "--design ':HOSTS' must be an importable name"),
         ("nowhere:KEY", "--design 'nowhere:KEY' cannot be imported: No module named 'nowhere'"),
         ("own_row_keys:NONE", "cannot be imported: the module 'own_row_keys' has no 'NONE'"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
+from webtable._importable import importable
 from webtable.cli.session import importing_from_here
 from webtable.errors import InvalidArgument
 from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey
@@ -25,7 +25,7 @@ def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
         for name in names:
             if name in keys:
                 raise InvalidArgument(f"{said} {name!r} is given twice")
-            found = _imported(name, said)
+            found = importable(name, said)
             key = found.parts if isinstance(found, WebKey) else found
             if not isinstance(key, RowKey):
                 raise InvalidArgument(
@@ -55,18 +55,3 @@ def value_of(field: Any, value: Any) -> Any:
     except ValueError:
         return value
     return value.encode() if type(field) is Bytes else value
-
-
-def _imported(name: str, said: str) -> Any:
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        raise InvalidArgument(f"{said} {name!r} must be an importable name, as in mykeys:BY_DAY")
-    try:
-        imported = importlib.import_module(module)
-    except ImportError as exc:
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc}") from exc
-    except Exception as exc:
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc!r}") from exc
-    if not hasattr(imported, attribute):
-        raise InvalidArgument(f"{said} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
-    return getattr(imported, attribute)

@@ -6,10 +6,10 @@ is to choose what is run. So a name out of a table is only looked up: among thos
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 
+from webtable._importable import importable
 from webtable.errors import InvalidArgument
 from webtable.repository.indexes.index import Index
 
@@ -26,13 +26,7 @@ def imported(name: str) -> Index:
     From now on `known` knows it. Raises `InvalidArgument`.
     """
     if name not in _given:
-        module, _, attribute = name.partition(":")
-        try:
-            found = getattr(importlib.import_module(module), attribute)
-        except ImportError as exc:
-            raise InvalidArgument(f"index {name!r} cannot be imported: {exc}") from exc
-        except Exception as exc:
-            raise InvalidArgument(f"index {name!r} cannot be imported: {exc!r}") from exc
+        found = importable(name, "index")
         if not isinstance(found, Index):
             raise InvalidArgument(f"index {name!r} is a {type(found).__name__}, no webtable.Index")
         _given[name] = found

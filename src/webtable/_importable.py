@@ -1,0 +1,27 @@
+"""What a user has declared in modules of their own, by its importable name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from webtable.errors import InvalidArgument
+
+
+def importable(name: str, said: str) -> Any:
+    """Import and return what has the importable name `package.module:attribute`; raises `InvalidArgument`.
+
+    *said* is what a message calls such a name.
+    """
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise InvalidArgument(f"{said} {name!r} must be an importable name, as in my_module:NAME")
+    try:
+        imported = importlib.import_module(module)
+    except ImportError as exc:
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc}") from exc
+    except Exception as exc:
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: {exc!r}") from exc
+    if not hasattr(imported, attribute):
+        raise InvalidArgument(f"{said} {name!r} cannot be imported: the module {module!r} has no {attribute!r}")
+    return getattr(imported, attribute)
