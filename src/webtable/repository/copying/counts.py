@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass
 from zlib import crc32
 
 from webtable.errors import DamagedRow, HiddenByDelete, InvalidToken, SchemaError, StoreUnavailable, WebTableError
@@ -48,45 +49,38 @@ class Copied:
         return self.pages + self.unchanged + self.hidden + self.failed
 
 
-@dataclass(slots=True)
 class Counts:
-    """The counts of a copy that runs: the fields of `Copied`."""
+    """The counts of a copy that runs."""
 
-    pages: int = 0
-    versions: int = 0
-    bytes: int = 0
-    unchanged: int = 0
-    deleted: int = 0
-    merged: int = 0
-    inlinks: int = 0
-    damaged: int = 0
-    hidden: int = 0
-    failed: int = 0
-    examples: list[DamagedRow] = field(default_factory=list)
-    errors: list[WebTableError] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._examples: list[DamagedRow] = []
+        self._errors: list[WebTableError] = []
+
+    def add(self, **counts: int) -> None:
+        """Add *counts*, which have the names of the fields of `Copied`."""
+        self._counts.update(counts)
 
     def add_damaged(self, error: DamagedRow) -> None:
         """Count a row of the source that cannot be read."""
-        self.damaged += 1
-        if len(self.examples) < MOST_KEPT:
-            self.examples.append(error)
+        self.add(damaged=1)
+        if len(self._examples) < MOST_KEPT:
+            self._examples.append(error)
 
     def add_failed(self, error: WebTableError) -> None:
         """Count a page that was not stored; raises *error* where no other would be either."""
         if isinstance(error, StoreUnavailable | SchemaError):
             raise error
         if isinstance(error, HiddenByDelete):
-            self.hidden += 1
+            self.add(hidden=1)
         else:
-            self.failed += 1
-        if len(self.errors) < MOST_KEPT:
-            self.errors.append(error)
+            self.add(failed=1)
+        if len(self._errors) < MOST_KEPT:
+            self._errors.append(error)
 
     def copied(self, token: str | None) -> Copied:
         """Return them as a value of this moment."""
-        given = {name: getattr(self, name) for name in self.__slots__}
-        given.update(examples=tuple(self.examples), errors=tuple(self.errors), token=token)
-        return Copied(**given)
+        return Copied(**self._counts, examples=tuple(self._examples), errors=tuple(self._errors), token=token)
 
 
 PAGES, LINKS = "pages", "links"

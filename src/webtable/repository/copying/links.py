@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import DamagedRow
-from webtable.repository.copying.sides import behind
+from webtable.repository.copying.sides import ROWS_AT_ONCE, behind
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.sources import NARROW, PIECE
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from webtable.repository.copying.pace import Pace
     from webtable.repository.copying.sides import Sides
     from webtable.rowkey import KeyRange
-
-ROWS_AT_ONCE = 256
 
 
 class _Inlinks(NamedTuple):
@@ -110,7 +108,7 @@ class InlinkCopier:
             for qualifier, cell in one.there.items()
             if qualifier not in one.here or one.here[qualifier].timestamp < cell.timestamp
         ]
-        self._counts.inlinks += len(new)
+        self._counts.add(inlinks=len(new))
         if new:
             yield Put(one.target_row, new)
         past = {qualifier.removeprefix(PAST): cell for qualifier, cell in one.there.items() if qualifier[:1] == PAST}

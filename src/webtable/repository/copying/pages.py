@@ -81,7 +81,7 @@ class PageCopier:
         if both.there.page is None:
             return False
         is_same = self._sides.relation(both.there, both.here) == "same"
-        self._counts.unchanged += is_same
+        self._counts.add(unchanged=is_same)
         return not is_same
 
     def _weight(self, both: Both) -> int:
@@ -96,7 +96,7 @@ class PageCopier:
         for one in self._read(some, stale={both.target_row for both in deleted}):
             relation = self._sides.relation(one.there, one.here)
             if relation == "same":
-                self._counts.unchanged += 1
+                self._counts.add(unchanged=1)
             else:
                 (alike if relation == "behind" else own).append(one)
         self._store_alike(alike)
@@ -111,7 +111,7 @@ class PageCopier:
         except WebTableError as exc:
             self._counts.add_failed(exc)
         else:
-            self._counts.deleted += 1
+            self._counts.add(deleted=1)
 
     def _read(self, some: Sequence[Both], stale: set[bytes]) -> Iterator[_Copy]:
         """Yield the pages of *some* rows that can be copied, in full; those of *stale* rows of the target were removed.
@@ -184,9 +184,9 @@ class PageCopier:
                 continue
             if is_new:
                 self._settle(one, None)
-                self._counts.merged += 1
+                self._counts.add(merged=1)
             else:
-                self._counts.unchanged += 1
+                self._counts.add(unchanged=1)
 
     def _put_each(self, one: _Copy) -> bool:
         """Put the captures of a page that the target would keep, and return whether any brought new content."""
@@ -208,9 +208,7 @@ class PageCopier:
         if error is not None:
             self._counts.add_failed(error)
             return
-        self._counts.pages += 1
-        self._counts.versions += len(one.content.packed)
-        self._counts.bytes += one.content.bytes
+        self._counts.add(pages=1, versions=len(one.content.packed), bytes=one.content.bytes)
 
 
 def _is_hidden(at: datetime, here: Stored) -> bool:
