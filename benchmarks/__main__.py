@@ -22,6 +22,7 @@ NAMES = (
     "keys",
     "composite_keys",
     "advice",
+    "advised",
     "extraction",
     "writer_time",
     "hbase_write",
