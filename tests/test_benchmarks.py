@@ -167,11 +167,13 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
 def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "ASKS", 1)
     crawl = Crawl(800, datetime.now(UTC))
-    with webtable.open(str(tmp_path / "scale.db"), create=True, indexes=list(WEB_INDEXES)) as table:
-        first, second = scale.measured(table, crawl, 0, 400), scale.measured(table, crawl, 400, 800)
+    file = tmp_path / "scale.db"
+    with webtable.open(str(file), create=True, indexes=list(WEB_INDEXES)) as table:
+        first, second = scale.measured(table, crawl, 0, 400, file), scale.measured(table, crawl, 400, 800, file)
 
         assert (first.pages, second.pages, table.stats(full_scan=True).pages) == (400, 800, 800)
-    assert second.questions.keys() == {question.name for question in QUESTIONS}
+    assert second.questions.keys() == second.calls.keys() == {question.name for question in QUESTIONS}
+    assert all(first.bytes[what] <= size for what, size in second.bytes.items())
 
 
 def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
