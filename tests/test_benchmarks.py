@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("w3lib")
 pytest.importorskip("psutil")
 
-from benchmarks import report, scale
+from benchmarks import model, report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
@@ -183,3 +183,34 @@ def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
 
     assert scale.read(file) == [size]
     assert scale.read(tmp_path / "none") == []
+
+
+def measured_size(pages: int, *, page_bytes: int = 700) -> scale.Size:
+    sizes = {"pages": 5_000 + page_bytes * pages}
+    return scale.Size(pages, 1_000_000, datetime.now(UTC), 2_000.0, 90.0, {}, {}, 16, {"errors": 3}, sizes)
+
+
+def results_file(tmp_path, last: scale.Size):
+    file = tmp_path / "scale.jsonl"
+    sizes = [measured_size(30_000), measured_size(100_000), last]
+    file.write_bytes(b"".join(msgspec.json.encode(size) + b"\n" for size in sizes))
+    return file
+
+
+def test_larger_crawls_are_foretold_from_what_was_measured(tmp_path, capsys):
+    file = results_file(tmp_path, measured_size(1_000_000))
+
+    assert model.main([str(file)]) == 0
+
+    printed = capsys.readouterr().out
+    assert "1,000,000 pages: bytes: 700,005,000 foretold, 700,005,000 measured (+0%)" in printed
+    assert "| in HBase's files | 0.7 TB | 70.0 TB |" in printed
+    assert "| errors | 3 |" in printed
+
+
+def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
+    file = results_file(tmp_path, measured_size(1_000_000, page_bytes=1_400))
+
+    assert model.main([str(file)]) == 1
+
+    assert "measured (-50%)" in capsys.readouterr().out
