@@ -30,6 +30,7 @@ NAMES = (
     "ingest_workers",
     "hbase_site_scan",
     "hbase_listing",
+    "slow_link",
     "hbase_frames",
     "hbase_fanout",
     "hbase_first_pages",

@@ -6,6 +6,7 @@ import logging
 import socket
 import socketserver
 import threading
+import time
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -21,6 +22,7 @@ from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
 from benchmarks.measuring import LeftOut, Result, Run, compare, compared
 from benchmarks.questions import QUESTIONS
+from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
 import webtable
 from webtable.repository.indexes import WEB_INDEXES
@@ -214,3 +216,24 @@ def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
     assert model.main([str(file)]) == 1
 
     assert "measured (-50%)" in capsys.readouterr().out
+
+
+def test_what_goes_through_a_slow_link_comes_whole_and_late():
+    class Echo(socketserver.BaseRequestHandler):
+        def handle(self):
+            while data := self.request.recv(2**16):
+                self.request.sendall(data)
+
+    sent = bytes(range(256)) * 2_000
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with slow_link(*server.server_address) as port, socket.create_connection(("127.0.0.1", port)) as client:
+            start = time.monotonic()
+            client.sendall(sent)
+            came = client.recv(len(sent), socket.MSG_WAITALL)
+            taken = time.monotonic() - start
+        server.shutdown()
+
+    assert came == sent
+    assert taken >= ROUND_TRIP + 2 * len(sent) / BYTES_A_SECOND
