@@ -31,6 +31,7 @@ NAMES = (
     "hbase_site_scan",
     "hbase_listing",
     "slow_link",
+    "region_servers",
     "hbase_frames",
     "hbase_fanout",
     "hbase_first_pages",
