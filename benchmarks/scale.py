@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import resource
 import sys
+import time
 from datetime import datetime
 from itertools import count, takewhile
 from pathlib import Path
@@ -22,11 +23,13 @@ import msgspec
 from msgspec.structs import replace
 
 import webtable
+from benchmarks import space
 from benchmarks.crawl import Crawl
 from benchmarks.measuring import stopwatch
-from benchmarks.questions import QUESTIONS
+from benchmarks.questions import QUESTIONS, Question
 from webtable.repository import regions_of
 from webtable.repository.indexes import WEB_INDEXES
+from webtable.testing.calls import counted_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +46,8 @@ class Size(msgspec.Struct, frozen=True):
 
     `pages_per_second` is the rate since the size before. `questions` has the 50th and the 99th percentile of the
     milliseconds of each, `walks` the seconds of what reads the whole table, or all that has changed. `memory_mb` is the
-    most that the process has had so far.
+    most that the process has had so far. `calls` are those of one answer to each question, `bytes` what each table
+    takes: pages of the file, or files of a container of `docker/hbase` (nothing is known of another HBase).
     """
 
     pages: int
@@ -54,6 +58,8 @@ class Size(msgspec.Struct, frozen=True):
     questions: dict[str, tuple[float, float]]
     walks: dict[str, float]
     regions: int
+    calls: dict[str, int] = {}
+    bytes: dict[str, int] = {}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,10 +70,11 @@ def main(arguments: list[str] | None = None) -> int:
     crawl = Crawl.until_now(planned) if not known else Crawl(planned, known[0].end)
     done = known[-1].pages if known else 0
     new: dict[str, Any] = {} if done else {"create": True, "indexes": tuple(WEB_INDEXES), "regions": REGIONS}
+    file = None if "://" in options.store else Path(options.store)
     with webtable.open(options.store, **new) as table, options.results.open("ab") as results:
         for pages in sizes(options.pages):
             if pages > done:
-                size = measured(table, crawl, done, pages)
+                size = measured(table, crawl, done, pages, file)
                 results.write(msgspec.json.encode(size) + b"\n")
                 results.flush()
                 print(msgspec.json.format(msgspec.json.encode(size), indent=1).decode(), flush=True)
@@ -101,8 +108,11 @@ def page_with_body(crawl: Crawl, number: int) -> Page:
 _WORDS = [f"{first}{second}" for first in ("ta", "re", "mo", "li", "cu") for second in ("ble", "ad", "re", "st", "t")]
 
 
-def measured(table: WebTable, crawl: Crawl, done: int, pages: int) -> Size:
-    """Store the pages from number *done* on, so that there are so many *pages*, and return what is measured then."""
+def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | None) -> Size:
+    """Store the pages from number *done* on, so that there are so many *pages*, and return what is measured then.
+
+    *file* is where the table is, None for HBase.
+    """
     with stopwatch() as storing, table.writer() as writer:
         for number in range(done, pages):
             writer.put(page_with_body(crawl, number))
@@ -120,7 +130,25 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int) -> Size:
         {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS},  # noqa: B023
         walks,
         len(regions_of(table).regions),
+        {question.name: _calls(table, crawl, question) for question in QUESTIONS},
+        sizes_of(table, file),
     )
+
+
+def sizes_of(table: WebTable, file: Path | None) -> dict[str, int]:
+    """Return the bytes that the tables of *table* take, by what they are; none where nobody can look at its files.
+
+    They are in *file*, or in a container of `docker/hbase` where that is None.
+    """
+    tables = space.tables_of(table)
+    if file is not None:
+        return space.in_file(file, tables)
+    container = space.container_of(table.table)
+    if container is None:
+        return {}
+    for name in tables.values():
+        space.regions(container, "flush", name)
+    return space.on_hbase(container, tables)
 
 
 def _seconds(walk: Callable[[], object]) -> float:
@@ -131,12 +159,20 @@ def _seconds(walk: Callable[[], object]) -> float:
 
 def _percentiles(ask: Callable[[], list[Any]]) -> tuple[float, float]:
     taken = []
-    for _ in range(WARM_UP + ASKS):
-        with stopwatch() as watch:
+    with stopwatch():  # once for all of them, for it tidies the memory up first, which takes longer than an answer
+        for _ in range(WARM_UP + ASKS):
+            start = time.perf_counter()
             assert ask(), "nothing found"
-        taken.append(watch.seconds * 1000)
+            taken.append((time.perf_counter() - start) * 1000)
     settled = sorted(taken[WARM_UP:])
     return settled[ASKS // 2], settled[ASKS * 99 // 100]
+
+
+def _calls(table: WebTable, crawl: Crawl, question: Question) -> int:
+    counted, calls = counted_table(table)
+    before = calls.total()
+    question.ours(counted, crawl)
+    return calls.total() - before
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

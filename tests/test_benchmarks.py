@@ -6,6 +6,7 @@ import logging
 import socket
 import socketserver
 import threading
+import time
 from collections import Counter
 from datetime import UTC, datetime
 
@@ -15,12 +16,13 @@ import pytest
 pytest.importorskip("w3lib")
 pytest.importorskip("psutil")
 
-from benchmarks import report, scale
+from benchmarks import model, report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
 from benchmarks.measuring import LeftOut, Result, Run, compare, compared
 from benchmarks.questions import QUESTIONS
+from benchmarks.slow_link import BYTES_A_SECOND, ROUND_TRIP, slow_link
 
 import webtable
 from webtable.repository.indexes import WEB_INDEXES
@@ -167,11 +169,13 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
 def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "ASKS", 1)
     crawl = Crawl(800, datetime.now(UTC))
-    with webtable.open(str(tmp_path / "scale.db"), create=True, indexes=list(WEB_INDEXES)) as table:
-        first, second = scale.measured(table, crawl, 0, 400), scale.measured(table, crawl, 400, 800)
+    file = tmp_path / "scale.db"
+    with webtable.open(str(file), create=True, indexes=list(WEB_INDEXES)) as table:
+        first, second = scale.measured(table, crawl, 0, 400, file), scale.measured(table, crawl, 400, 800, file)
 
         assert (first.pages, second.pages, table.stats(full_scan=True).pages) == (400, 800, 800)
-    assert second.questions.keys() == {question.name for question in QUESTIONS}
+    assert second.questions.keys() == second.calls.keys() == {question.name for question in QUESTIONS}
+    assert all(first.bytes[what] <= size for what, size in second.bytes.items())
 
 
 def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
@@ -181,3 +185,55 @@ def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
 
     assert scale.read(file) == [size]
     assert scale.read(tmp_path / "none") == []
+
+
+def measured_size(pages: int, *, page_bytes: int = 700) -> scale.Size:
+    sizes = {"pages": 5_000 + page_bytes * pages}
+    return scale.Size(pages, 1_000_000, datetime.now(UTC), 2_000.0, 90.0, {}, {}, 16, {"errors": 3}, sizes)
+
+
+def results_file(tmp_path, last: scale.Size):
+    file = tmp_path / "scale.jsonl"
+    sizes = [measured_size(30_000), measured_size(100_000), last]
+    file.write_bytes(b"".join(msgspec.json.encode(size) + b"\n" for size in sizes))
+    return file
+
+
+def test_larger_crawls_are_foretold_from_what_was_measured(tmp_path, capsys):
+    file = results_file(tmp_path, measured_size(1_000_000))
+
+    assert model.main([str(file)]) == 0
+
+    printed = capsys.readouterr().out
+    assert "1,000,000 pages: bytes: 700,005,000 foretold, 700,005,000 measured (+0%)" in printed
+    assert "| in HBase's files | 0.7 TB | 70.0 TB |" in printed
+    assert "| errors | 3 |" in printed
+
+
+def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
+    file = results_file(tmp_path, measured_size(1_000_000, page_bytes=1_400))
+
+    assert model.main([str(file)]) == 1
+
+    assert "measured (-50%)" in capsys.readouterr().out
+
+
+def test_what_goes_through_a_slow_link_comes_whole_and_late():
+    class Echo(socketserver.BaseRequestHandler):
+        def handle(self):
+            while data := self.request.recv(2**16):
+                self.request.sendall(data)
+
+    sent = bytes(range(256)) * 2_000
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with slow_link(*server.server_address) as port, socket.create_connection(("127.0.0.1", port)) as client:
+            start = time.monotonic()
+            client.sendall(sent)
+            came = client.recv(len(sent), socket.MSG_WAITALL)
+            taken = time.monotonic() - start
+        server.shutdown()
+
+    assert came == sent
+    assert taken >= ROUND_TRIP + 2 * len(sent) / BYTES_A_SECOND

@@ -2,6 +2,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.HRegionLocation;
+import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
@@ -13,7 +14,7 @@ import org.apache.hadoop.hbase.util.Bytes;
 /**
  * What Thrift has no call for, for tests: `bash /opt/hbase/java.sh Regions COMMAND TABLE [KEY]`.
  *
- * list TABLE, flush TABLE, disable TABLE, enable TABLE; split TABLE KEY (the region of KEY, before KEY), move TABLE KEY
+ * list TABLE, writes TABLE, flush TABLE, disable TABLE, enable TABLE; split TABLE KEY (the region of KEY, before KEY), move TABLE KEY
  * (to another server), merge TABLE KEY (with the next region). A KEY is written as HBase's shell shows it, as in a\x00b;
  * each command returns when the work is done.
  */
@@ -27,6 +28,7 @@ public final class Regions {
         Admin admin = connection.getAdmin()) {
       switch (arguments[0]) {
         case "list" -> list(connection, table);
+        case "writes" -> writes(connection, admin, table);
         case "flush" -> admin.flush(table);
         case "disable" -> admin.disableTable(table);
         case "enable" -> admin.enableTable(table);
@@ -54,6 +56,16 @@ public final class Regions {
   private static void list(Connection connection, TableName table) throws Exception {
     for (HRegionLocation each : connection.getRegionLocator(table).getAllRegionLocations()) {
       System.out.println(Bytes.toStringBinary(each.getRegion().getStartKey()) + "\t" + each.getServerName());
+    }
+  }
+
+  /** Prints a line for each region: its first key, a tab, how many rows were written to it since it was opened. */
+  private static void writes(Connection connection, Admin admin, TableName table) throws Exception {
+    for (ServerName server : admin.getRegionServers()) {
+      for (RegionMetrics each : admin.getRegionMetrics(server, table)) {
+        byte[] start = RegionInfo.getStartKey(each.getRegionName());
+        System.out.println(Bytes.toStringBinary(start) + "\t" + each.getWriteRequestCount());
+      }
     }
   }
 

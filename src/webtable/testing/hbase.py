@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
 STARTUP_SECONDS = 180.0
-HEAPS = {"HBASE_HEAP", "THRIFT_HEAP"}
-"""What the image takes from its environment, as in `2g`; handed on where it is set."""
+SETTINGS = {"HBASE_HEAP", "THRIFT_HEAP", "HBASE_REGIONSERVERS"}
+"""What the image takes from its environment: heaps, as in `2g`, and a number of servers; handed on where it is set."""
 
 
 class NoHBase(WebTableError):
@@ -66,7 +66,7 @@ def _start(stack: ExitStack) -> str:
 
     try:
         wanted = DockerContainer(_image()).with_exposed_ports(THRIFT1, THRIFT2)
-        for name in HEAPS & os.environ.keys():
+        for name in SETTINGS & os.environ.keys():
             wanted = wanted.with_env(name, os.environ[name])
         container = stack.enter_context(wanted)
     except docker.errors.DockerException as exc:
