@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -41,6 +42,17 @@ def pytest_report_header() -> str:
     drivers = ("happybase", "thriftpy2", "msgspec", "resiliparse", "selectolax", "zstandard")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in drivers)
     return f"webtable {metadata.version('hbase-webtable')}: SQLite {sqlite3.sqlite_version}, {versions}"
+
+
+def pytest_collection_finish() -> None:
+    """Leave 10,000 collected tests out of every collection of garbage, which took an eighth of the tests' time."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let extension modules see at exit that nothing of theirs is left."""
+    gc.unfreeze()
 
 
 @dataclass(frozen=True)
