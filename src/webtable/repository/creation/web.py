@@ -64,9 +64,10 @@ class StoredWebTable:
         if LAYOUT_COLUMN not in layout:
             return None
         name = f"{store.name}/{table}"
+        known = Layout.from_cells(name, layout)  # first, as it tells the format of the states too
         named = {index_of_column(column): state for column, state in states.items()}
         indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
-        return cls(store, table, Layout.from_cells(name, layout), indexes)
+        return cls(store, table, known, indexes)
 
     @property
     def name(self) -> str:
