@@ -259,6 +259,31 @@ def test_an_index_that_nobody_has_named_is_left_with_the_way_to_name_it(old_url,
     assert "webtable --index make_store:WORDS" in words.remedy
 
 
+def test_an_index_whose_table_is_gone_is_made_anew(old_url):
+    url = old_url(LATEST)
+    with SQLiteStore(url) as store:
+        store.drop_table("pages_time_idx")
+
+    done = webtable.upgrade(url, apply=True)
+
+    assert [one.what for one in done.steps] == ["tables", "indexes"]
+    with webtable.open(url) as table:
+        assert len(list(table.fetched())) == 9
+
+
+def test_nothing_is_made_in_place_of_pages_that_are_lost(old_url):
+    url = old_url(LATEST)
+    with SQLiteStore(url) as store:
+        store.drop_table("pages")
+
+    done = webtable.upgrade(url, apply=True)
+
+    assert done.is_empty
+    assert "bring back the pages" in done.left[0].remedy
+    with pytest.raises(TableNotFound):
+        webtable.open(url)
+
+
 def test_another_list_of_public_suffixes_keeps_the_keys_as_they_are(new_url, monkeypatch):
     url = new_url()
     webtable.create(url, indexes=[], salt=webtable.Salt.domain())

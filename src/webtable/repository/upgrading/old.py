@@ -47,6 +47,11 @@ class Old:
         return self.stored.store
 
     @property
+    def has_no_pages(self) -> bool:
+        """Whether the very table of the pages is missing."""
+        return any(schema.name == self.table for schema in self.stored.missing())
+
+    @property
     def table(self) -> str:
         """The name of the table."""
         return self.stored.table

@@ -19,21 +19,14 @@ LOOKED_AT: Final = 100
 
 def sample(old: Old) -> Iterator[Outdated]:
     """Yield how many of the first pages are without checksums, and without the date of their first capture."""
-    column = old.frame.codec.columns.page
-    if old.table not in old.store.tables():
+    if old.has_no_pages:
         return
+    column = old.frame.codec.columns.page
     rows = old.store.scan(old.table, [KeyRange()], Wanted([column]), limit=LOOKED_AT)
     values = [row.cells[column][0].value for row in rows]
-    for lacking, remedy in (
-        (
-            ("a checksum", sum(not has_checksum(value) for value in values)),
-            "each gets one when it is fetched again; webtable copy SRC DST gives one to all",
-        ),
-        (
-            ("the date when they were first seen", sum(b'"first_seen":' not in value for value in values)),
-            "nothing stored before tells it; webtable export, and ingest into a new table, finds it among all captures",
-        ),
-    ):
-        what, count = lacking
-        if count:
-            yield Outdated("pages", f"of the first {len(values):,}, {count:,} are without {what}", remedy)
+    if count := sum(not has_checksum(value) for value in values):
+        remedy = "each gets one when it is fetched again; webtable copy SRC DST gives one to all"
+        yield Outdated("pages", f"of the first {len(values):,}, {count:,} are without a checksum", remedy)
+    if count := sum(b'"first_seen":' not in value for value in values):
+        found = f"of the first {len(values):,}, {count:,} do not tell when they were first seen"
+        yield Outdated("pages", found, "webtable export, and ingest into a new table, finds it among all captures")

@@ -86,12 +86,15 @@ def _changed(old: Old, steps: Plan) -> Step | Outdated:
     return Step(Outdated("families", found, "it is changed, and loses nothing"), do)
 
 
-def missing(old: Old) -> Iterator[Step]:
-    """Yield the tables that a new web table has besides."""
-    if there_are := old.stored.missing():
-        names = ", ".join(repr(schema.name) for schema in there_are)
-        told = Outdated("tables", f"missing: {names}", "they are made, empty")
-        yield Step(told, partial(old.stored.complete, there_are, (), apply=False))
+def missing(old: Old) -> Iterator[Step | Outdated]:
+    """Yield the tables that a new web table has besides; nothing is made in place of lost pages."""
+    there_are = old.stored.missing()
+    found = f"missing: {', '.join(repr(schema.name) for schema in there_are)}"
+    if old.has_no_pages:
+        yield Outdated("tables", found, "bring back the pages from a copy; or webtable create makes all anew, empty")
+    elif there_are:
+        do = partial(old.stored.complete, there_are, (), apply=False)
+        yield Step(Outdated("tables", found, "they are made, empty; indexes are completed then"), do)
 
 
 def digests(old: Old) -> Iterator[Outdated]:
