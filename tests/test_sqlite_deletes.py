@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from webtable.errors import NotAStore, StoreRefused
+from webtable.errors import NewerFormat, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.rows import Delete, NewCell, Put
@@ -221,8 +221,8 @@ def test_a_file_that_a_later_webtable_takes_over_is_not_written_to(store, path):
 
     [outcome] = store.write("t", [put(b"a")])
 
-    assert isinstance(outcome, NotAStore)
-    assert "crawl.db: layout 99" in str(outcome)
+    assert isinstance(outcome, NewerFormat)
+    assert "crawl.db has file format 99" in str(outcome)
 
 
 # ---- deletes of one timestamp --------------------------------------------------------------------------------------

@@ -19,7 +19,15 @@ from contextlib import closing, contextmanager
 import pytest
 
 import webtable
-from webtable.errors import InvalidArgument, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.errors import (
+    InvalidArgument,
+    NewerFormat,
+    NotAStore,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    TableNotFound,
+)
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted, open_store
@@ -129,12 +137,12 @@ def test_an_empty_file_becomes_a_store_only_when_that_is_asked_for(path):
         assert store.tables() == []
 
 
-def test_a_file_of_a_later_layout_is_not_opened(store, path):
+def test_a_file_of_a_later_format_is_not_opened(store, path):
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version=99")
 
-    with pytest.raises(NotAStore, match="layout 99"):
+    with pytest.raises(NewerFormat, match="file format 99, of a later webtable; this one reads up to 2"):
         SQLiteStore(path)
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Neighbour,
         Neighbours,
         OutcomeCallback,
+        Outdated,
         Pages,
         Progress,
         Receipt,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         SizeClass,
         Stats,
         TitleProblem,
+        Upgrade,
         Verification,
         WebTable,
         Writer,
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
         handle_of,
         open,
         regions_of,
+        upgrade,
     )
     from webtable.rowkey import (
         CompositeKey,
@@ -141,6 +144,7 @@ __all__ = [
     "Neighbours",
     "OperationMetrics",
     "OutcomeCallback",
+    "Outdated",
     "Page",
     "PageOutcome",
     "Pages",
@@ -164,6 +168,7 @@ __all__ = [
     "SizeClass",
     "Stats",
     "TitleProblem",
+    "Upgrade",
     "Verification",
     "WebKey",
     "WebTable",
@@ -181,6 +186,7 @@ __all__ = [
     "progress_bar",
     "regions_of",
     "split_points",
+    "upgrade",
 ]
 
 _ELSEWHERE = {

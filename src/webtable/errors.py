@@ -27,7 +27,8 @@ WebTableError
 ├── SchemaError              the table is not what the caller expects
 │   ├── TableNotFound        no such table or file; create it first
 │   ├── LayoutMismatch       the table was created with another layout
-│   │   └── IndexNotNamed    the table has an index of your own; name it, and it is imported
+│   │   ├── IndexNotNamed    the table has an index of your own; name it, and it is imported
+│   │   └── NewerFormat      written by a later webtable; use that one (also a NotAStore)
 │   └── SchemaDrift          the families of the table differ from the schema
 └── StoreError               the store could not do what it was asked
     ├── StoreUnavailable     not reached in time; trying again may help
@@ -228,6 +229,10 @@ class DamagedRow(StoreError):
 
 class NotAStore(StoreError):
     """The URL leads to something else than a store of this kind: another file format, protocol or transport."""
+
+
+class NewerFormat(LayoutMismatch, NotAStore):
+    """The table, or its file, is of a later webtable; the message names the format that this one does not know."""
 
 
 class CapabilityError(StoreError):

@@ -30,6 +30,7 @@ COMMANDS = [
     "create",
     "alter",
     "copy",
+    "upgrade",
     "info",
     "delete",
     "compact",

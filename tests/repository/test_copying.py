@@ -7,14 +7,17 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from damaging import CAPTURE, HTML, PAGE, damage
 from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page, PageOutcome, Salt
+from webtable._checksums import place, with_checksum
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
 from webtable.repository.moments import milliseconds
+from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
@@ -226,6 +229,104 @@ def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(tables):
 
         assert source.check_copy(target).is_sound
         assert source.check_copy(target, full=True).examples == (url,)
+
+
+@pytest.fixture
+def linked(tables):
+    """Copy a page with its history, and one that links to it and did so to another."""
+    source, make = tables
+    for day, body in ((4, b"old"), (3, b"new")):
+        source.put(Page(url=URLS[0], html=body, fetched_at=NOW - timedelta(days=day)))
+    for day, target in ((2, URLS[1]), (1, URLS[0])):
+        source.put(
+            Page(url=URLS[2], html=b"<a href=%s>text</a>" % target.encode(), fetched_at=NOW - timedelta(days=day))
+        )
+    with make() as target:
+        source.copy_to(target)
+        yield source, target
+
+
+def test_the_links_to_pages_are_looked_for_by_a_full_comparison(linked):
+    source, target = linked
+
+    check = source.check_copy(target, full=True)
+
+    assert check.is_sound
+    assert check.links == 2
+
+
+@pytest.mark.parametrize(("linked_to", "gone"), [(0, b""), (1, b"-")], ids=["that is there", "that went away"])
+def test_a_link_to_a_page_that_the_target_lacks_is_found_by_a_full_comparison(linked, linked_to, gone):
+    source, target = linked
+    column = b"inlinks:" + gone + URLS[2].encode()
+    row = target.key.encode(URLS[linked_to])
+    (found,) = target.store.read(target.table, [row])
+    target.store.write(target.table, [Delete(row, found.cells[column][0].timestamp, [column])])
+
+    assert source.check_copy(target).is_sound
+    assert source.check_copy(target, full=True).examples == (URLS[linked_to],)
+
+
+def test_a_link_that_went_away_and_is_still_there_in_the_target_is_found_by_a_full_comparison(linked):
+    source, target = linked
+    row, column = target.key.encode(URLS[1]), b"inlinks:" + URLS[2].encode()
+    past = target.store.read(target.table, [row])[0].cells[b"inlinks:-" + URLS[2].encode()][0]
+    # Later than the delete that hides it, and not later than the date when it went away.
+    target.store.write(target.table, [Put(row, [NewCell(column, past.timestamp, b"text")])])
+
+    assert source.check_copy(target, full=True).examples == (URLS[1],)
+
+
+def test_another_anchor_of_a_link_is_found_by_a_full_comparison(linked):
+    source, target = linked
+    row, column = target.key.encode(URLS[0]), b"inlinks:" + URLS[2].encode()
+    cell = target.store.read(target.table, [row])[0].cells[column][0]
+    target.store.write(target.table, [Put(row, [NewCell(column, cell.timestamp, b"another")])])
+
+    assert source.check_copy(target, full=True).examples == (URLS[0],)
+
+
+def test_links_of_the_targets_own_are_no_difference(linked):
+    source, target = linked
+    target.put(Page(url=URLS[2], html=b"<a href=/x>x</a>", fetched_at=NOW))
+
+    assert source.check_copy(target, full=True).is_sound
+
+
+def test_the_links_of_a_row_with_many_are_compared_to_the_last(linked, monkeypatch):
+    source, target = linked
+    monkeypatch.setattr("webtable.repository.copying.links.NARROW", 2)
+    monkeypatch.setattr("webtable.repository.copying.links.PIECE", 2)
+    for number in range(9):  # in front of all others, so that the pieces of both sides are apart
+        target.put(Page(url=f"https://a.example/{number}", outlinks=[Link(URLS[0])], html=b"x", fetched_at=NOW))
+    for number in range(5):
+        source.put(Page(url=f"https://b.example/{number}", outlinks=[Link(URLS[0])], html=b"x", fetched_at=NOW))
+    source.copy_to(target)
+    whole = source.check_copy(target, full=True)
+    row, column = target.key.encode(URLS[0]), b"inlinks:https://b.example/4"
+    target.store.write(target.table, [Delete(row, milliseconds(NOW), [column])])
+
+    lacking = source.check_copy(target, full=True)
+
+    assert (whole.is_sound, whole.links) == (True, 7)
+    assert lacking.examples == (URLS[0],)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"first_seen": NOW}, {"change_count": 7}, {"changed_at": NOW}], ids=["first seen", "count", "changed"]
+)
+def test_what_is_counted_of_a_page_is_compared(linked, changes):
+    source, target = linked
+    row, column = target.key.encode(URLS[0]), b"metadata:page"
+    cell = target.store.read(target.table, [row])[0].cells[column][0]
+    page = {**msgspec.json.decode(cell.value), **msgspec.to_builtins(changes)}
+    del page["crc32"]
+    value = with_checksum(msgspec.json.encode(page), place(row, cell.timestamp))
+    target.store.write(target.table, [Put(row, [NewCell(column, cell.timestamp, value)])])
+
+    check = source.check_copy(target)
+
+    assert (check.different, check.examples) == (1, (URLS[0],))
 
 
 def test_content_that_the_target_would_drop_is_refused_before_anything_is_written(tables, new_url):

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 import webtable
-from webtable.errors import InvalidArgument, LayoutMismatch, SchemaDrift, TableNotFound
+from webtable.errors import InvalidArgument, LayoutMismatch, NewerFormat, SchemaDrift, TableNotFound
 from webtable.repository import regions_of
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
@@ -107,6 +107,18 @@ def test_a_layout_of_another_version_is_an_error(new_url, stored):
         store.write(f"{name}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, stored)])])
 
     with pytest.raises(LayoutMismatch):
+        KeyedTable.open(url, USER_APP)
+
+
+def test_of_records_with_a_layout_of_a_later_format_nothing_is_guessed(new_url):
+    url = new_url()
+    KeyedTable.open(url, USER_APP, create=True).close()
+    store, name = open_store(url)
+    with store:
+        layout = b'{"kind":"keyed","format":2,"parts":[]}'
+        store.write(f"{name}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
+
+    with pytest.raises(NewerFormat, match="layout format 2"):
         KeyedTable.open(url, USER_APP)
 
 

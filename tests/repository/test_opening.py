@@ -12,6 +12,7 @@ from webtable.errors import (
     CapabilityError,
     InvalidArgument,
     LayoutMismatch,
+    NewerFormat,
     NotAStore,
     SchemaDrift,
     StoreUnavailable,
@@ -19,7 +20,8 @@ from webtable.errors import (
     WriteFailed,
 )
 from webtable.repository.creation.web import StoredWebTable
-from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, FamilySchema, Layout, TableSchema
+from webtable.rowkey import KeyRange
+from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, STATES_ROW, FamilySchema, Layout, TableSchema
 from webtable.store import NewCell, Put, open_store
 
 
@@ -127,6 +129,33 @@ def test_a_layout_of_another_version_is_an_error(new_url, stored):
 
     with pytest.raises(LayoutMismatch):
         webtable.open(url)
+
+
+def test_of_a_layout_of_a_later_format_nothing_is_guessed(new_url):
+    url = new_url()
+    webtable.create(url, indexes=["time"])
+    store, table = open_store(url)
+    with store:
+        layout = b'{"format":2,"key":"web/2","colour":"red"}'
+        store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
+        state = NewCell(b"layout:time", 2**62, b'{"phase":"dreaming"}')
+        store.write(f"{table}_meta", [Put(STATES_ROW, [state])])
+
+    with pytest.raises(NewerFormat, match="layout format 2, of a later webtable; this one reads up to 1"):
+        webtable.open(url)
+
+
+def test_who_has_a_table_open_stops_when_a_later_webtable_takes_it_over(new_url, site):
+    url = new_url()
+    with webtable.open(url, create=True, indexes=[]) as table:
+        layout = b'{"format":2,"colour":"red"}'
+        table.store.write(f"{table.table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
+
+        with pytest.raises(WriteFailed) as raised:
+            table.put(site.page(html=b"x"))
+
+        assert isinstance(raised.value.failures[0].error, NewerFormat)
+        assert list(table.store.scan(table.table, [KeyRange()])) == []
 
 
 def test_creating_is_idempotent(new_url, site):

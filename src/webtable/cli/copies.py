@@ -72,7 +72,7 @@ def copy(
         float | None, typer.Option(metavar="PAGES", help="Look at so many pages a second at most.", show_default=False)
     ] = None,
     verify: Annotated[
-        Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies again.")
+        Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
     refresh: Annotated[
         bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")

@@ -806,7 +806,8 @@ class WebTable(ShowsItself):
         """Return how *target* differs from this table, which was copied into it, without changing anything.
 
         Pages and their versions are compared by their metadata, dates and digests, and with *full* all bodies and links
-        as well. What is written meanwhile looks like a difference.
+        as well, those of pages and, where both tables keep these, those that lead to them. What is written meanwhile
+        looks like a difference.
         """
         from webtable.repository.copying.check import check_copy
 

@@ -10,6 +10,7 @@ import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable._digests import Algorithm
+from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import RowKey
 
-LAYOUT_FORMAT = 1
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
 ALTERED = b"layout:altered."
@@ -51,7 +51,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     format: int = LAYOUT_FORMAT
-    key: str = "web/1"
+    key: str = KEY_FORMAT
     salt: SaltSource = "host"
     digits: int = 2
     suffix_list: str | None = None
@@ -169,18 +169,23 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 "open it with webtable.KeyedTable.open"
             )
         try:
-            layout = msgspec.json.decode(unsealed(stored), type=cls)
+            layout = msgspec.convert(_without_first_indexes(msgspec.json.decode(unsealed(stored))), cls)
             layout = msgspec.structs.replace(layout, digest=header.digest)
             layout.web_key()
             layout.table_schema("any")
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
-        if (layout.format, layout.key) != (LAYOUT_FORMAT, "web/1"):
+        if (layout.format, layout.key) != (LAYOUT_FORMAT, KEY_FORMAT):
             raise LayoutMismatch(
-                f"{table}: this version of webtable reads layout format {LAYOUT_FORMAT} with web/1 keys; "
+                f"{table}: this version of webtable reads layout format {LAYOUT_FORMAT} with {KEY_FORMAT} keys; "
                 f"the table has format {layout.format} with {layout.key} keys"
             )
         return layout
+
+
+def _without_first_indexes(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the *values* of a layout without the empty `indexes` that the first ones had, before there was any."""
+    return {name: value for name, value in values.items() if name != "indexes" or value != {}}
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -236,16 +241,19 @@ class _Header(msgspec.Struct, frozen=True):
 
     kind: str = "web"
     format: int = LAYOUT_FORMAT
-    key: str = "web/1"
+    key: str = KEY_FORMAT
     # Of the tables that do not say it, for there was no other one when they were created.
     digest: str = "sha256"
 
     @classmethod
     def of(cls, table: str, stored: bytes) -> _Header:
+        """Return what *stored* begins with; raises `NewerFormat` before anything else of a later one is looked at."""
         try:
-            return msgspec.json.decode(unsealed(stored), type=cls)
+            header = msgspec.json.decode(unsealed(stored), type=cls)
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
+        check_format(table, "layout", header.format, LAYOUT_FORMAT)
+        return header
 
 
 class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
+from webtable.repository.copying.link_check import differing_rows
 from webtable.repository.copying.pace import Pace
 from webtable.repository.copying.sides import Sides, covers
 from webtable.repository.damage import MOST_KEPT
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 class CopyCheck:
     """How two tables compare: `pages` of the one that was copied were looked for in the other, with their `versions`.
 
+    With a full comparison the `links` to pages were looked for as well.
     `missing` are not there, `different` are there with other dates, digests or bodies, or older than they are by now;
     `deleted` are there although they were deleted. `examples` are the first 100 URLs of these. `own` pages of the other
     have captures of their own besides, and `extra` ones are in the other only. `damaged` cannot be read in the first.
@@ -42,6 +44,7 @@ class CopyCheck:
     own: int
     extra: int
     damaged: int
+    links: int = 0
     examples: tuple[str, ...] = ()
 
     @property
@@ -57,11 +60,11 @@ class _Found:
         self.counts = Counter[str]()
         self.examples: list[str] = []
 
-    def tell(self, what: str, sides: Sides, both: Both) -> None:
+    def tell(self, what: str, sides: Sides, row: bytes) -> None:
         """Count a page as *what* it is found to be, and keep its URL while there are few."""
         self.counts[what] += 1
         if len(self.examples) < MOST_KEPT:
-            self.examples.append(sides.source.key.url_of(both.row.key))
+            self.examples.append(sides.source.key.url_of(row))
 
 
 def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, full: bool) -> CopyCheck:
@@ -76,6 +79,8 @@ def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, fu
                 _compare_bodies(sides, some, found)
         if on_progress is not None:
             on_progress(found.counts["pages"])
+    if full and sides.keep_inlinks:
+        _compare_links(sides, found)
     found.counts["extra"] = _pages_of(target) - found.counts["there"]
     counts = {name: found.counts[name] for name in CopyCheck.__slots__ if name != "examples"}
     return CopyCheck(**counts, examples=tuple(found.examples))
@@ -87,7 +92,7 @@ def _compare(sides: Sides, both: Both, found: _Found) -> bool:
     found.counts["there"] += here.page is not None
     if there.page is None:
         if here.page is not None and there.deleted is not None and there.deleted.hides(here.page.fetched_at):
-            found.tell("deleted", sides, both)
+            found.tell("deleted", sides, both.row.key)
         return False
     found.counts["pages"] += 1
     found.counts["versions"] += len(there.versions)
@@ -95,7 +100,7 @@ def _compare(sides: Sides, both: Both, found: _Found) -> bool:
     if relation == "own":
         found.counts["own"] += 1
     elif relation == "behind" or not covers(here.deleted, there.deleted):
-        found.tell("missing" if here.page is None else "different", sides, both)
+        found.tell("missing" if here.page is None else "different", sides, both.row.key)
     return relation == "same"
 
 
@@ -109,7 +114,16 @@ def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Found) -> None:
         if any(isinstance(version, DamagedRow) for version in there.values()):
             found.counts["damaged"] += 1
         elif any(here.get(at) != version for at, version in there.items() if moment_of(at) in kept):
-            found.tell("different", sides, both)
+            found.tell("different", sides, both.row.key)
+
+
+def _compare_links(sides: Sides, found: _Found) -> None:
+    told = b""
+    for row, links, differs in differing_rows(sides):
+        found.counts["links"] += links
+        if differs and row != told:  # a row of many links comes several times
+            found.tell("different", sides, row)
+            told = row
 
 
 def _in_full(side: Frame, rows: Sequence[bytes]) -> list[Row | None]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
 
 
-class _Inlinks(NamedTuple):
+class Inlinks(NamedTuple):
     """Inlinks of a row in the source and in the target, by their qualifiers; `are_all` where there are no more."""
 
     row: bytes
@@ -34,28 +34,25 @@ class _Inlinks(NamedTuple):
     are_all: bool
 
 
-class InlinkCopier:
-    """Copies the inlinks of one table into another, both of which keep them."""
+class BothInlinks:
+    """Reads the inlinks of two tables beside each other; the target's have values where it is asked *with_values*."""
 
-    def __init__(self, sides: Sides, counts: Counts) -> None:
+    def __init__(self, sides: Sides, *, with_values: bool = False) -> None:
         self._sides = sides
-        self._counts = counts
-        self._queue = RecountQueue(sides.target.store, sides.target.table)
+        self._with_values = with_values
         self._there = sides.source.codec.columns.inlinks.encode()
         self._here = sides.target.codec.columns.inlinks.encode()
 
-    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
-        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
+    def pieces(self, after: bytes, pace: Pace) -> Iterator[tuple[bytes, Iterator[list[Inlinks]]]]:
+        """Yield the inlinks of some rows behind the row key *after* at once, with the last of these rows."""
         source = self._sides.source
         wanted = Wanted([self._there + b":"], keys_only=True)
         found = source.store.scan(source.table, [behind(after)], wanted)
         while rows := [row.key for row in islice(found, pace.at_once(ROWS_AT_ONCE))]:
-            for some in self._some(rows):
-                self._copy(some)
-            yield rows[-1]
+            yield rows[-1], self._some(rows)
             pace.wait(len(rows))
 
-    def _some(self, rows: Sequence[bytes]) -> Iterator[list[_Inlinks]]:
+    def _some(self, rows: Sequence[bytes]) -> Iterator[list[Inlinks]]:
         """Yield the inlinks of *rows*: those of all that have few at once, then those of the others in pieces."""
         # A row without a key in the target was told of in the first pass.
         keys = {row: key for row in rows if not isinstance(key := self._sides.target_row(row), DamagedRow)}
@@ -69,15 +66,14 @@ class InlinkCopier:
                 there = piece.there
                 yield [piece]
 
-    def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[_Inlinks]:
+    def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[Inlinks]:
         source, target = self._sides.source, self._sides.target
         found = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
-        # Of those that the target has more of, too many are written again: that changes nothing.
         known = target.store.read_cells(
-            target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=True
+            target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=not self._with_values
         )
         return [
-            _Inlinks(
+            Inlinks(
                 row,
                 keys[row],
                 {column[len(self._there) + 1 :]: cell for column, cell in there},
@@ -87,7 +83,38 @@ class InlinkCopier:
             for row, there, here in zip(keys, found, known, strict=True)
         ]
 
-    def _copy(self, some: Sequence[_Inlinks]) -> None:
+    def exactly(self, one: Inlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
+        """Return what the source and the target have of a row under these *qualifiers*."""
+        found = []
+        for side, row, family in (
+            (self._sides.source, one.row, self._there),
+            (self._sides.target, one.target_row, self._here),
+        ):
+            columns = {family + b":" + qualifier: qualifier for qualifier in qualifiers}
+            (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
+            found.append({columns[column]: some[0] for column, some in cells.cells.items()} if cells else {})
+        return found
+
+
+class InlinkCopier:
+    """Copies the inlinks of one table into another, both of which keep them."""
+
+    def __init__(self, sides: Sides, counts: Counts) -> None:
+        self._sides = sides
+        self._counts = counts
+        # Of those that the target has more of, too many are written again: that changes nothing.
+        self._both = BothInlinks(sides)
+        self._queue = RecountQueue(sides.target.store, sides.target.table)
+        self._here = sides.target.codec.columns.inlinks.encode()
+
+    def run(self, after: bytes, pace: Pace) -> Iterator[bytes]:
+        """Copy what is behind the row key *after*, and yield up to which row all is copied, again and again."""
+        for last, pieces in self._both.pieces(after, pace):
+            for some in pieces:
+                self._copy(some)
+            yield last
+
+    def _copy(self, some: Sequence[Inlinks]) -> None:
         changes: list[Put | Delete] = []
         for one in some:
             changes += self._changes(one)
@@ -101,7 +128,7 @@ class InlinkCopier:
             written(target.store, target.table, changes)
             self._queue.write([self._queue.done(entered)])
 
-    def _changes(self, one: _Inlinks) -> Iterator[Put | Delete]:
+    def _changes(self, one: Inlinks) -> Iterator[Put | Delete]:
         """Yield what makes the inlinks of the target those of the source."""
         new = [
             NewCell(self._column(qualifier), cell.timestamp, cell.value)
@@ -113,22 +140,10 @@ class InlinkCopier:
             yield Put(one.target_row, new)
         past = {qualifier.removeprefix(PAST): cell for qualifier, cell in one.there.items() if qualifier[:1] == PAST}
         if past and one.here:
-            there, here = (one.there, one.here) if one.are_all else self._current(one, list(past))
+            there, here = (one.there, one.here) if one.are_all else self._both.exactly(one, list(past))
             for qualifier in past.keys() & here.keys() - there.keys():
                 if here[qualifier].timestamp <= past[qualifier].timestamp:
                     yield Delete(one.target_row, here[qualifier].timestamp, [self._column(qualifier)])
-
-    def _current(self, one: _Inlinks, sources: Sequence[bytes]) -> list[dict[bytes, Cell]]:
-        """Return which of the pages *sources* link to a row in the source, and which do in the target."""
-        found = []
-        for side, row, family in (
-            (self._sides.source, one.row, self._there),
-            (self._sides.target, one.target_row, self._here),
-        ):
-            columns = {family + b":" + source: source for source in sources}
-            (cells,) = side.store.read(side.table, [row], Wanted(list(columns)))
-            found.append({columns[column]: some[0] for column, some in cells.cells.items()} if cells else {})
-        return found
 
     def _column(self, qualifier: bytes) -> bytes:
         return self._here + b":" + qualifier

@@ -7,14 +7,14 @@ the entries of each index, and the queue. It is there when its layout is, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.repository.creation.layout import create_with_layout
-from webtable.repository.creation.tables import bring, create_tables, missing_of
+from webtable.repository.creation.tables import bring, create_tables, missing_of, plan_of
 from webtable.repository.indexes.states import Indexes, defined
 from webtable.repository.layouts import cells_of
 from webtable.rowkey import Salt
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.creation.options import NewWebTable
     from webtable.schema import Plan, TableSchema
+    from webtable.schema.plan import FamilyChange
 
 _REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
 
@@ -64,9 +65,10 @@ class StoredWebTable:
         if LAYOUT_COLUMN not in layout:
             return None
         name = f"{store.name}/{table}"
+        known = Layout.from_cells(name, layout)  # first, as it tells the format of the states too
         named = {index_of_column(column): state for column, state in states.items()}
         indexes = {index: IndexState.from_json(name, index, state) for index, state in named.items()}
-        return cls(store, table, Layout.from_cells(name, layout), indexes)
+        return cls(store, table, known, indexes)
 
     @property
     def name(self) -> str:
@@ -99,6 +101,20 @@ class StoredWebTable:
                 "webtable index add and webtable index drop"
             )
 
+    def drifted(self) -> list[Plan]:
+        """Return what is to be done for families of its tables to be as the layout has them; not for missing tables."""
+        missing = missing_of(self.store, self._schemas())
+        steps = (self._drift(schema) for schema in self._schemas() if schema not in missing)
+        return [one for one in steps if one.changes]
+
+    def _drift(self, schema: TableSchema) -> Plan:
+        steps = plan_of(self.store, schema)
+        if schema.name == self.table:
+            return steps
+        # Where a gateway cannot encode the entries they are made plain, and hold the same.
+        changes = (_without(one, "block_encoding") for one in steps.changes)
+        return replace(steps, changes=tuple(one for one in changes if one.options or one.found is None))
+
     def missing(self) -> list[TableSchema]:
         """Return the tables that belong to it and are not there."""
         missing = self._missing()
@@ -107,11 +123,15 @@ class StoredWebTable:
         return again._missing() if again else missing
 
     def _missing(self) -> list[TableSchema]:
+        return missing_of(self.store, self._schemas())
+
+    def _schemas(self) -> list[TableSchema]:
+        """Return its tables as the layout has them, that of the pages first."""
         # The table of an index that is retired is about to be dropped.
         indexes = [name for name, state in self.indexes.items() if state.phase in ("ready", "building")]
         pages = self.layout.table_schema(self.table)
         entries = [self.layout.index_schema(self.table, name) for name in indexes]
-        return missing_of(self.store, [pages, *entries, self.layout.queue_schema(self.table)])
+        return [pages, *entries, self.layout.queue_schema(self.table)]
 
     def complete(self, missing: Sequence[TableSchema], splits: Sequence[bytes], *, apply: bool) -> Plan:
         """Make the *missing* tables anew, empty, and return what was to be done with that of the pages.
@@ -128,6 +148,10 @@ class StoredWebTable:
                 known.set(name, msgspec.structs.replace(state, phase="building", position=""))
         create_tables(self.store, [schema for schema in missing if schema.name != self.table], _REMEDY)
         return steps
+
+
+def _without(change: FamilyChange, option: str) -> FamilyChange:
+    return replace(change, options=tuple(one for one in change.options if one != option))
 
 
 def create_web_table(store: Store, table: str, wanted: NewWebTable, *, apply: bool) -> tuple[Plan, StoredWebTable]:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from webtable._shown import Shown, ShowsItself
-from webtable.errors import InvalidArgument, LayoutMismatch, NotAStore, StoreUnavailable, TableNotFound, WebTableError
+from webtable.errors import (
+    InvalidArgument,
+    LayoutMismatch,
+    NewerFormat,
+    NotAStore,
+    StoreUnavailable,
+    TableNotFound,
+    WebTableError,
+)
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.diagnosis import hints, regions, rows, tables
@@ -182,6 +190,8 @@ def _opening_remedy(error: WebTableError) -> str:
     match error:
         case TableNotFound():
             return "webtable create makes it, unless the path is wrong"
+        case NewerFormat():
+            return "use the version of webtable that has made the file, or a later one"
         case NotAStore():
             return "correct the path or the port; what is there was left as it is"
         case StoreUnavailable():

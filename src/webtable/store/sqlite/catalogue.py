@@ -13,15 +13,13 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument, NotAStore
+from webtable._stored_form import FILE_FORMAT, check_format
+from webtable.errors import InvalidArgument
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.sqlite.failures import Damage
 
 if TYPE_CHECKING:
     import sqlite3
-
-LAYOUT: Final = 2
-"""The layout of the file. Of 1 the delete markers did not know when they were made."""
 
 CATALOGUE: Final = (
     # AUTOINCREMENT: the id of a dropped family must not name the cells of a later one.
@@ -114,29 +112,28 @@ def table_names(connection: sqlite3.Connection) -> list[str]:
     return sorted(names)
 
 
-def layout_of(connection: sqlite3.Connection) -> int:
-    """Return the layout of the file as the connection's transaction sees it."""
-    (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(layout)
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of the file as the connection's transaction sees it."""
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
 
 
 def bring_up_to_date(name: str, connection: sqlite3.Connection) -> None:
-    """Give a file of an earlier layout the present one, as a part of the connection's transaction.
+    """Give a file of an earlier format the present one, as a part of the connection's transaction.
 
-    A delete marker of layout 1 does not know when it was made: now at the latest.
+    A delete marker of format 1 does not know when it was made: now at the latest.
     """
-    layout = layout_of(connection)
-    if layout == LAYOUT:
+    found = format_of(connection)
+    if found == FILE_FORMAT:
         return
-    if layout > LAYOUT:
-        raise NotAStore(f"{name}: layout {layout} of a later webtable; this one writes layout {LAYOUT}")
+    check_format(name, "file", found, FILE_FORMAT)
     now = time.time_ns() // 1_000_000
     for (number,) in connection.execute("SELECT id FROM families").fetchall():
         if type(number) is not int:
             raise Damage("a family has another number than a whole one")
         connection.execute(f"ALTER TABLE deletes_{number} ADD COLUMN made INTEGER NOT NULL DEFAULT {now}")
     connection.execute("ALTER TABLE families ADD COLUMN swept_deletes BLOB NOT NULL DEFAULT x''")
-    connection.execute(f"PRAGMA user_version={LAYOUT}")
+    connection.execute(f"PRAGMA user_version={FILE_FORMAT}")
 
 
 def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:

@@ -8,9 +8,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from webtable._stored_form import FILE_FORMAT, check_format
 from webtable._whole_file import OWN
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
-from webtable.store.sqlite.catalogue import CATALOGUE, LAYOUT, layout_of
+from webtable.store.sqlite.catalogue import CATALOGUE, format_of
 from webtable.store.sqlite.failures import is_busy
 from webtable.store.sqlite.own_schema import check_schema
 from webtable.store.sqlite.probe import application_of
@@ -34,9 +35,7 @@ def opened(name: str, path: Path, connections: Connections, wait: Wait, *, creat
     _check_whose(name, path, connections, wait)
     connection = connections.connect(wait)
     try:
-        layout = layout_of(connection)
-        if layout > LAYOUT:
-            raise NotAStore(f"{name}: layout {layout} of a later webtable; this one reads up to {LAYOUT}")
+        check_format(name, "file", format_of(connection), FILE_FORMAT)
         check_schema(name, connection)
         _use_wal(connection, wait)
     except BaseException:
@@ -105,7 +104,7 @@ def _make(path: Path, connections: Connections, wait: Wait) -> None:
             for statement in CATALOGUE:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version={LAYOUT}")
+            connection.execute(f"PRAGMA user_version={FILE_FORMAT}")
         connection.execute("COMMIT")
     finally:
         connections.close(connection)

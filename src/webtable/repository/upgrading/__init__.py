@@ -1,0 +1,1 @@
+"""Bringing what earlier versions have stored to what this one stores."""
