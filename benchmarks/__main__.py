@@ -24,6 +24,7 @@ NAMES = (
     "advice",
     "extraction",
     "writer_time",
+    "index_time",
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",
