@@ -25,6 +25,7 @@ NAMES = (
     "advised",
     "extraction",
     "writer_time",
+    "index_time",
     "hbase_write",
     "hbase_ingest",
     "ingest_workers",

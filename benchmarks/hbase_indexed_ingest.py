@@ -70,8 +70,10 @@ def run(setting: Setting) -> list[Result]:
     pages = list(made_up_pages(setting.scaled(10_000), HOSTS, body_bytes=BODY_BYTES))
     none = Side("no index", pages, [])
     indexed = Side("all seven indexes", pages, tuple(WEB_INDEXES))
-    linked = Side(f"all seven indexes and {NAVIGATION + OTHERS} links a page", list(_linked(pages)), tuple(WEB_INDEXES))
-    sides = (none, indexed, linked)
+    with_links = Side(
+        f"all seven indexes and {NAVIGATION + OTHERS} links a page", list(linked(pages)), tuple(WEB_INDEXES)
+    )
+    sides = (none, indexed, with_links)
     turns = [_turn(sides, number, setting) for number in range(setting.pairs(3))]
     return [
         *(
@@ -85,7 +87,7 @@ def run(setting: Setting) -> list[Result]:
                 note=f"fresh tables of {REGIONS} regions, one writer, each side once first, second and last "
                 f"of a turn; {_entries(side)}",
             )
-            for place, side, target in ((1, indexed, 0.3), (2, linked, 0.15))
+            for place, side, target in ((1, indexed, 0.3), (2, with_links, 0.15))
         ),
         *(_calls(side, [turn[place][1] for turn in turns]) for place, side in enumerate(sides)),
     ]
@@ -103,7 +105,7 @@ def _turn(sides: Sequence[Side], number: int, setting: Setting) -> list[tuple[Ru
     return [runs[side.name] for side in sides]
 
 
-def _linked(pages: Sequence[Page]) -> Iterator[Page]:
+def linked(pages: Sequence[Page]) -> Iterator[Page]:
     """Yield *pages* with links as a site has them: its navigation on each page, and others within the site."""
     for number, page in enumerate(pages):
         site = pages[number % len(HOSTS) :: len(HOSTS)]

@@ -34,22 +34,22 @@ MOST_MICROSECONDS = 50
 
 
 class DroppingStore(WrappedStore):
-    """A store that takes all pages of one table, keeps none and finds none; its other tables are as they are."""
+    """A store that takes all rows of some tables, keeps none and finds none; its other tables are as they are."""
 
-    def __init__(self, store: Store, table: str) -> None:
+    def __init__(self, store: Store, *tables: str) -> None:
         super().__init__(store)
-        self._table = table
+        self._tables = frozenset(tables)
         self.taken = 0
-        """How many pages it was given."""
+        """How many rows it was given."""
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
-        if table != self._table:
+        if table not in self._tables:
             return super()._write(table, mutations)
         self.taken += sum(isinstance(one, Put) for one in mutations)
         return [None] * len(mutations)
 
     def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
-        return [None] * len(rows) if table == self._table else super()._read(table, rows, wanted)
+        return [None] * len(rows) if table in self._tables else super()._read(table, rows, wanted)
 
 
 def run(setting: Setting) -> list[Result]:

@@ -37,7 +37,7 @@ def nothing_to_measure_with(monkeypatch: pytest.MonkeyPatch, tmp_path):
     logging.disable(logging.NOTSET)  # the benchmarks are for a process of their own
 
 
-@pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan", "writer_time"])
+@pytest.mark.parametrize("name", ["embedded_ingest", "embedded_scan", "writer_time", "index_time"])
 def test_a_benchmark_of_the_embedded_store_needs_nothing_else(name: str, tmp_path, capsys):
     page = tmp_path / "benchmarks.md"
 

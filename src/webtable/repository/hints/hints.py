@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page import Link, Page
@@ -52,14 +53,22 @@ class Change(NamedTuple):
 class Hints:
     """Cells of other rows that go with the pages of a batch: to be written before them, or removed after them."""
 
-    puts: dict[str, dict[bytes, list[tuple[int, NewCell]]]] = field(default_factory=lambda: defaultdict(dict))
-    """By table and row: the cells, each with its owner, the page that must not be stored without it."""
+    puts: dict[str, dict[bytes, list[NewCell]]] = field(default_factory=lambda: defaultdict(dict))
+    """By table and row: the cells."""
+    owned: list[tuple[int, str, Sequence[bytes]]] = field(default_factory=list)
+    """By owner, a page: a table, and the rows there whose cells it must not be stored without."""
     removals: list[tuple[int, str, Delete | Put]] = field(default_factory=list)
     """Each with its owner and its table; a put where something is kept as history."""
 
-    def put(self, owner: int, table: str, row: bytes, cell: NewCell) -> None:
-        """Take a cell; of two in one place the one with the later timestamp counts."""
-        self.puts[table].setdefault(row, []).append((owner, cell))
+    def put(self, owner: int, table: str, rows: Sequence[bytes], cells: Iterable[NewCell]) -> None:
+        """Take *cells*, one for each of *rows*; of two in one place the one with the later timestamp counts."""
+        puts = self.puts[table]
+        for row, cell in zip(rows, cells, strict=False):
+            if row in puts:
+                puts[row].append(cell)
+            else:
+                puts[row] = [cell]
+        self.owned.append((owner, table, rows))
 
     def remove(self, owner: int, table: str, change: Delete | Put) -> None:
         """Take a change to be made once the page of *owner* is stored."""
@@ -78,11 +87,11 @@ def add_entries(
     for change in changes:
         unsalted, timestamp = key.unsalted(change.row), milliseconds(hints_at(change.page))
         page, before = as_stored(change.page), change.before and bare(change.before)
+        cell = NewCell(INDEX_COLUMN, timestamp, b"")
         try:
             for index, table in indexes:
                 entries = index.entries(page, unsalted)
-                for entry in entries:
-                    hints.put(change.owner, table, entry, NewCell(INDEX_COLUMN, timestamp, b""))
+                hints.put(change.owner, table, entries, repeat(cell))
                 if before is not None and index.names_pages:
                     for entry in set(index.entries(before, unsalted)).difference(entries):
                         for delete in removals(entry, INDEX_COLUMN, timestamp - 1, [hints_at(before)], now):
@@ -106,15 +115,19 @@ class HintWriter:
 
     def put(self, hints: Hints) -> dict[int, WebTableError]:
         """Write what comes before the pages, and return why a page must not be stored, by owner."""
-        written = self._written({table: list(map(_put, rows, rows.values())) for table, rows in hints.puts.items()})
-        failed: dict[int, WebTableError] = {}
-        for (table, rows), errors in zip(hints.puts.items(), written, strict=True):
-            if any(errors) and self._is_dropped(table):
-                continue
-            for cells, error in zip(rows.values(), errors, strict=True):
-                if error is not None:
-                    failed.update((owner, error) for owner, _ in cells)
-        return failed
+        # In the order of their keys: so they lie beside each other where they are stored, and come there in few pieces.
+        rows = {table: sorted(cells) for table, cells in hints.puts.items()}
+        puts = {table: [_put(row, hints.puts[table][row]) for row in some] for table, some in rows.items()}
+        refused: dict[str, dict[bytes, WebTableError]] = {}
+        for (table, some), errors in zip(rows.items(), self._written(puts), strict=True):
+            if any(errors) and not self._is_dropped(table):
+                refused[table] = {row: error for row, error in zip(some, errors, strict=True) if error is not None}
+        return {
+            owner: refused[table][row]
+            for owner, table, some in (hints.owned if refused else ())
+            for row in some
+            if row in refused.get(table, ())
+        }
 
     def remove(self, hints: Hints, stored: Sequence[bool]) -> None:
         """Remove what no longer holds for the pages that are *stored*; what stays is a hint that readers drop."""
@@ -141,11 +154,11 @@ class HintWriter:
             return [exc] * len(changes)
 
 
-def _put(row: bytes, cells: Sequence[tuple[int, NewCell]]) -> Put:
-    if len(cells) == 1:
-        return Put(row, [cells[0][1]])
+def _put(row: bytes, cells: Sequence[NewCell]) -> Put:
+    if len(cells) == 1 or len({cell.column for cell in cells}) == len(cells):
+        return Put(row, cells)
     newest: dict[bytes, NewCell] = {}
-    for _, cell in cells:
+    for cell in cells:
         there = newest.get(cell.column)
         if there is None or there.timestamp < cell.timestamp:
             newest[cell.column] = cell

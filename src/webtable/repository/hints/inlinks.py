@@ -8,7 +8,8 @@ Like the entries of an index they are hints: what holds is what the linking page
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -27,29 +28,28 @@ if TYPE_CHECKING:
     from webtable.repository.hints.hints import Hints
 
 PAST = b"-"
+MOST_REMEMBERED = 8_192
+LONGEST_REMEMBERED = 255
+"""Of how many URLs that were linked to last the row is remembered, and how long they may be."""
 CURRENT_SOURCES = KeyRange(PAST + b"\xff", b"")
 PAST_SOURCES = KeyRange(PAST, PAST + b"\xff")
 
 
-class Inlinks(NamedTuple):
+class Inlinks:
     """How the inlinks of one web table are written."""
 
-    table: str
-    family: bytes
-    key: WebKey
+    def __init__(self, table: str, family: bytes, key: WebKey) -> None:
+        self.table = table
+        self.family = family
+        row_of = partial(_row_of, key)
+        # The pages of a site have most of their links in common.
+        self._row_of, self._known_row_of = row_of, lru_cache(maxsize=MOST_REMEMBERED)(row_of)
 
     def add_all(self, hints: Hints, owner: int, page: Page, links: Iterable[Link]) -> set[bytes]:
         """Add to *hints* the inlinks that *links* of *page* make, and return the rows that they are in."""
-        cells = self.cells(page, links)
-        for row, cell in cells:
-            hints.put(owner, self.table, row, cell)
-        return {row for row, _ in cells}
-
-    def cells(self, page: Page, links: Iterable[Link] | None = None) -> list[tuple[bytes, NewCell]]:
-        """Return the inlinks that *links* (the page's own by default) make, each with its row."""
-        timestamp, column = milliseconds(hints_at(page)), self.column(page.url)
-        rows = self.rows((page.outlinks or ()) if links is None else links)
-        return [(row, NewCell(column, timestamp, inlink_value(link))) for row, link in rows.items()]
+        rows = self.rows(links)
+        self._put(hints, owner, page, milliseconds(hints_at(page)), rows)
+        return set(rows)
 
     def column(self, source: str) -> bytes:
         """Return the column of the page *source*, which links here."""
@@ -88,8 +88,8 @@ class Inlinks(NamedTuple):
 
     def _put(self, hints: Hints, owner: int, page: Page, timestamp: int, links: Mapping[bytes, Link]) -> None:
         column = self.column(page.url)
-        for row, link in links.items():
-            hints.put(owner, self.table, row, NewCell(column, timestamp, inlink_value(link)))
+        cells = [NewCell(column, timestamp, inlink_value(link)) for link in links.values()]
+        hints.put(owner, self.table, list(links), cells)
 
     def _remove_all(
         self, hints: Hints, owner: int, page: Page, before: Page | None, gone: Mapping[bytes, Link], gone_at: int
@@ -124,11 +124,17 @@ class Inlinks(NamedTuple):
         """Return *links* by the rows that they lead to; those that lead to no web page are left out."""
         rows: dict[bytes, Link] = {}
         for link in links:
-            try:
-                rows.setdefault(self.key.encode(link.url), link)
-            except InvalidURL:
-                continue
+            row = (self._known_row_of if len(link.url) <= LONGEST_REMEMBERED else self._row_of)(link.url)
+            if row is not None and row not in rows:
+                rows[row] = link
         return rows
+
+
+def _row_of(key: WebKey, url: str) -> bytes | None:
+    try:
+        return key.encode(url)
+    except InvalidURL:
+        return None
 
 
 def _missing_in(stored: Mapping[bytes, Link], links: Mapping[bytes, Link]) -> dict[bytes, Link]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from webtable._page import Page
 from webtable.errors import IndexFailed, InvalidArgument
@@ -83,17 +84,17 @@ class Index:
 
     def entries(self, page: Page, key: bytes) -> list[bytes]:
         """Return the keys of the entries of *page*, whose row key without its salt is *key*; raises `IndexFailed`."""
-        return [_hashed(self.sharding(term, key)) + self._place(term, key) for term in self._terms(page)]
+        sharding, ending = self.sharding, self._ending(key)
+        return [_hashed(sharding(term, key)) + term + ending for term in self._terms(page)]
 
     def places(self, page: Page, key: bytes) -> list[bytes]:
         """Return the keys of the entries of *page*, whose row is *key*, without their shards: what orders them."""
-        return [self._place(term, key) for term in self._terms(page)]
+        ending = self._ending(key)
+        return [term + ending for term in self._terms(page)]
 
     def term(self, term: Term) -> bytes:
         """Return *term* as it stands in an entry; raises `InvalidArgument` for one that cannot."""
-        parts = (term,) if isinstance(term, str) else term
-        if len(parts) != self.parts or not all(isinstance(part, str) for part in parts):
-            raise InvalidArgument(f"index {self.name}: the term {term!r} must have {self.parts} texts")
+        parts = (term,) if isinstance(term, str) and self.parts == 1 else self._parts_of(term)
         raw = self.end.join(map(self._escaped, parts)) if self.names_pages else parts[0].encode()
         if len(raw) > MAX_TERM:
             raise InvalidArgument(f"index {self.name}: a term of {len(raw):,} bytes; the limit is {MAX_TERM:,}")
@@ -130,8 +131,15 @@ class Index:
         term = place[: -len(key) - 1] if self.names_pages else place
         return _hashed(self.sharding(term, key)) + place
 
-    def _place(self, term: bytes, key: bytes) -> bytes:
-        return term + self.end + key if self.names_pages else term
+    def _parts_of(self, term: Term) -> tuple[str, ...]:
+        parts = (term,) if isinstance(term, str) else term
+        if len(parts) != self.parts or not all(isinstance(part, str) for part in parts):
+            raise InvalidArgument(f"index {self.name}: the term {term!r} must have {self.parts} texts")
+        return parts
+
+    def _ending(self, key: bytes) -> bytes:
+        """Return what follows a term in an entry of the page *key*."""
+        return self.end + key if self.names_pages else b""
 
     def _escaped(self, part: str) -> bytes:
         raw = part.encode("utf-8", "replace")
@@ -144,5 +152,7 @@ def place_of(entry: bytes) -> bytes:
     return entry[2:]
 
 
+# A page has entries in several indexes that are hashed from its key, and a host one for each of its pages.
+@lru_cache(maxsize=256)
 def _hashed(value: bytes) -> bytes:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()[:1].encode() + b":"

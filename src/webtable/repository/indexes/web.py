@@ -43,9 +43,11 @@ def time_text(moment: datetime) -> str:
     >>> time_text(datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC))
     '20260102T030405678'
     """
-    with suppress(OverflowError):  # in the first or the last hours of the calendar
-        moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="milliseconds")[:23].translate(_NO_MARKS)
+    if moment.tzinfo is not UTC:
+        with suppress(OverflowError):  # in the first or the last hours of the calendar
+            moment = moment.astimezone(UTC)
+    text = moment.isoformat(timespec="milliseconds")[:23]
+    return text.replace("-", "").replace(":", "").replace(".", "")
 
 
 def modified_at(page: Page) -> datetime | None:
@@ -111,8 +113,6 @@ def _digests(page: Page) -> Iterator[str]:
     if page.digest is not None:
         yield page.digest
 
-
-_NO_MARKS = str.maketrans("", "", "-:.")
 
 TIME = Index("time", _times, parts=2)
 SIZE = Index("size", _sizes)
