@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "constraints-hashes.txt"
 HEAD = """\
-# For `pip install --require-hashes -r`: what webtable needs without extras, in the versions of constraints.txt, with the
-# SHA-256 of each file that there is of it. docs/make_hashes.py writes this.
+# For `pip install --require-hashes -r`: what webtable needs without extras, in the versions of constraints.txt, and
+# the SHA-256 of each file that there is of it. docs/make_hashes.py writes this.
 """
 QUIET = ["--quiet", "--no-header", "--no-annotate", "--strip-extras"]
 WITHOUT_ADDRESSES = ["--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host"]
