@@ -58,7 +58,11 @@ class Realm:
 def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
     engine = docker.from_env()
     image, _ = engine.images.build(
-        path=str(FOLDER), tag="webtable-kerberos", buildargs={"BASE": testing_hbase._image()}, network_mode="host"
+        path=str(FOLDER),
+        tag="webtable-kerberos",
+        buildargs={"BASE": testing_hbase._image()},
+        network_mode="host",
+        rm=True,
     )
     # The gateways are `localhost` in their tickets, so they are published there alone.
     container = engine.containers.run(image, detach=True, ports=dict.fromkeys(PORTS.values(), ("127.0.0.1", None)))
