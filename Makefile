@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster check notebooks site bench scale wheel clean
+.PHONY: demo test faults test-cluster test-kerberos check notebooks site bench scale wheel clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -38,6 +38,13 @@ faults: $(STAMP)
 test-cluster: export WEBTABLE_FAULT_CLUSTER = 1
 test-cluster: $(STAMP)
 	$(BIN)/python -m pytest tests/faults/test_cluster.py -s --timeout 3600
+
+# HBase with Kerberos and a KDC in one container, which is taken down at the end. gssapi is compiled: it needs a C compiler
+# and Debian's libkrb5-dev.
+test-kerberos: export WEBTABLE_KERBEROS = 1
+test-kerberos: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt gssapi
+	$(BIN)/python -m pytest tests/kerberos --timeout 900
 
 check: $(STAMP)
 	$(BIN)/ruff check .
