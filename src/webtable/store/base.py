@@ -76,6 +76,8 @@ class Store(Examined, abc.ABC):
     default_ttl: int | None = DEFAULT_TTL
     """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
 
+    has_snapshots: bool = False
+    """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""
     made_when_missing: bool = False
     """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
     why_empty: str = ""

@@ -61,6 +61,7 @@ class HBaseStore(ExaminedHBase):
     """
 
     processes_write_side_by_side = True
+    has_snapshots = True
     _closed = True  # until it is open
 
     def __init__(
