@@ -21,11 +21,11 @@ COUNT = 400
 
 @pytest.fixture(autouse=True)
 def crawl(empty_directory):
-    with webtable.open("webtable.db", create=True, salt=webtable.Salt.none(), versions=7, indexes=["time"]) as table:
-        with table.writer() as writer:
-            for number in range(COUNT):
-                url = f"https://example.com/{number:03}"
-                writer.put(webtable.Page(url=url, html=os.urandom(2_000), content_type="a/b", fetched_at=AT))
+    options = {"salt": webtable.Salt.none(), "versions": 7, "indexes": ["time"]}
+    with webtable.open("webtable.db", create=True, **options) as table, table.writer() as writer:
+        for number in range(COUNT):
+            url = f"https://example.com/{number:03}"
+            writer.put(webtable.Page(url=url, html=os.urandom(2_000), content_type="a/b", fetched_at=AT))
 
 
 def made_of(path):
