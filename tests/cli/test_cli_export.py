@@ -27,8 +27,8 @@ def names(folder="out"):
 def test_what_is_exported_is_ingested_again(run):
     done = run("export", "out", "--full-scan")
 
-    assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "3 pages, 3 captures in 1 WARC file")
-    assert names() == ["webtable-00001.warc.gz"]
+    assert (done.code, done.lines[0].partition(" of ")[0]) == (0, "3 pages, 3 captures in 1 file")
+    assert names() == ["manifest.json", "webtable-00001.warc.gz"]
     again = run("-s", "again.db", "ingest", "out/webtable-00001.warc.gz")
     assert again.code == 0
     assert run("-s", "again.db", "pages", "--full-scan").raw == run("pages", "--full-scan").raw

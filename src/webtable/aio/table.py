@@ -160,6 +160,7 @@ class WebTable(Wrapped[sync.WebTable]):
     verify_index = awaited(sync.WebTable.verify_index)
     repair_index = awaited(sync.WebTable.repair_index)
     compact = awaited(sync.WebTable.compact)
+    backup = awaited(sync.WebTable.backup)
     forget_deletes = awaited(sync.WebTable.forget_deletes)
 
     async def close(self) -> None:

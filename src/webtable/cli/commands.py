@@ -131,7 +131,8 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Write": {
         "ingest": Listed("ingestion", "Store the pages of WARC, JSON Lines and Parquet files"),
-        "export": Listed("export", "Write all captures as WARC files, or as a WACZ file"),
+        "export": Listed("export", "Write all captures as WARC, Parquet or JSON Lines files"),
+        "import": Listed("imports", "Store what export has written"),
         "not-modified": Listed("page", 'Store that a server has answered "not modified"'),
         "delete": Listed("deletion", "Delete pages with all that is stored of them"),
         "demo": Listed("demo", "A small web that does not exist, to try all this on"),
@@ -156,6 +157,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "verify": Listed("verification", "Compare all pages with their checksums"),
         "upgrade": Listed("upgrades", "What is older than in a new table, and bring it up to date"),
         "copy": Listed("copies", "Copy a table into another layout or store"),
+        "backup": Listed("backups:group", "Back up a store, and check what was backed up"),
         "compact": Listed("compaction", "Give back the space of what nobody sees any more"),
     },
 }

@@ -53,6 +53,12 @@ def exit_code(error: BaseException) -> int:
             return NOT_DONE
 
 
+def ended_by(interrupt: KeyboardInterrupt) -> signal.Signals:
+    """Return the signal that *interrupt* tells of; Python's own tells of Ctrl-C."""
+    (number,) = interrupt.args or (signal.SIGINT,)
+    return signal.Signals(number)
+
+
 def complain(message: str) -> None:
     """Write one line to stderr, whatever is in *message*."""
     note(f"webtable: {one_line(message)}")
@@ -95,9 +101,9 @@ class CommandGroup(TyperGroup):
             return super().invoke(ctx)
         except (typer.Exit, typer.Abort):
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as exc:
             complain("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(SIGNALLED + ended_by(exc)) from None
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 traceback.print_exc()

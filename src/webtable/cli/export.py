@@ -1,4 +1,4 @@
-"""The command `export`: captures out of a table, as WARC files, with an index, or as one WACZ file."""
+"""The command `export`: captures out of a table, as files with a manifest, or as an archive with an index."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown import harmless, size_text
 from webtable.cli.damage import tell_damage
-from webtable.cli.exits import NOT_DONE, note
+from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, ended_by, note
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.text import examples, parse_size, plural
+from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from webtable.formats import Archived
+    from collections.abc import Sequence
+
+    from webtable.errors import DamagedRow
 
 commands = typer.Typer()
 
 
 class ArchiveFormat(StrEnum):
-    """What archives are written as."""
+    """What captures are written as."""
 
     warc = "warc"
+    parquet = "parquet"
+    jsonl = "jsonl"
     cdxj = "cdxj"
     wacz = "wacz"
 
 
 @commands.command(
     epilog=examples(
-        "webtable export archive --full-scan",
+        "webtable export backup --full-scan --format jsonl",
+        "webtable export backup --full-scan --format jsonl --resume",
         "webtable export archive example.com --format cdxj --max-file 500MB",
         "webtable export docs.wacz docs.example.com --path /guide/",
     )
@@ -51,38 +57,79 @@ def export(
         typer.Option("--format", help="Default: wacz for a name that ends with .wacz, else warc.", show_default=False),
     ] = None,
     max_file: Annotated[
-        str, typer.Option("--max-file", metavar="SIZE", help="Begin another WARC file behind so many bytes.")
+        str, typer.Option("--max-file", metavar="SIZE", help="Begin another file behind so many bytes.")
     ] = "1GB",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on behind the last whole file of a run that was ended.")
+    ] = False,
 ) -> None:
-    """Write all captures that are kept of the pages of a host, and of all hosts below it, as an archive.
+    """Write all captures that are kept of the pages of a host, and of all hosts below it, into files.
 
-    As warc they are WARC 1.1 files in a directory; cdxj adds index.cdxj, a sorted index of them; wacz is one file with
-    all of that, for ReplayWeb.page and pywb. The archive is there when it is whole; what is broken off leaves nothing.
+    As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
+    table, and the counts and digests of each file. Where the run is ended, the files that are whole stay, and --resume
+    goes on behind them. `import` makes the same pages of it, `backup verify` compares it with its manifest.
 
-    `webtable ingest DIR --types all` makes the same pages of it, with their versions. What a WARC file cannot keep, is
-    told in docs/archives.md; to write listings for other programs, see `pages --format`.
+    As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
+    ReplayWeb.page and pywb. Such an archive is there when it is whole; what is broken off leaves nothing.
+
+    What each of them keeps is told in docs/backup.md; to write listings for other programs, see `pages --format`.
     """
-    from webtable.formats import write_wacz, write_warc
-
     check_scan(domain, full_scan)
     chosen = format or (ArchiveFormat.wacz if out.suffix == ".wacz" else ArchiveFormat.warc)
     most = parse_size("max-file", max_file)
+    asked: dict[str, Any] = {"host_only": host_only, "path": path, "full_scan": full_scan, "file_bytes": most}
+    if chosen not in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
+        _export(ctx, out, domain, format=chosen.value, resume=resume, **asked)
+        return
+    if resume:
+        raise InvalidArgument(
+            f"resume=True goes with warc, parquet and jsonl; {chosen.value} is there when it is whole"
+        )
+    _archive(ctx, out, domain, is_wacz=chosen is ArchiveFormat.wacz, **asked)
+
+
+def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool, **asked: Any) -> None:
+    """Write WARC files with an index, or a WACZ file."""
+    from webtable.formats import write_wacz, write_warc
+
     with session(ctx).open() as table, progress_bar("export", "page") as counted:
-        asked: dict[str, Any] = {"host_only": host_only, "path": path, "full_scan": full_scan, "file_bytes": most}
-        if chosen is ArchiveFormat.wacz:
+        if is_wacz:
             done = write_wacz(table, out, domain, on_progress=counted, **asked)
         else:
-            with_index = chosen is ArchiveFormat.cdxj
-            done = write_warc(table, out, domain, with_index=with_index, on_progress=counted, **asked)
-    _conclude(done, out)
+            done = write_warc(table, out, domain, with_index=True, on_progress=counted, **asked)
+    _tell(done.pages, done.records, len(done.files), done.bytes, out)
+    _conclude(done.left_out, done.examples, done.damaged)
 
 
-def _conclude(done: Archived, out: Path) -> None:
-    what = f"{plural(done.pages, 'page')}, {plural(done.records, 'capture')}"
-    where = f"{plural(len(done.files), 'WARC file')} of {size_text(done.bytes)}"
-    typer.echo(harmless(f"{what} in {where}: {out}"))
-    if done.left_out:
-        note(f"left out: {plural(done.left_out, 'capture')} whose status no response can have")
-    if done.damaged:
-        tell_damage(done.examples, done.damaged)
+def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
+    """Write files with a manifest."""
+    from webtable.cli.interrupts import interruptible
+    from webtable.formats import write_backup
+
+    try:
+        with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
+            done = write_backup(table, out, domain, on_progress=counted, **asked)
+    except KeyboardInterrupt as exc:
+        complain(f"interrupted: the files in {out} that are whole stay, and the same command with --resume goes on")
+        raise typer.Exit(SIGNALLED + ended_by(exc)) from None
+    manifest = done.manifest
+    _tell(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
+    if done.refetched or done.came:
+        note(
+            "the table has changed since the export was begun, and the files that were whole have it as it was: "
+            f"{plural(done.refetched or 0, 'page')} of theirs fetched again, {done.came or 0:+,} pages"
+        )
+    _conclude(manifest.left_out, done.examples, manifest.damaged)
+
+
+def _tell(pages: int, captures: int, files: int, size: int, out: Path) -> None:
+    what = f"{plural(pages, 'page')}, {plural(captures, 'capture')} in {plural(files, 'file')} of {size_text(size)}"
+    typer.echo(harmless(f"{what}: {out}"))
+
+
+def _conclude(left_out: int, examples: Sequence[DamagedRow], damaged: int) -> None:
+    if left_out:
+        note(f"left out: {plural(left_out, 'capture')} whose status no response can have")
+    if damaged:
+        tell_damage(examples, damaged)
         raise typer.Exit(NOT_DONE)

@@ -127,7 +127,7 @@ def ingest(
     _check_workers(workers, files)
     kinds, limits = _types(types), parse_limits(limit or ())
     load = Load(files, kinds, limits) if workers == 1 else SharedLoad(files, kinds, limits, workers=workers)
-    journal = _journal(this, files, repr((types, max_body, limit))) if resume else None
+    journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
 
@@ -165,7 +165,7 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
         raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
 
 
-def _journal(this: Session, files: Sequence[str], made_with: str) -> Journal:
+def journal_of(this: Session, files: Sequence[str], made_with: str) -> Journal:
     """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
     from webtable.cli.journal import Journal
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run in good order."""
@@ -45,3 +46,12 @@ def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[N
     finally:
         for one, known in before.items():
             signal.signal(one, known)
+
+
+def interruptible() -> AbstractContextManager[None]:
+    """Raise `KeyboardInterrupt`, which names the signal, for each of those in ENDING: what is half done is undone."""
+
+    def raised(number: signal.Signals) -> None:
+        raise KeyboardInterrupt(number)
+
+    return handling_interrupts(raised)

@@ -1,4 +1,4 @@
-"""Files of crawled pages: WARC and JSON Lines in; WARC and WACZ out, and answers in every format of `FORMATS`."""
+"""Files of crawled pages: WARC and JSON Lines in; WARC, WACZ and backups out, and answers in all of `FORMATS`."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page_json import page_to_json
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
+    from webtable.formats.backups.export import Exported, write_backup
+    from webtable.formats.backups.manifest import BackupFile, Manifest
+    from webtable.formats.backups.read import CheckedBackup, read_backup, verify_backup
     from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
     from webtable.formats.export import FORMATS, write, write_pages
     from webtable.formats.read import read_pages
@@ -16,13 +19,20 @@ __all__ = [
     "DEFAULT_TYPES",
     "FORMATS",
     "Archived",
+    "BackupFile",
+    "CheckedBackup",
     "DamagedRecord",
+    "Exported",
+    "Manifest",
     "Place",
     "ReadLimits",
     "ReadReport",
     "page_to_json",
+    "read_backup",
     "read_pages",
+    "verify_backup",
     "write",
+    "write_backup",
     "write_pages",
     "write_wacz",
     "write_warc",
@@ -36,6 +46,9 @@ _HOMES = {
         "write_wacz",
         "write_warc",
     ),
+    "webtable.formats.backups.export": ("Exported", "write_backup"),
+    "webtable.formats.backups.manifest": ("BackupFile", "Manifest"),
+    "webtable.formats.backups.read": ("CheckedBackup", "read_backup", "verify_backup"),
     "webtable.formats.base": (
         "DEFAULT_TYPES",
         "DamagedRecord",

@@ -57,8 +57,10 @@ def read_parquet(
 
 
 def _rows(parquet: Any, columns: list[str]) -> Iterator[Mapping[str, Any]]:
-    for batch in parquet.iter_batches(ROWS_AT_ONCE, columns=columns):
-        yield from batch.to_pylist()
+    # One row group after another: else a batch takes rows of many, and with them all of their bodies.
+    for group in range(parquet.num_row_groups):
+        for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=columns):
+            yield from batch.to_pylist()
 
 
 def _page(values: Mapping[str, Any], limits: ReadLimits) -> Page:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
@@ -884,6 +885,16 @@ class WebTable(ShowsItself):
         from webtable.repository.compaction import compact
 
         return compact(self._frame)
+
+    def backup(self, path: str | PathLike[str], *, on_progress: Progress | None = None) -> int:
+        """Write the store of the table, with all that is in it, into the new file *path*, and return its bytes.
+
+        It is the file as it is at one moment; others may read and write meanwhile, and wait for nothing. It is there
+        when it is whole and was checked, and it is a store: open it, or put it in the place of a lost one.
+        *on_progress* is told how many bytes are written so far. Raises `InvalidArgument` where something is at *path*,
+        and `CapabilityError`, which says what there is instead, on HBase and for a store in memory.
+        """
+        return self.store.backup(Path(path), on_progress)
 
     def forget_deletes(self) -> int:
         """Take captures again that are older than the delete of their page, and return of how many pages.

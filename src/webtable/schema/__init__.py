@@ -31,6 +31,7 @@ from webtable.schema.layout import (
 )
 from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
 from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
+from webtable.schema.snapshots import Snapshots
 from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
 from webtable.schema.web import DEFAULT_TTL, ColumnNames, PlainColumn, WebColumns, web_columns, web_table_schema
 
@@ -61,6 +62,7 @@ __all__ = [
     "Phase",
     "PlainColumn",
     "Plan",
+    "Snapshots",
     "SplitsForm",
     "TableSchema",
     "WebColumns",

@@ -29,7 +29,7 @@ _ATTRIBUTES: Mapping[str, str] = {
 
 def create_statement(schema: TableSchema) -> str:
     """Return the statement of the HBase shell that creates the table, with all options and split points."""
-    parts = [_quoted(schema.name.encode()), *map(family_text, schema.families)]
+    parts = [quoted(schema.name.encode()), *map(family_text, schema.families)]
     if schema.split_keys:
         parts.append(splits_text(schema.split_keys, "shell"))
     return "create " + ", ".join(parts)
@@ -37,7 +37,7 @@ def create_statement(schema: TableSchema) -> str:
 
 def alter_statement(table: str, family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
     """Return the statement of the HBase shell that adds the *family*, or changes only these *options* of it."""
-    return f"alter {_quoted(table.encode())}, {family_text(family, options)}"
+    return f"alter {quoted(table.encode())}, {family_text(family, options)}"
 
 
 def splits_text(points: Sequence[bytes], form: SplitsForm) -> str:
@@ -75,7 +75,7 @@ def binary_text(key: bytes) -> str:
 def family_text(family: FamilySchema, options: Sequence[str] = FAMILY_OPTIONS) -> str:
     """Return the family with these *options* as the HBase shell writes it: `{NAME => 'content', VERSIONS => 3, …}`."""
     shown = (f"{_ATTRIBUTES[option]} => {option_text(getattr(family, option))}" for option in options)
-    return "{" + ", ".join([f"NAME => {_quoted(family.name.encode())}", *shown]) + "}"
+    return "{" + ", ".join([f"NAME => {quoted(family.name.encode())}", *shown]) + "}"
 
 
 def option_text(value: object) -> str:
@@ -91,7 +91,8 @@ def option_text(value: object) -> str:
             return f"'{value}'"
 
 
-def _quoted(value: bytes) -> str:
+def quoted(value: bytes) -> str:
+    """Return *value* as a text of the HBase shell, which is Ruby: nothing in it ends the text or is run."""
     if all(0x20 <= byte < 0x7F and byte not in b"'\"\\#" for byte in value):
         return f"'{value.decode()}'"
     # Ruby reads \xNN in double quotes only, and "#" there may begin an interpolation.

@@ -34,7 +34,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from webtable.errors import InvalidArgument
+from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
 from webtable.store.health import Examined
@@ -45,6 +45,7 @@ from webtable.store.wanted import EVERYTHING, Wanted
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from types import TracebackType
 
     from webtable.errors import StoreError
@@ -75,6 +76,8 @@ class Store(Examined, abc.ABC):
     default_ttl: int | None = DEFAULT_TTL
     """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
 
+    has_snapshots: bool = False
+    """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""
     made_when_missing: bool = False
     """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
     why_empty: str = ""
@@ -275,6 +278,18 @@ class Store(Examined, abc.ABC):
         The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
         when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
         """
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Write all tables of the store, as they are at one moment, into the new file *path*; return its bytes.
+
+        Others may write meanwhile. The file is there when it is whole and was checked. *on_progress* is told how many
+        bytes are written so far; what it raises ends it. Raises `InvalidArgument` where something is at *path*, and
+        `CapabilityError`, which says what there is instead, where the store is no file.
+        """
+        raise CapabilityError(
+            f"{self.name}: this store is no file that could be copied; webtable export and webtable copy take what is "
+            "in the table elsewhere"
+        )
 
     def events(self) -> Counter[str]:
         """Return how often each event that the store logs has happened, whether or not anybody listens."""

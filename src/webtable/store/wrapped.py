@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from webtable.errors import StoreError
     from webtable.rowkey import KeyRange
@@ -51,6 +52,7 @@ class WrappedStore(Store):
         self.scans_range_by_range = store.scans_range_by_range
         self.changes_families = store.changes_families
         self.default_ttl = store.default_ttl
+        self.has_snapshots = store.has_snapshots
         self.made_when_missing = store.made_when_missing
         self.why_empty = store.why_empty
 
@@ -143,6 +145,11 @@ class WrappedStore(Store):
     def compact(self, tables: Sequence[str]) -> int:
         """Give back space, and return how many bytes that was."""
         return self.around(Call("compact", "", {"tables": tables}), lambda: self.wrapped.compact(tables))
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
+        """Write the store into a file, and return its bytes."""
+        call = Call("backup", "", {"path": path, "on_progress": on_progress})
+        return self.around(call, lambda: self.wrapped.backup(path, on_progress))
 
     def health(self, table: str) -> Iterator[Check]:
         """Yield what the store tells of its health."""

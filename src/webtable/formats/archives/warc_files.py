@@ -83,7 +83,7 @@ class WarcFiles:
             self._file = self._next()
         file, offset = self._file, self._file.size
         record = capture(page, self._info, repeated)
-        _write_member(file, record)
+        write_member(file, record)
         self.records += 1
         self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
         return Written(record.id, record.digest)
@@ -106,11 +106,12 @@ class WarcFiles:
         file = Measured(self._open.enter_context(self._target.open(name)), name)
         record = warcinfo(name, software(), datetime.now(UTC))
         self._info = record.id
-        _write_member(file, record)
+        write_member(file, record)
         return file
 
 
-def _write_member(file: Measured, record: Record) -> None:
+def write_member(file: Measured | IO[bytes], record: Record) -> None:
+    """Write *record* to *file* as a gzip member of its own."""
     member = zlib.compressobj(wbits=31)
     for part in record.parts:
         if packed := member.compress(part):

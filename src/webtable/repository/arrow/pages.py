@@ -32,6 +32,11 @@ _GIVEN = (
     "digest",
     "size",
     "redirect_to",
+    "canonical",
+    "description",
+    "robots",
+    "h1",
+    "language",
     "outlinks",
     "same_as",
 )

@@ -26,22 +26,28 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-def kept(frame: Frame, scope: Scope, damage: Damage) -> Iterator[Page]:
+def kept(
+    frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None, with_links: bool = False
+) -> Iterator[Page]:
     """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
 
-    Each has its body, as far as there is one. A newest capture that repeats what was stored comes behind the versions,
-    and without a body where the version at its `content_at` tells all of it but its date and its headers.
+    They are those behind the URL *after*. Each has its body, as far as there is one, and *with_links* its links. A
+    newest capture that repeats what was stored comes behind the versions, and without a body where the version at its
+    `content_at` tells all of it but its date and its headers.
     Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
     says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
     _, ranges = scope.ranges(frame)
     spec = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(())))
-    pages = PageRows(frame).pages(spec, "url", None, damage)
+    rows = PageRows(frame)
+    pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
-    return damage.sift(chain.from_iterable(_captures_of(frame, piece) for piece in some))
+    names = frame.codec.columns
+    columns = [names.capture, names.html, *([names.urls] if with_links else ())]
+    return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
 
 
-def _captures_of(frame: Frame, pages: Sequence[Page]) -> Iterator[Page | DamagedRow]:
+def _captures_of(frame: Frame, pages: Sequence[Page], columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
     versions = frame.layouts.recent().versions
     wanted = Wanted([frame.codec.columns.capture], versions=versions)
     captures = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
@@ -49,28 +55,28 @@ def _captures_of(frame: Frame, pages: Sequence[Page]) -> Iterator[Page | Damaged
     for piece in together((one, one[-1]) for one in known):
         page, row, weight = piece[0]
         if row is not None and weight > BODY_BYTES:
-            yield from _with_newest(page, _one_by_one(frame, row))
+            yield from _with_newest(page, _one_by_one(frame, row, columns))
         else:
-            yield from _together(frame, [page for page, _, _ in piece], versions)
+            wanted = Wanted(columns, versions=versions)
+            yield from _together(frame, [page for page, _, _ in piece], wanted)
 
 
 def _weight(frame: Frame, row: Row | None) -> int:
     return 0 if row is None else sum(one.capture.size or 0 for one in frame.codec.versions(row))
 
 
-def _together(frame: Frame, pages: Sequence[Page], versions: int) -> Iterator[Page | DamagedRow]:
-    wanted = Wanted([frame.codec.columns.capture, frame.codec.columns.html], versions=versions)
+def _together(frame: Frame, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
     rows = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
     for page, row in zip(pages, rows, strict=True):
         yield from _with_newest(page, () if row is None else _versions(frame, row))
 
 
-def _one_by_one(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
+def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
     """Yield the versions of *row*, which has its captures, with one body in memory at a time."""
     names = frame.codec.columns
     for capture in reversed(row.cells.get(names.capture, ())):
         at = TimeRange(capture.timestamp, capture.timestamp + 1)
-        (found,) = frame.store.read(frame.table, [row.key], Wanted([names.capture, names.html], time_range=at))
+        (found,) = frame.store.read(frame.table, [row.key], Wanted(columns, time_range=at))
         if found is not None:
             yield from _versions(frame, found)
 
@@ -79,9 +85,10 @@ def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
     """Yield the versions in *row*, the oldest first, or why one cannot be read."""
     names = frame.codec.columns
     bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+    links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
     for capture in reversed(row.cells.get(names.capture, ())):
         try:
-            version = frame.codec.version(row, capture, bodies.get(capture.timestamp))
+            version = frame.codec.version(row, capture, bodies.get(capture.timestamp), links.get(capture.timestamp))
             frame.pages.check(row.key, version)
         except DamagedRow as exc:
             yield exc
@@ -98,7 +105,7 @@ def _with_newest(page: Page, versions: Iterable[Page | DamagedRow]) -> Iterator[
         yield version
     if page.content_at == page.fetched_at:
         return
-    yield page if own is None or _repeats(page, own) else replace(page, html=own.html)
+    yield page if own is None or _repeats(page, own) else replace(page, html=own.html, outlinks=own.outlinks)
 
 
 def _repeats(page: Page, own: Page) -> bool:

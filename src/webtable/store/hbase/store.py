@@ -27,7 +27,8 @@ from webtable.store.hbase.write import Write
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
@@ -60,6 +61,7 @@ class HBaseStore(ExaminedHBase):
     """
 
     processes_write_side_by_side = True
+    has_snapshots = True
     _closed = True  # until it is open
 
     def __init__(
@@ -243,6 +245,13 @@ class HBaseStore(ExaminedHBase):
         """Raise `CapabilityError` with the lines for the HBase shell: no gateway has a call for it."""
         lines = "; ".join(f"major_compact '{table}'" for table in tables)
         raise CapabilityError(f"{self.name}: the gateways have no call to compact a table; in the HBase shell: {lines}")
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Raise `CapabilityError`: tables of HBase are snapshotted, by its shell."""
+        raise CapabilityError(
+            f"{self.name}: the gateways have no call for snapshots; webtable backup snapshot writes the lines for the "
+            "HBase shell that make them, and webtable export writes files"
+        )
 
     def events(self) -> Counter[str]:
         """Return how often each event has happened, of the gateways as well."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     import os
     import sqlite3
     from collections import Counter
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.health import Check
@@ -217,6 +218,12 @@ class SQLiteStore(Store):
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return max(0, before - _size(connection))
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
+        """Copy the file by SQLite's own means, without holding back who writes, and check the copy."""
+        from webtable.store.sqlite.backup import back_up
+
+        return back_up(self._file, path, on_progress)
 
     def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, the file is one for all tables
         """Yield what is found of the file and of its disk."""

@@ -1,0 +1,152 @@
+"""The files of a backup as they are written, in each of its formats: the captures of pages, one behind another."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
+
+from webtable._page import LINK_BYTES, SAID, Page
+from webtable._page_json import page_to_json
+from webtable.formats.archives.warc_files import software, write_member
+from webtable.formats.archives.warc_records import MAX_STATUS, Written, capture, warcinfo
+from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, arrow, batch_of, schema_of
+from webtable.repository.arrow.kinds import PAGES, Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webtable.formats.backups.manifest import Format
+
+GIVEN = (
+    "url",
+    "fetched_at",
+    "status_code",
+    "content_type",
+    "charset",
+    "headers",
+    "last_modified",
+    "etag",
+    "truncated",
+    "digest",
+    "size",
+    "redirect_to",
+    *SAID,
+    "html",
+    "outlinks",
+    "same_as",
+)
+"""The fields of a capture that are written: those by which it is stored again."""
+_NOT_MODIFIED = 304
+
+
+class CaptureFile(Protocol):
+    """A file that captures are written to; so many bytes are `waiting` to be written."""
+
+    waiting: int
+
+    def write(self, captures: Iterator[Page]) -> int:
+        """Write the captures of a page, oldest first, and return how many there were that could be written."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left of them; the file itself stays open."""
+        ...
+
+
+def as_given(page: Page) -> Page:
+    """Return the capture *page* as it is to be put to become what it is.
+
+    One without a body that repeats what was stored says so, and has no digest of its own.
+    """
+    given = Page(**{name: getattr(page, name) for name in GIVEN})
+    repeats = page.html is None and page.content_at is not None and page.content_at < page.fetched_at
+    if repeats or (page.html is None and page.status_code == _NOT_MODIFIED):
+        given = replace(given, same_as=page.url, digest=None, size=None, truncated=False, outlinks=None)
+    return given
+
+
+class JSONLinesFile:
+    """Captures as JSON Lines, packed by zstd."""
+
+    waiting = 0  # but for the block that is being packed
+
+    def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002, as the others
+        import zstandard
+
+        self._packed = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
+
+    def write(self, captures: Iterator[Page]) -> int:
+        """Write the captures of a page, a line each."""
+        count = 0
+        for count, page in enumerate(captures, 1):  # noqa: B007 - it is what is returned
+            self._packed.write(page_to_json(as_given(page)) + b"\n")
+        return count
+
+    def close(self) -> None:
+        """End the packed lines."""
+        self._packed.close()  # type: ignore[no-untyped-call]
+
+
+class ParquetFile:
+    """Captures as the rows of a Parquet file, in row groups of 8 MiB of bodies and links."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
+        self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", lambda page: page.same_as))
+        self._file = arrow().parquet.ParquetWriter(file, schema_of(self._columns), compression="zstd")
+        self._rows: list[Page] = []
+        self.waiting = 0
+
+    def write(self, captures: Iterator[Page]) -> int:
+        """Write the captures of a page, a row each."""
+        count = 0
+        for count, page in enumerate(captures, 1):  # noqa: B007
+            self._rows.append(as_given(page))
+            self.waiting += len(page.html or b"") + LINK_BYTES * len(page.outlinks or ())
+            if self.waiting >= BATCH_BYTES or len(self._rows) == BATCH_ROWS:
+                self._write_group()
+        return count
+
+    def close(self) -> None:
+        """Write the last rows, and what the file says of itself."""
+        self._write_group()
+        self._file.close()
+
+    def _write_group(self) -> None:
+        if self._rows:
+            self._file.write_batch(batch_of(self._rows, self._columns))
+        self._rows, self.waiting = [], 0
+
+
+class WARCFile:
+    """Captures as WARC records."""
+
+    waiting = 0
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file = file
+        info = warcinfo(name, software(), datetime.now(UTC))
+        self._info = info.id
+        write_member(file, info)
+
+    def write(self, captures: Iterator[Page]) -> int:
+        """Write the captures of a page, a record each, but for those whose status no response can have."""
+        written: dict[datetime, Written] = {}
+        for page in captures:
+            if 0 <= page.status_code <= MAX_STATUS:
+                repeated = None if page.content_at is None else written.get(page.content_at)
+                record = capture(page, self._info, repeated)
+                write_member(self._file, record)
+                written[page.fetched_at] = Written(record.id, record.digest)
+        return len(written)
+
+    def close(self) -> None:
+        """Do nothing: each record is whole."""
+
+
+KINDS: dict[Format, Callable[[IO[bytes], str], CaptureFile]] = {
+    "warc": WARCFile,
+    "parquet": ParquetFile,
+    "jsonl": JSONLinesFile,
+}

@@ -1,0 +1,168 @@
+"""The manifest of a backup: what was written of which table, and the files with their digests and counts.
+
+What is read here may come from a stranger: names are those of files beside the manifest, sizes have a limit, and
+nothing is opened that is no regular file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from webtable._checksums import UNREADABLE, unsealed, with_checksum
+from webtable._whole_file import whole_file
+from webtable.errors import FormatError, WebTableError
+from webtable.schema import Layout
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+    from pathlib import Path
+
+NAME: Final = "manifest.json"
+FORMAT_NUMBER: Final = 1
+MOST_BYTES: Final = 64_000_000
+"""A manifest of a quarter of a million files."""
+
+Format = Literal["warc", "parquet", "jsonl"]
+ENDINGS: Final[dict[Format, str]] = {"warc": "warc.gz", "parquet": "parquet", "jsonl": "jsonl.zst"}
+_FILE: Final = re.compile(r"webtable-\d{5,9}\.(?:warc\.gz|parquet|jsonl\.zst)")
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a backup, which is whole: its digest, and the pages and captures in it, up to the URL `last`."""
+
+    name: str
+    bytes: Count
+    sha256: str
+    pages: Count
+    captures: Count
+    last: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a backup has of a table, and in which files; they hold all of it where it `is_whole`.
+
+    It was written by `webtable` from `begun` to `ended`: a page is in it as it was when it was read in between.
+    `domain`, `host_only` and `path` say of which pages, None for all; `layout` and `indexes` are those of the table.
+    `damaged` rows could not be read, or not all of them; `left_out` captures have a status that no WARC file can have.
+    """
+
+    format_number: int = FORMAT_NUMBER
+    webtable: str
+    table: str
+    format: Format
+    domain: str | None = None
+    host_only: bool = False
+    path: str | None = None
+    begun: datetime
+    ended: datetime | None = None
+    is_whole: bool = False
+    pages: Count = 0
+    captures: Count = 0
+    damaged: Count = 0
+    left_out: Count = 0
+    layout: Layout
+    indexes: tuple[str, ...] = ()
+    files: tuple[BackupFile, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def last(self) -> str | None:
+        """The URL of the last page in the files, None where there is none."""
+        return self.files[-1].last if self.files else None
+
+    def write(self, folder: Path) -> None:
+        """Write it into *folder*, in place of the one that is there."""
+        data = with_checksum(msgspec.json.encode(self))
+        with whole_file(folder / NAME) as part, part.open("wb") as file:
+            file.write(msgspec.json.format(data, indent=2) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class _Header(msgspec.Struct):
+    format_number: int
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Return the manifest in *folder*; raises `FormatError` where there is none, or none that can be believed."""
+    path = folder / NAME
+    try:
+        with opened_regular(path) as file:
+            # No more than there is: a buffer is made for all that is asked for.
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(min(size, MOST_BYTES + 1))
+    except OSError as exc:
+        raise FormatError(f"{path}: {exc.strerror}; it is no backup that webtable export has written") from exc
+    if len(data) > MOST_BYTES:
+        raise FormatError(f"{path}: a manifest has up to {MOST_BYTES:,} bytes, and this one more")
+    try:
+        sealed = msgspec.json.format(data, indent=-1)
+        if (number := msgspec.json.decode(sealed, type=_Header).format_number) != FORMAT_NUMBER:
+            raise FormatError(f"{path}: format number {number}, and this version of webtable reads {FORMAT_NUMBER}")
+        found = msgspec.json.decode(unsealed(sealed), type=Manifest)
+    except (*UNREADABLE, msgspec.MsgspecError) as exc:
+        raise FormatError(f"{path}: it is damaged, was altered or is no manifest: {exc}") from exc
+    except WebTableError as exc:
+        raise exc if isinstance(exc, FormatError) else FormatError(f"{path}: {exc}") from exc
+    _check(path, found)
+    return found
+
+
+def _check(path: Path, found: Manifest) -> None:
+    names = [file.name for file in found.files]
+    for name in names:
+        if not _FILE.fullmatch(name) or not name.endswith(ENDINGS[found.format]):
+            raise FormatError(f"{path}: {name!r} is no name of a file of a backup")
+    if names != [file_name(number, found.format) for number in range(1, len(names) + 1)]:
+        raise FormatError(f"{path}: its files are not numbered one after another")
+    if any(sum(getattr(file, what) for file in found.files) != getattr(found, what) for what in ("pages", "captures")):
+        raise FormatError(f"{path}: its counts are not those of its files")
+
+
+def file_name(number: int, form: Format) -> str:
+    """Return the name of the file *number* of a backup.
+
+    >>> file_name(1, "jsonl")
+    'webtable-00001.jsonl.zst'
+    """
+    return f"webtable-{number:05}.{ENDINGS[form]}"
+
+
+def opened_regular(path: Path) -> BufferedReader:
+    """Open *path*; raises `OSError` where it is a link, a device, a pipe or a directory."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(0, "it is no regular file", str(path))
+    return os.fdopen(file, "rb")
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of the file at *path*, as `sha256sum` prints it; raises `OSError` where it is no file."""
+    with opened_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def layout_options(manifest: Manifest) -> dict[str, Any]:
+    """Return what `webtable.open` makes a table with that is laid out as the one of *manifest*, but for its indexes."""
+    from webtable.rowkey import Salt
+
+    layout = manifest.layout
+    return {
+        "salt": Salt(layout.salt, layout.digits),
+        **{name: getattr(layout, name) for name in ("names", "compression", "plain_columns", "versions", "ttl")},
+    }

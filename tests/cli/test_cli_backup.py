@@ -1,0 +1,200 @@
+"""`webtable backup`, `export` with a manifest, and `import`: out, ended, gone on with, compared, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import webtable
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+COUNT = 400
+
+
+@pytest.fixture(autouse=True)
+def crawl(empty_directory):
+    options = {"salt": webtable.Salt.none(), "versions": 7, "indexes": ["time"]}
+    with webtable.open("webtable.db", create=True, **options) as table, table.writer() as writer:
+        for number in range(COUNT):
+            url = f"https://example.com/{number:03}"
+            writer.put(webtable.Page(url=url, html=os.urandom(2_000), content_type="a/b", fetched_at=AT))
+
+
+def made_of(path):
+    with webtable.open(path) as table:
+        return table.layout, sorted(table.index_states())
+
+
+def listed(run, store):
+    done = run("-s", store, "pages", "--full-scan", "--html", "--format", "jsonl")
+    assert done.code == 0
+    return done.out
+
+
+def test_a_store_is_backed_up_into_a_file_that_is_one(run):
+    done = run("backup", "create", "b.db")
+
+    assert (done.code, done.lines[0].endswith("checked: b.db")) == (0, True)
+    assert listed(run, "b.db") == listed(run, "webtable.db")
+    assert run("backup", "verify", "b.db").lines == ["400 pages, 400 digests compared"]
+
+
+def test_a_backup_does_not_overwrite(run):
+    Path("b.db").write_text("mine")
+
+    done = run("backup", "create", "b.db")
+
+    assert (done.code, len(done.errors)) == (2, 1)
+    assert "overwrites nothing" in done.err
+    assert Path("b.db").read_text() == "mine"
+
+
+def test_a_backup_that_is_damaged_is_told(run):
+    run("backup", "create", "b.db")
+    with webtable.open("b.db") as table:
+        from webtable.store import NewCell, Put
+
+        key, column = table.key.encode("https://example.com/001"), table._frame.codec.columns.html
+        (cell,) = table.store.read(table.table, [key])[0].cells[column]
+        table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
+
+    done = run("backup", "verify", "b.db")
+
+    assert done.code == 1
+    assert "https://example.com/001" in done.err
+
+
+def test_a_file_has_no_snapshots_and_says_what_there_is(run):
+    done = run("backup", "snapshot")
+
+    assert (done.code, "webtable backup create" in done.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "options", [("--restore",), ("--clone", "other"), ("l", "--restore", "--clone", "other"), ("a b",), ("../a",)]
+)
+def test_wrong_options_of_snapshots_are_one_line(run, options, monkeypatch):
+    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.has_snapshots", True)
+
+    done = run("backup", "snapshot", *options)
+
+    assert (done.code, done.out, len(done.errors)) == (2, "", 1)
+
+
+def test_the_lines_of_snapshots_name_all_tables_and_bring_nothing_back(run, monkeypatch):
+    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.has_snapshots", True)
+
+    done = run("backup", "snapshot", "now")
+
+    assert [line for line in done.lines if line and not line.startswith("#")] == [
+        "snapshot 'pages_meta', 'pages_meta.now'",
+        "snapshot 'pages_time_idx', 'pages_time_idx.now'",
+        "snapshot 'pages', 'pages.now'",
+        "snapshot 'pages_queue', 'pages_queue.now'",
+        "list_snapshots '.*[.]now'",
+    ]
+
+
+@pytest.mark.parametrize("form", ["warc", "parquet", "jsonl"])
+def test_what_is_exported_is_verified_and_imported_with_its_layout(run, form):
+    done = run("export", "out", "--full-scan", "--format", form, "--max-file", "300kB")
+
+    assert done.code == 0, done.err
+    assert done.lines[0].startswith("400 pages, 400 captures in ")
+    checked = run("backup", "verify", "out")
+    assert (checked.code, "400 pages, 400 captures" in checked.out) == (0, True)
+    again = run("-s", "again.db", "import", "out")
+    assert again.code == 0, again.err
+    assert made_of("again.db") == made_of("webtable.db")
+    assert listed(run, "again.db") == listed(run, "webtable.db")
+
+
+def test_a_table_that_is_there_keeps_its_layout_and_says_so(run):
+    run("export", "out", "--full-scan")
+    webtable.create("again.db")
+
+    done = run("-s", "again.db", "import", "out")
+
+    assert done.code == 0
+    assert "keeps its own layout: salt 'host' (exported: 'none')" in done.err
+
+
+def test_nothing_is_imported_of_a_backup_with_a_changed_file(run):
+    run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB")
+    os.truncate("out/webtable-00002.jsonl.zst", 1_000)
+
+    checked, done = run("backup", "verify", "out"), run("-s", "again.db", "import", "out")
+
+    assert (checked.code, done.code) == (1, 1)
+    assert "webtable-00002.jsonl.zst: it has 1,000 bytes" in checked.err
+    assert "nothing was stored" in done.err
+    assert not Path("again.db").exists()
+
+
+def test_an_index_that_only_the_manifest_names_is_not_imported(run):
+    from webtable._checksums import with_checksum
+
+    run("export", "out", "--full-scan")
+    Path("evil.py").write_text("open('run', 'w').close()\nimport webtable\nindex = webtable.Index('e', lambda p: [])\n")
+    told = json.loads(Path("out/manifest.json").read_bytes())
+    del told["crc32"]
+    told["indexes"].append("evil:index")
+    Path("out/manifest.json").write_bytes(with_checksum(json.dumps(told, separators=(",", ":")).encode()))
+
+    done = run("-s", "again.db", "import", "out")
+
+    assert (done.code, Path("run").exists()) == (0, False)
+    assert "without the indexes evil:index" in done.err
+
+
+def test_resume_is_for_what_has_a_manifest(run):
+    done = run("export", "out.wacz", "--full-scan", "--resume")
+
+    assert (done.code, "is there when it is whole" in done.err) == (2, True)
+
+
+@pytest.fixture
+def exporting():
+    """`webtable export out` in a process of its own, which waits at its second file."""
+    code = (
+        "import sys, time; from webtable.formats.backups import export; from webtable.cli.app import main\n"
+        "fill = export._Export._write_file\n"
+        "def slow(self, *args):\n"
+        "    if self._exported.manifest.files: open('waiting', 'w').close(); time.sleep(60)\n"
+        "    return fill(self, *args)\n"
+        "export._Export._write_file = slow\n"
+        "sys.argv = ['webtable', 'export', 'out', '--full-scan', '--format', 'jsonl', '--max-file', '300kB']; main()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, env=os.environ) as process:
+        end = time.monotonic() + 60
+        while not Path("waiting").exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_an_export_that_is_ended_goes_on_with_resume(run, exporting, number):
+    exporting.send_signal(number)
+    _, err = exporting.communicate()
+    refused, checked = run("-s", "again.db", "import", "out"), run("backup", "verify", "out")
+
+    done = run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB", "--resume")
+
+    assert exporting.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    assert number == signal.SIGKILL or b"--resume" in err
+    assert (refused.code, checked.code, "--resume" in checked.err) == (1, 1, True)
+    assert done.code == 0, done.err
+    assert run("backup", "verify", "out").code == 0
+    assert run("-s", "again.db", "import", "out", "--resume").code == 0
+    assert listed(run, "again.db") == listed(run, "webtable.db")
+    assert "3 files stored before" in run("-s", "again.db", "import", "out", "--resume").out

@@ -1,0 +1,144 @@
+"""The lines of `webtable backup snapshot`, run as they are in HBase's own shell: what comes back is what was there."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from shell import hbase_shell  # noqa: F401 - a fixture
+from typer.testing import CliRunner
+
+import webtable
+from webtable import Link, Page
+from webtable.cli import app
+from webtable.errors import WebTableError
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+DOMAIN = "snap.example"
+
+pytestmark = pytest.mark.hbase
+
+
+@pytest.fixture
+def url(hbase_url):
+    """The URL of a web table of the test's own, which is dropped at the end with all that begins with its name."""
+    name = f"snap_{uuid.uuid4().hex[:8]}"
+    base, _, query = hbase_url.partition("?")
+    with webtable.open(f"{base.rstrip('/')}/{name}?{query}", create=True) as table:
+        with table.writer() as writer:
+            for number in range(20):
+                links = (Link(f"https://{DOMAIN}/{(number + 1) % 20}"), Link("https://other.example/"))
+                for age in (2, 1):
+                    body = b"<title>%d</title>%d days ago" % (number, age)
+                    at = NOW - timedelta(days=age)
+                    writer.put(Page(url=f"https://{DOMAIN}/{number}", html=body, outlinks=links, fetched_at=at))
+        table.refresh_links()
+    yield f"{base.rstrip('/')}/{name}?{query}"
+    with webtable.store.open_store(hbase_url)[0] as store:
+        for one in store.tables():
+            if one.startswith(name):
+                store.drop_table(one)
+
+
+def webtable_command(*args):
+    done = CliRunner().invoke(app, list(map(str, args)))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def remarks(text, command):
+    """Return the lines with a *command* that are remarks in *text*."""
+    lines = (line.removeprefix("#   ") for line in text.splitlines() if line.startswith(f"#   {command}"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def answers(url):
+    """Return what a table says to one question of each kind."""
+    with webtable.open(url) as table:
+        return {
+            "pages": list(table.pages(full_scan=True, columns=["html", "outlinks", "link_counts"])),
+            "history": [page.html for page in table.history(f"https://{DOMAIN}/3", columns=["html"])],
+            "inlinks": list(table.linking_to("https://other.example/")),
+            "fetched": [page.url for page in table.fetched(since=NOW - timedelta(days=1.5))],
+            "linked": [page.url for page in table.most_linked()],
+            "hosts": list(table.hosts()),
+            "states": table.index_states(),
+            "sound": table.verify(full_scan=True).is_sound,
+            "drift": [drift(table, name) for name in table.index_states()],
+        }
+
+
+def drift(table, index):
+    found = table.verify_index(index, settle=0)
+    return index, found.pages, found.missing, found.damaged
+
+
+def harm(url):
+    """Delete pages, change others and add some."""
+    with webtable.open(url) as table:
+        for number in range(7):
+            table.delete(f"https://{DOMAIN}/{number}")
+        with table.writer() as writer:
+            for number in range(7, 30):
+                writer.put(Page(url=f"https://{DOMAIN}/{number}", html=b"changed", fetched_at=NOW))
+        table.refresh_links()
+
+
+def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, hbase_shell):  # noqa: F811
+    before, label = answers(url), uuid.uuid4().hex[:8]
+
+    taken = webtable_command("-s", url, "backup", "snapshot", label)
+
+    listed = hbase_shell.run(taken)
+    harm(url)
+    assert answers(url) != before
+    hbase_shell.run(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+
+    assert answers(url) == before
+    assert len(re.findall(rf"^ \S+\.{label} ", listed, re.MULTILINE)) == len(before["states"]) + 3
+    hbase_shell.run(remarks(taken, "delete_snapshot"))
+
+
+def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, hbase_shell):  # noqa: F811
+    before, label = answers(url), uuid.uuid4().hex[:8]
+    taken = webtable_command("-s", url, "backup", "snapshot", label)
+    hbase_shell.run(taken)
+    other = url.replace("?", "_again?")
+
+    lines = webtable_command("-s", url, "backup", "snapshot", label, "--clone", other.rpartition("/")[2].split("?")[0])
+    hbase_shell.run(lines)
+    with webtable.open(url) as table:
+        name, store = table.table, table.store
+        for one in store.tables():
+            if one == name or (one.startswith(f"{name}_") and "_again" not in one):
+                store.drop_table(one)
+    with pytest.raises(WebTableError):
+        webtable.open(url)
+    hbase_shell.run(remarks(taken, "clone_snapshot"))
+
+    assert answers(other) == before
+    assert answers(url) == before
+    hbase_shell.run(remarks(taken, "delete_snapshot"))
+
+
+def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, hbase_shell):  # noqa: F811
+    label = uuid.uuid4().hex[:8]
+    taken = webtable_command("-s", url, "backup", "snapshot", label)
+    lines = taken.splitlines(keepends=True)
+    pages = [at for at, line in enumerate(lines) if line.startswith("snapshot")][-2]
+
+    hbase_shell.run("".join(lines[:pages]))  # the layout and the indexes
+    harm(url)
+    hbase_shell.run("".join(lines[pages:]))  # the pages and the queue
+    hbase_shell.run(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+
+    with webtable.open(url) as table:
+        assert len(list(table.pages(full_scan=True))) == 23
+        assert sum(drift(table, name)[2] for name in table.index_states()) > 0
+        for name in table.index_states():
+            table.repair_index(name, apply=True, settle=0)
+        table.refresh_links()
+        assert [drift(table, name)[2] for name in table.index_states()] == [0] * len(table.index_states())
+    hbase_shell.run(remarks(taken, "delete_snapshot"))

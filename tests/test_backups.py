@@ -1,0 +1,424 @@
+"""Tables out as backups, and back: the same pages and versions, whatever ended the first run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import webtable
+from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
+from test_warc_out import content as content_of
+from webtable import Link, Page
+from webtable.demo import make_sample
+from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
+from webtable.formats import read_backup, verify_backup, write_backup
+from webtable.formats.backups.manifest import read_manifest
+
+START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
+URL = "https://example.com/page"
+FORMATS = ["warc", "parquet", "jsonl"]
+
+
+def pages(count=300):
+    media = "application/octet-stream"
+    return [
+        Page(url=f"{URL}/{number:04}", html=os.urandom(2_000), content_type=media, fetched_at=START)
+        for number in range(count)
+    ]
+
+
+def content(table):
+    """Return all that a table tells of its pages, but for where it keeps a body."""
+    return content_of(table)
+
+
+def out_and_in(table, folder, form, **options):
+    write_backup(table, folder, format=form, full_scan=True, **options)
+    assert verify_backup(folder).problems == []
+    return stored(new_table(), read_backup(folder))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@given(CAPTURES, st.sampled_from([1, 10**9]))
+def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captures, file_bytes):
+    table = stored(new_table(), read_pages_of(crawled(captures)))
+
+    again = out_and_in(table, tmp_path_factory.mktemp("backup") / "out", form, file_bytes=file_bytes)
+
+    assert content(again) == content(table)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_sample_web_comes_back_as_it_was(tmp_path, form):
+    sample = make_sample(tmp_path / "sample", until=datetime.now(UTC))
+
+    with webtable.open(sample.store) as table:
+        again = out_and_in(table, tmp_path / "out", form, file_bytes=100_000)
+
+        assert content(again) == content(table)
+    manifest = read_manifest(tmp_path / "out")
+    assert len(manifest.files) > 2
+    assert manifest.captures > manifest.pages == sum(file.pages for file in manifest.files)
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_links_and_a_title_that_are_not_in_the_body_come_back(tmp_path, form):
+    links = (Link("https://other.example/", "elsewhere", "nofollow"),)
+    table = stored(new_table(), [Page(url=URL, html=b"%PDF", title="T", outlinks=links, fetched_at=START)])
+
+    again = out_and_in(table, tmp_path / "out", form)
+
+    page = again.get(URL, columns=["html", "outlinks"])
+    assert (page.title, page.outlinks, page.html) == ("T", links, b"%PDF")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_empty_table_is_a_backup_without_files(tmp_path, form):
+    again = out_and_in(new_table(), tmp_path / "out", form)
+
+    assert content(again) == {}
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
+
+
+def test_the_manifest_says_what_there_is_of_which_table(tmp_path):
+    table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", html=b"y", fetched_at=START + timedelta(days=1))])
+
+    write_backup(table, tmp_path / "out", "example.com", path="/page/")
+
+    told = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    assert (told["format"], told["domain"], told["path"], told["is_whole"]) == ("jsonl", "example.com", "/page/", True)
+    assert (told["pages"], told["captures"], told["damaged"]) == (3, 4, 0)
+    assert told["layout"]["salt"] == "host"
+    assert told["begun"] <= told["ended"]
+    assert [(file["name"], file["pages"]) for file in told["files"]] == [("webtable-00001.jsonl.zst", 3)]
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+
+
+def ended_after(count, error):
+    def told(pages):
+        if pages >= count:
+            raise error
+
+    return told
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_was_ended_goes_on_behind_the_last_whole_file(tmp_path, form, error):
+    table, folder = stored(new_table(), pages(500)), tmp_path / "out"
+    options = {"format": form, "full_scan": True, "file_bytes": 100_000}
+    with pytest.raises(type(error)):
+        write_backup(table, folder, on_progress=ended_after(300, error), **options)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("webtable-*")}
+
+    done = write_backup(table, folder, resume=True, **options)
+
+    assert 0 < len(before) < len(done.manifest.files)
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
+    assert (done.manifest.pages, done.refetched, done.came) == (500, 0, 0)
+    assert verify_backup(folder).problems == []
+    assert content(stored(new_table(), read_backup(folder))) == content(table)
+
+
+def test_what_a_killed_run_has_left_is_removed(tmp_path):
+    table, folder = stored(new_table(), pages()), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        write_backup(table, folder, full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+    (folder / "webtable-00001.jsonl.zst.4711.part").write_text("half")
+    (folder / "webtable-00001.jsonl.zst").write_text("whole, but the manifest does not know it yet")
+
+    write_backup(table, folder, full_scan=True, resume=True)
+
+    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "webtable-00001.jsonl.zst"]
+    assert verify_backup(folder).problems == []
+
+
+def test_a_table_that_has_changed_meanwhile_is_told(tmp_path):
+    table, folder = stored(new_table(), pages(500)), tmp_path / "out"
+    options = {"full_scan": True, "file_bytes": 100_000}
+    with pytest.raises(KeyboardInterrupt):
+        write_backup(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
+    now = datetime.now(UTC)
+    stored(table, [Page(url=f"{URL}/{number:04}", html=b"new", fetched_at=now) for number in (1, 2, 499)])
+    stored(table, [Page(url=f"{URL}/0000a", html=b"older", fetched_at=START)])
+    for number in (3, 4, 5):
+        table.delete(f"{URL}/{number:04}")
+
+    done = write_backup(table, folder, resume=True, **options)
+
+    assert (done.refetched, done.came) == (2, -2)
+
+
+@pytest.mark.parametrize("name", ["whole", "other format", "other domain", "changed file", "lost file", "no manifest"])
+def test_what_does_not_fit_is_not_gone_on_with(tmp_path, name):
+    table, folder = stored(new_table(), pages(500)), tmp_path / "out"
+    options = {"full_scan": True, "file_bytes": 100_000}
+    if name != "whole":
+        with pytest.raises(KeyboardInterrupt):
+            write_backup(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
+    else:
+        write_backup(table, folder, **options)
+    first = next(iter(sorted(folder.glob("webtable-*"))))
+    match name:
+        case "other format":
+            options["format"] = "parquet"
+        case "other domain":
+            options |= {"full_scan": False, "domain": "example.com"}
+        case "changed file":
+            os.truncate(first, 10)
+        case "lost file":
+            first.unlink()
+        case "no manifest":
+            (folder / "manifest.json").unlink()
+    there = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
+
+    with pytest.raises((InvalidArgument, FormatError)):
+        write_backup(table, folder, resume=True, **options)
+
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()) == there
+
+
+def test_two_exports_do_not_write_into_one_directory(tmp_path):
+    table, told = stored(new_table(), pages()), []
+
+    def second(_):
+        with pytest.raises(InvalidArgument, match="another export"):
+            write_backup(table, tmp_path / "out", full_scan=True, resume=True)
+        told.append(True)
+
+    write_backup(table, tmp_path / "out", full_scan=True, on_progress=second)
+
+    assert told
+    assert verify_backup(tmp_path / "out").problems == []
+
+
+@pytest.mark.parametrize("options", [{}, {"full_scan": True, "format": "csv"}, {"full_scan": True, "file_bytes": 0}])
+def test_a_wrong_argument_makes_no_directory(tmp_path, options):
+    with pytest.raises((InvalidArgument, FullScanNeeded)):
+        write_backup(new_table(), tmp_path / "out", **options)
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_with_files_in_it_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+
+    for resume in (False, True):
+        with pytest.raises(InvalidArgument, match="empty one"):
+            write_backup(new_table(), tmp_path, full_scan=True, resume=resume)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, form):
+    from webtable.store import NewCell, Put
+
+    table = stored(new_table(), [Page(url=f"{URL}/{n}", html=b"x" * 99, fetched_at=START) for n in range(3)])
+    key, column = table.key.encode(f"{URL}/1"), table._frame.codec.columns.html
+    (cell,) = table.store.read(table.table, [key])[0].cells[column]
+    table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
+
+    done = write_backup(table, tmp_path / "out", format=form, full_scan=True)
+
+    assert (done.manifest.pages, done.manifest.damaged, done.examples[0].url) == (2, 1, f"{URL}/1")
+    assert verify_backup(tmp_path / "out").problems == []
+
+
+def test_a_status_that_a_warc_file_cannot_have_is_counted(tmp_path):
+    table = stored(new_table(), [Page(url=URL, html=b"x", status_code=1000, fetched_at=START)])
+
+    done = write_backup(table, tmp_path / "warc", format="warc", full_scan=True)
+
+    assert (done.manifest.captures, done.manifest.left_out) == (0, 1)
+    assert out_and_in(table, tmp_path / "out", "jsonl").get(URL).status_code == 1000
+
+
+@pytest.fixture
+def whole(tmp_path):
+    table = stored(new_table(), pages(500))
+    write_backup(table, tmp_path / "out", full_scan=True, file_bytes=100_000)
+    return tmp_path / "out"
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def replace_by_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replace_by_link(path):
+    shutil.copy(path, path.parent.parent / "elsewhere")
+    path.unlink()
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (Path.unlink, "it is missing"),
+        (lambda path: os.truncate(path, 500), "it was cut"),
+        (flip, "its digest is another one"),
+        (replace_by_pipe, "no regular file"),
+        (replace_by_link, "no regular file"),
+    ],
+    ids=["lost", "cut", "changed", "pipe", "link"],
+)
+def test_a_file_that_is_not_what_was_written_is_named(whole, harm, told):
+    path = whole / "webtable-00002.jsonl.zst"
+    harm(path)
+
+    problems = verify_backup(whole).problems
+
+    assert len(problems) == 1
+    assert problems[0].startswith(f"{path}: ")
+    assert told in problems[0]
+    with pytest.raises(FormatError, match="webtable-00002"):
+        next(read_backup(whole))
+
+
+def sealed(folder, change):
+    """Write the manifest in *folder* anew, with a right checksum, as somebody would who wants to be believed."""
+    from webtable._checksums import with_checksum
+
+    path = folder / "manifest.json"
+    told = json.loads(path.read_bytes())
+    del told["crc32"]
+    change(told)
+    path.write_bytes(with_checksum(json.dumps(told, separators=(",", ":")).encode()))
+
+
+def other_counts(told):
+    told["files"][0]["captures"] += 1
+    told["captures"] += 1
+
+
+def test_counts_that_are_not_those_of_a_file_are_told(whole):
+    sealed(whole, other_counts)
+
+    problems = verify_backup(whole).problems
+
+    assert len(problems) == 1
+    assert "webtable-00001" in problems[0]
+    assert "captures of" in problems[0]
+
+
+def test_a_backup_that_is_not_whole_is_none(tmp_path):
+    table = stored(new_table(), pages())
+    with pytest.raises(KeyboardInterrupt):
+        write_backup(table, tmp_path / "out", full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+
+    assert "--resume" in verify_backup(tmp_path / "out").problems[0]
+    with pytest.raises(FormatError, match="--resume"):
+        next(read_backup(tmp_path / "out"))
+
+
+def test_files_that_the_manifest_does_not_name_are_told_and_not_read(whole):
+    shutil.copy(whole / "webtable-00001.jsonl.zst", whole / "webtable-99999.jsonl.zst")
+
+    checked = verify_backup(whole)
+
+    assert (checked.is_sound, checked.strangers) == (True, ["webtable-99999.jsonl.zst"])
+    assert len(list(read_backup(whole))) == 500
+
+
+def named(name):
+    return lambda told: told["files"][0].update(name=name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        named("../webtable-00001.jsonl.zst"),
+        named("/etc/passwd"),
+        named("webtable-00002.jsonl.zst"),
+        named("webtable-00001.parquet"),
+        lambda told: told.update(format_number=2),
+        lambda told: told.update(format="exe"),
+        lambda told: told.update(pages=-1),
+        lambda told: told.update(pages=10**30),
+        lambda told: told.update(captures=1),
+        lambda told: told.update(files="all"),
+        lambda told: told.update(surprise=1),
+        lambda told: told["layout"].update(versions="many"),
+        lambda told: told["layout"].update(compression="exec"),
+        lambda told: told["layout"].update(surprise=1),
+        lambda told: told["files"][0].update(bytes=-1),
+        lambda told: told.pop("layout"),
+    ],
+)
+def test_a_manifest_of_a_stranger_is_one_typed_error(whole, change):
+    sealed(whole, change)
+
+    with pytest.raises(FormatError, match=r"manifest\.json"):
+        verify_backup(whole)
+
+
+def sparse(path):
+    path.write_bytes(b"")
+    os.truncate(path, 10**9)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        flip,
+        Path.unlink,
+        replace_by_pipe,
+        replace_by_link,
+        sparse,
+        lambda path: path.write_bytes(b"[" * 1_000_000),
+        lambda path: path.write_bytes(b'{"format_number":' + b"9" * 1_000_000 + b"}"),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"\xff\xfe"),
+        lambda path: (path.unlink(), path.mkdir()),
+        lambda path: os.truncate(path, 100),
+    ],
+    ids=["changed", "lost", "pipe", "link", "huge", "nested", "number", "empty", "bytes", "directory", "cut"],
+)
+def test_what_is_no_manifest_is_one_typed_error_and_takes_no_memory(whole, harm):
+    harm(whole / "manifest.json")
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError):
+            verify_backup(whole)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 100 * 2**20
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_path, form):
+    body = bytes(range(256)) * 4096
+    with webtable.open(tmp_path / "large.db", create=True, compression="none", ttl=None, versions=20) as table:
+        for number in range(60):
+            at = START + number * timedelta(seconds=1)
+            stored(table, [Page(url=f"{URL}/{number % 4}", html=body + b"%d" % number, fetched_at=at)])
+        tracemalloc.start()
+        try:
+            done = write_backup(table, tmp_path / "out", format=form, full_scan=True)
+            assert verify_backup(tmp_path / "out").captures == 60
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert (done.manifest.captures, len(done.manifest.files)) == (60, 1)
+    assert peak < 48 * 2**20
