@@ -255,6 +255,32 @@ def test_a_dictionary_is_not_used_when_one_of_its_pages_was_deleted_as_it_was_ma
 
 
 @pytest.mark.parametrize("compression", ["zstd-site", "zstd", "none"])
+def test_a_copy_can_be_read_by_itself(site, table, new_url, compression):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+
+    with webtable.copy_target(table, new_url(), compression=compression) as copy:
+        table.copy_to(copy)
+        table._frame.dictionaries.remove(number for number, _ in list(table._frame.dictionaries.all()))
+
+        assert {page.html for page in copy.pages(site.domain, columns=["html"])} == {page.html for page in pages}
+        assert copy.verify(site.domain).is_sound
+        expected = {"zstd-site"} if 0 not in numbers_of(copy, pages[PAGES:]) else {"zstd", "none"}
+        assert compression in expected
+
+
+def test_a_copy_of_a_table_without_dictionaries_makes_some(new_url):
+    with webtable.open(new_url(), create=True, compression="zstd") as source:
+        site = Site(source, "copied.example", datetime.now(UTC).replace(microsecond=0))
+        pages = pages_of(site, "www", count=3 * PAGES)
+        site.store(*pages)
+        with webtable.copy_target(source, new_url(), compression="zstd-site") as copy:
+            source.copy_to(copy)
+
+            assert [of for _, of in copy._frame.dictionaries.all()] == ["www.copied.example"]
+            assert {page.html for page in copy.pages("copied.example", columns=["html"])} == {p.html for p in pages}
+
+
 def test_content_that_is_renewed_or_repeated_can_be_read(site, table):
     pages = pages_of(site, "www")
     store_in_two(site, pages)
