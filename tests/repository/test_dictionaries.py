@@ -13,6 +13,7 @@ from sites import Site
 import webtable
 from webtable import DamagedRow
 from webtable.errors import LayoutMismatch
+from webtable.repository.batch import BatchWriter
 from webtable.repository.bodies import dictionary_of
 from webtable.repository.dictionaries import Dictionaries, Dictionary, sites_of
 from webtable.repository.training import PAGES, trained
@@ -291,6 +292,95 @@ def test_content_that_is_renewed_or_repeated_can_be_read(site, table):
 
     assert table.get(last.url, columns=["html"]).html == last.html
     assert table.get(last.url.rpartition("/")[0] + "/alias", columns=["html"]).html == last.html
+
+
+def test_erasing_a_host_erases_its_dictionary(site, table):
+    store_in_two(site, pages_of(site, "www"))
+    assert rows_of_dictionaries(table)
+
+    table.delete_pages(f"www.{site.domain}", and_links=True)
+
+    assert rows_of_dictionaries(table) == []
+
+
+def test_erasing_another_host_leaves_a_dictionary(site, table):
+    store_in_two(site, pages_of(site, "www"))
+    site.store(*pages_of(site, "other", count=2))
+    before = rows_of_dictionaries(table)
+
+    table.delete_pages(f"other.{site.domain}", and_links=True)
+
+    assert rows_of_dictionaries(table) == before
+
+
+def test_erasing_a_part_of_a_site_erases_its_dictionary_and_the_rest_can_be_read(site, table, url):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    again = [site.page(f"/{PLENTY - 1}", host="www", html=body(f"www.{site.domain}", 5_000), age=60)]
+    site.store(*again, site.page("/private/1", host="www", html=body(f"www.{site.domain}", 6_000)))
+
+    table.delete_pages(f"www.{site.domain}", path="/private/", and_links=True)
+
+    assert rows_of_dictionaries(table) == []
+    with webtable.open(url) as reader:
+        assert numbers_of(reader, pages) == {0}
+        assert {page.html for page in reader.pages(site.domain, columns=["html"])} == {
+            *(page.html for page in pages[:-1]),
+            again[0].html,
+        }
+        versions = reader.history(pages[-1].url, columns=["html"])
+        assert [version.html for version in versions] == [again[0].html, pages[-1].html]
+
+
+def test_a_writer_that_crosses_an_erasure_leaves_no_page_that_names_what_is_gone(site, table, url, monkeypatch):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+    with webtable.open(url) as other:
+        writer = BatchWriter(other._frame, None)
+        prepared = writer.prepare([writer.keyed(new)])
+        table.delete_pages(f"www.{site.domain}", and_links=True)
+        (outcome,) = writer.store(prepared)
+        writer.close()
+
+    with webtable.open(url) as reader:
+        assert outcome.error is None
+        assert numbers_of(reader, [new]) == {0}
+        assert reader.get(new.url, columns=["html"]).html == new.html
+
+
+def test_an_erasure_that_was_cut_short_is_done_by_the_next(site, table, monkeypatch):
+    store_in_two(site, pages_of(site, "www"))
+    monkeypatch.setattr(Dictionaries, "remove", lambda self, numbers: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        table.delete_pages(site.domain, and_links=True)
+    monkeypatch.undo()
+
+    table.delete_pages(site.domain, and_links=True)
+
+    assert rows_of_dictionaries(table) == []
+
+
+def test_a_compacted_file_holds_nothing_of_an_erased_site(tmp_path):
+    path = tmp_path / "pages.db"
+    with webtable.open(path, create=True, compression="zstd-site") as table:
+        site = Site(table, "erased.example", datetime.now(UTC).replace(microsecond=0))
+        store_in_two(site, pages_of(site, "www"))
+        site.store(Site(table, "kept.example", site.now).page("/", html=b"kept"))
+        (number, _), *_ = table._frame.dictionaries.all()
+        data = table._frame.dictionaries.of(number).data
+        (row,) = table.store.read("pages_meta", [b"dictionary:%08x" % number], Wanted([b"layout:dictionary"]))
+        packed = row.value(b"layout:dictionary")
+        assert any(packed[:200] in file.read_bytes() for file in tmp_path.iterdir())
+
+        table.delete_pages("erased.example", and_links=True)
+        table.compact()
+
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"erased.example" not in held
+    for start in range(0, len(packed) - 16, 1_000):
+        assert packed[start : start + 16] not in held
+    assert data[-64:] not in held
 
 
 def test_a_compression_of_a_later_version_is_a_layout_mismatch(table):
