@@ -383,6 +383,19 @@ def test_a_compacted_file_holds_nothing_of_an_erased_site(tmp_path):
     assert data[-64:] not in held
 
 
+def test_the_doctor_tells_of_a_lost_dictionary(site, table, url):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    (number,) = numbers_of(table, pages[PAGES:])
+    assert [one.state for one in webtable.doctor(url) if one.check == "dictionaries"] == ["ok"]
+
+    remove(table, f"{table.table}_meta", b"dictionary:%08x" % number)
+
+    (found,) = [one for one in webtable.doctor(url) if one.check == "dictionaries"]
+    assert found.state == "failed"
+    assert f"{number:08x} is lost" in found.found
+
+
 def test_a_compression_of_a_later_version_is_a_layout_mismatch(table):
     stored = Layout(compression="zstd-site").to_json().replace(b'"zstd-site"', b'"zstd-late"')
     with pytest.raises(LayoutMismatch):
