@@ -39,12 +39,12 @@ def _on_hbase(setting: Setting) -> Result | LeftOut:
     if setting.hbase is None:
         return LeftOut(what, setting.missing.get("hbase", "no HBase"))
     with setting.hbase_table(tuple(WEB_INDEXES)) as table:
-        container = _container(table.table)
+        container = container_of(table.table)
         if container is None:
             return LeftOut(what, f"{setting.hbase} is no container of docker/hbase here, in which to look at the files")
         _ingest(setting, table)
         setting.flush(table.table)
-        sizes = {what: _bytes_in(container, name) for what, name in _names(table).items()}
+        sizes = {what: bytes_in(container, name) for what, name in _names(table).items()}
     return _result(what, sizes, "the store files of all families after a flush")
 
 
@@ -82,7 +82,7 @@ def _names(table: WebTable) -> dict[str, str]:
     return {"pages": table.table, "queue": queue_table(table.table).name, **indexes}
 
 
-def _container(table: str) -> Container | None:
+def container_of(table: str) -> Container | None:
     """Return the container of our own image that has *table* among its files, or None where there is none."""
     try:
         from docker.client import DockerClient
@@ -100,7 +100,7 @@ def _container(table: str) -> Container | None:
     return None
 
 
-def _bytes_in(container: Container, table: str) -> int:
+def bytes_in(container: Container, table: str) -> int:
     """Return the bytes of the store files of *table*: those in the folders of its families."""
     command = ["find", f"{FOLDER}/{table}", "-mindepth", "3", "-type", "f", "-not", "-name", ".*", "-printf", "%s\n"]
     code, output = container.exec_run(command)
