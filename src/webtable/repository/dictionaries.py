@@ -239,8 +239,9 @@ class Dictionaries:
             for number, row in zip(wanted, rows, strict=True)
             if row is None or _OF not in row.cells or _RETIRED in row.cells
         }
-        with self._lock:
-            self._sites = {site: known for site, known in self._sites.items() if known[1] not in found}
+        if found:
+            with self._lock:
+                self._sites = {site: known for site, known in self._sites.items() if known[1] not in found}
         return found
 
     def all(self) -> Iterator[tuple[int, str | None]]:
