@@ -15,7 +15,9 @@ from webtable import DamagedRow
 from webtable.errors import LayoutMismatch
 from webtable.repository.batch import BatchWriter
 from webtable.repository.bodies import dictionary_of
-from webtable.repository.dictionaries import Dictionaries, Dictionary, sites_of
+from webtable.repository.dictionaries import Dictionaries
+from webtable.repository.dictionary import Dictionary
+from webtable.repository.sites import sites_of
 from webtable.repository.training import PAGES, trained
 from webtable.rowkey import KeyRange
 from webtable.schema import Layout

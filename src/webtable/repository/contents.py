@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable._page import Page
-    from webtable.repository.dictionaries import Dictionaries, Dictionary
+    from webtable.repository.dictionaries import Dictionaries
+    from webtable.repository.dictionary import Dictionary
     from webtable.store import Cell, Row
 
 Packed = tuple[bytes | None, bytes | None]

@@ -16,22 +16,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING
 
 import msgspec
-import zstandard
 
 from webtable._checksums import UNREADABLE
-from webtable._digests import digest_of
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreRefused
-from webtable.repository.bodies import LEVEL, pack, unpack
+from webtable.repository.bodies import pack, unpack
+from webtable.repository.dictionary import Dictionary
 from webtable.repository.removals import written
+from webtable.repository.sites import Sites, sites_of
 from webtable.repository.values import JSONValue, checked_json
-from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.ranges import prefix_range
-from webtable.rowkey.urls import is_ip_address, without_port
 from webtable.schema import meta_table
 from webtable.store import Delete, NewCell, Put, Store
 from webtable.store.wanted import Wanted
@@ -39,7 +36,8 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from webtable.rowkey import KeyRange, WebKey
+    import zstandard
+
     from webtable.store import Row
 
 CACHE_BYTES = 64 * 2**20
@@ -50,13 +48,9 @@ _MADE_READY = 7
 """How many times its bytes a dictionary takes when it is ready to pack and to unpack: measured, rounded up."""
 _MOST_SITES = 50_000
 _TRIES = 8
-# Below and above are numbers that RFC 8878 keeps for a registry (section 5).
-_FIRST_NUMBER, _LAST_NUMBER = 2**15, 2**31 - 1
-_NUMBER_AT = slice(4, 8)
 _LAST_TIMESTAMP = 2**62
 _ROW, _SITE_ROW = b"dictionary:", b"site:"
 _FAMILY = b"layout:"
-_BELOW = "*."
 _BYTES, _OF, _RETIRED = b"layout:dictionary", b"layout:of", b"layout:retired"
 
 
@@ -65,40 +59,6 @@ class _Of(msgspec.Struct, frozen=True):
 
 
 _OFS = JSONValue(_Of)
-
-
-class Dictionary(NamedTuple):
-    """A dictionary: its number, the site whose pages it was trained on, its bytes, and these as zstd takes them."""
-
-    number: int
-    site: str
-    data: bytes
-    ready: zstandard.ZstdCompressionDict
-
-    @classmethod
-    def of(cls, site: str, data: bytes) -> Self:
-        """Return the dictionary with the number that its bytes say; raises `ValueError` where they are none."""
-        try:
-            ready = zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_FULLDICT)
-            ready.precompute_compress(level=LEVEL)
-        except zstandard.ZstdError as exc:
-            raise ValueError(f"it is no dictionary: {exc}") from exc
-        return cls(ready.dict_id(), site, data, ready)
-
-    @classmethod
-    def numbered(cls, site: str, data: bytes, attempt: int) -> Self:
-        """Return the dictionary with a number made from its digest, another one for each *attempt*."""
-        rest = data[_NUMBER_AT.stop :]
-        _, _, digest = digest_of(b"%d:%b:%b" % (attempt, site.encode(), rest)).partition(":")
-        number = _FIRST_NUMBER + int(digest[:16], 16) % (_LAST_NUMBER - _FIRST_NUMBER)
-        return cls.of(site, data[: _NUMBER_AT.start] + number.to_bytes(4, "little") + rest)
-
-
-class Sites(NamedTuple):
-    """The sites that a page belongs to, each as `site:` rows name it: its host, and the registered domain of that."""
-
-    host: str
-    domain: str | None
 
 
 class Dictionaries:
@@ -288,26 +248,6 @@ class Dictionaries:
             while self._cached > CACHE_BYTES and len(self._cache) > 1:
                 _, oldest = self._cache.popitem(last=False)
                 self._cached -= _weight(oldest)
-
-
-def sites_of(url: str) -> Sites:
-    """Return the sites of the page with this canonical URL.
-
-    >>> sites_of("https://www.example.com/a"), sites_of("http://127.0.0.1:8080/")
-    (Sites(host='www.example.com', domain='*.example.com'), Sites(host='127.0.0.1', domain=None))
-    """
-    return _sites_of_authority(url.split("/", 3)[2])
-
-
-@lru_cache(maxsize=_MOST_SITES)
-def _sites_of_authority(authority: str) -> Sites:
-    host = canonical_host(without_port(authority.encode()).decode())
-    return Sites(host, None if is_ip_address(host) else f"{_BELOW}{registered_domain(host)}")
-
-
-def ranges_of(site: str, key: WebKey) -> list[KeyRange]:
-    """Return the ranges of the pages of *site* among the rows of *key*."""
-    return key.subtree_ranges(site.removeprefix(_BELOW)) if site.startswith(_BELOW) else key.host_ranges(site)
 
 
 def _row(number: int) -> bytes:

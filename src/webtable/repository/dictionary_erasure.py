@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
 from webtable.repository.bodies import dictionary_of
-from webtable.repository.dictionaries import ranges_of
 from webtable.repository.questions.scope import PLAIN_KEY
 from webtable.repository.removals import written
+from webtable.repository.sites import ranges_of
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 from webtable.store.wanted import Wanted

@@ -19,7 +19,8 @@ from webtable._forks import renew_after_fork
 from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.repository.bodies import dictionary_of, pack, unpack
-from webtable.repository.dictionaries import Dictionary, sites_of
+from webtable.repository.dictionary import Dictionary
+from webtable.repository.sites import sites_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
