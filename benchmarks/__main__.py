@@ -41,6 +41,7 @@ NAMES = (
     "hbase_in_flight",
     "hbase_questions",
     "index_storage",
+    "dictionaries",
     "verify_links",
     "embedded_ingest",
     "embedded_scan",

@@ -16,7 +16,10 @@ from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
 from webtable.store import Delete
 
-COMPRESSIONS = ["zstd", "none"]
+COMPRESSIONS = ["zstd", "zstd-site", "none"]
+DICTIONARY = zstandard.train_dictionary(
+    2_000, [b"<p>home, sweet home, the word salt too %d</p>" % number * 9 for number in range(500)]
+).as_bytes()
 
 
 @pytest.fixture(scope="module", params=COMPRESSIONS)
@@ -31,8 +34,14 @@ def table(new_url, compression):
 
 
 @pytest.fixture
-def web(table):
-    made = Web(Site(table, f"{random.randbytes(5).hex()}.example", datetime.now(UTC).replace(microsecond=0)))
+def web(table, compression):
+    domain = f"{random.randbytes(5).hex()}.example"
+    if compression == "zstd-site":
+        kept = table._frame.dictionaries
+        kept.announce(kept.keep(domain, DICTIONARY))
+    made = Web(Site(table, domain, datetime.now(UTC).replace(microsecond=0)))
+    if compression == "zstd-site":
+        assert zstandard.get_frame_parameters(cell_of(table, made.url("/a"), HTML).value).dict_id
     table.refresh_links(also_unfinished=True)
     return made
 
@@ -136,7 +145,7 @@ def test_a_body_over_its_frame_s_possible_size_is_damaged_and_takes_no_memory(we
 
 
 def test_small_bodies_have_checksums_too(web):
-    if web.table.layout.compression == "zstd":
+    if web.table.layout.compression != "none":
         for number, body in enumerate((b"", b"x", b"<p>tiny", b"y" * 63)):
             page = web.site.page(f"/tiny/{number}", html=body)
             web.site.store(page)
@@ -171,7 +180,7 @@ def test_a_page_behind_a_late_capture_is_compared_with_its_own_checksum(web):
 
 def test_old_bodies_are_compared_with_their_digests_where_that_is_asked_for(web, compression):
     url, other = web.url("/a"), b"<p>the word gold</p>" * 9
-    body = zstandard.ZstdCompressor().compress(other) if compression == "zstd" else other
+    body = zstandard.ZstdCompressor().compress(other) if compression != "none" else other
     row = web.table.key.encode(url)
     capture = cell_of(web.table, url, CAPTURE)
     old = {name: value for name, value in msgspec.json.decode(capture.value).items() if "crc32" not in name}

@@ -40,6 +40,7 @@ class Compression(StrEnum):
     """How bodies are compressed."""
 
     zstd = "zstd"
+    zstd_site = "zstd-site"
     none = "none"
 
 

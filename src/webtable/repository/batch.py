@@ -13,13 +13,17 @@ from msgspec.structs import replace
 from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
+from webtable.repository.bodies import dictionary_of
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.upkeep import Keeper, Upkeep
 from webtable.repository.moments import milliseconds
 from webtable.repository.plan import Plan, PlannedWrite, Planner
+from webtable.repository.removals import written
 from webtable.repository.repeats import Repeats
+from webtable.repository.training import Trainer
 from webtable.repository.visits import Visited, Visits
 from webtable.rowkey import canonical_url
+from webtable.schema import SITE_DICTIONARIES
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
@@ -102,6 +106,7 @@ class BatchWriter:
         self._keeper = Keeper(frame)
         self._repeats = Repeats(frame)
         self._visits = Visits(frame, max_body)
+        self._trainer = Trainer(frame) if frame.layout.compression == SITE_DICTIONARIES else None
 
     @property
     def name(self) -> str:
@@ -114,6 +119,8 @@ class BatchWriter:
 
     def close(self) -> None:
         """Stop the threads."""
+        if self._trainer is not None:
+            self._trainer.close()
         self._visits.close()
         self._keeper.close()
 
@@ -166,6 +173,7 @@ class BatchWriter:
         """
         with self._frame.store.together():
             outcomes = self._stored(prepared)
+        self._sample(prepared, outcomes)
         if all(outcome.error is None for outcome in outcomes):
             return outcomes
         captures = Counter(prepared.rows)
@@ -182,9 +190,40 @@ class BatchWriter:
     def _stored(self, prepared: Prepared) -> list[PageOutcome]:
         """Write entries and inlinks first, then the pages, then what comes after them (`hints.hints` tells why)."""
         errors = prepared.errors(prepared.upkeep.before_pages())
-        errors |= self._put([one for one in prepared.puts if one.planned.index not in errors])
+        puts = [one for one in prepared.puts if one.planned.index not in errors]
+        errors |= self._put(puts)
+        errors |= self._packed_again([one for one in puts if one.planned.index not in errors])
         stored = [index not in errors for index in range(len(prepared.pages))]
         return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
+
+    def _packed_again(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
+        """Pack those bodies anew whose dictionary was erased since they were packed; return what cannot be, as `_put`.
+
+        It is looked for behind the write, as `repository.dictionaries` tells.
+        """
+        frame = self._frame
+        bodies = [(one, cell) for one in puts for cell in one.put.cells if cell.column == frame.codec.columns.html]
+        named = {dictionary_of(cell.value) for _, cell in bodies} - {0}
+        gone = frame.dictionaries.gone(named) if named else set()
+        errors: dict[int, WebTableError] = {}
+        for one, cell in bodies:
+            if dictionary_of(cell.value) in gone:
+                try:
+                    packed = cell._replace(value=frame.codec.packed_alone(one.planned.row, cell.value))
+                    written(frame.store, frame.table, [Put(one.planned.row, [packed])])
+                except WebTableError as exc:
+                    errors[one.planned.index] = exc
+        return errors
+
+    def _sample(self, prepared: Prepared, outcomes: Sequence[PageOutcome]) -> None:
+        """Give the trainer those new bodies that are stored."""
+        if self._trainer is None:
+            return
+        html = self._frame.codec.columns.html
+        for one in prepared.puts:
+            if outcomes[one.planned.index].error is None:
+                body = next((cell.value for cell in one.put.cells if cell.column == html), None)
+                self._trainer.take(one.planned.row, one.page.url, body)
 
     def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
         """Write pages, and return, by their places, why some are not written.

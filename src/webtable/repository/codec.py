@@ -23,6 +23,7 @@ from webtable.store import MAX_CELL, NewCell, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from webtable.repository.dictionaries import Dictionaries
     from webtable.schema import Layout
     from webtable.store import Cell
 
@@ -50,8 +51,8 @@ _decode_extent = msgspec.json.Decoder(_Extent).decode
 class PageCodec(ContentCodec):
     """Turns pages into the cells of a layout, and rows of it into pages; a row that is damaged raises `DamagedRow`."""
 
-    def __init__(self, layout: Layout) -> None:
-        super().__init__(layout)
+    def __init__(self, layout: Layout, dictionaries: Dictionaries) -> None:
+        super().__init__(layout, dictionaries)
         self._page = self.columns.page
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 

@@ -34,6 +34,10 @@ FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
 FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
 """The options of a family that can be altered. Its versions and TTL follow from those of the layout."""
 
+SITE_DICTIONARIES = "zstd-site"
+"""The compression of bodies by zstd with dictionaries for sites."""
+COMPRESSIONS = ("zstd", SITE_DICTIONARIES, "none")
+
 OptionValue = int | bool | str | None
 
 # What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
@@ -64,8 +68,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     family_options: dict[str, int | bool | str] = {}
 
     def __post_init__(self) -> None:
-        if self.compression not in ("zstd", "none"):
-            raise InvalidArgument(f"compression={self.compression!r} must be zstd or none")
+        if self.compression not in COMPRESSIONS:
+            raise InvalidArgument(f"compression={self.compression!r} must be one of {', '.join(COMPRESSIONS)}")
         if not self.ttl and self.ttl is not None:
             raise InvalidArgument(f"ttl={self.ttl!r} must be a number of seconds, or None to keep everything")
         for name, value in self.family_options.items():

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 class LayoutOptions(TypedDict, total=False):
     """What a new table can be given; a table that is there must have been created with it.
 
-    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies; `plain_columns` stored as plain text
-    too; `versions` of the content that are kept, for `ttl` seconds (None: always, which is the default of a file; that
-    of HBase is 90 days). `indexes` are names of webtable's own (all seven by default, `[]` for none) and importable
-    ones (`package.module:attribute`).
+    `salt` as in `Salt.host()`; `names` of the columns;
+    `compression` of bodies: by zstd, by zstd with a dictionary for each site, or none; `plain_columns` stored as
+    plain text too; `versions` of the content that are kept, for `ttl` seconds (None: always, which is the default of a
+    file; that of HBase is 90 days). `indexes` are names of webtable's own (all seven by default, `[]` for none) and
+    importable ones (`package.module:attribute`).
     """
 
     salt: Salt
     names: ColumnNames
-    compression: Literal["zstd", "none"]
+    compression: Literal["zstd", "zstd-site", "none"]
     plain_columns: tuple[PlainColumn, ...]
     versions: int
     ttl: int | None
