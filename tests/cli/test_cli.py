@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sqlite3
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -197,7 +198,8 @@ def test_every_option_of_the_examples_exists() -> None:
     for name, command in all_commands().items():
         options = {option for parameter in [*command.params, *group.params] for option in parameter.opts}
         for line in (command.epilog or "").splitlines()[2:]:
-            ours = "webtable" + line.rpartition("| webtable")[2] if "| webtable" in line else line.partition(" | ")[0]
+            first, *others = re.split(r" (?:[|]|&&) ", line)
+            ours = next((one for one in others if one.startswith("webtable")), first)
             used = {word for word in ours.split() if word.startswith("-") and word != "-"}
             assert "webtable" in ours, line
             assert name in ours, line

@@ -75,7 +75,7 @@ def write_backup(
     resume: bool = False,
     on_progress: Progress | None = None,
 ) -> Exported:
-    """Write every capture that is kept into files in *folder*, with a manifest of them, and return what was written.
+    """Write every capture that *table* keeps into files in *folder*, with a manifest of them, and say what was written.
 
     The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*; *format* is
     "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the first page beyond *file_bytes*
