@@ -90,6 +90,7 @@ def test_spooled_pages_are_for_their_owner_alone(tmp_path, umask, sample_pages):
 
 COMMANDS = [
     "create",
+    "demo web",
     "ingest crawl.warc.gz --resume",
     "export warcs --full-scan --format cdxj",
     "export crawl.wacz --full-scan",
