@@ -405,6 +405,22 @@ def test_what_is_no_manifest_is_one_typed_error_and_takes_no_memory(whole, harm)
     assert peak < 100 * 2**20
 
 
+@pytest.mark.parametrize("members", ['"indexes":[%s]', '"indexes":[%s],"indexes":[]', '"files":[%s],"files":[]'])
+def test_many_short_texts_in_a_manifest_take_no_memory(whole, members):
+    path, many = whole / "manifest.json", ",".join(['"a"'] * 1_000_000)
+    path.write_bytes(path.read_bytes().rstrip()[:-1] + b"," + (members % many).encode() + b"}")
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="more than 200,000 bytes of the table"):
+            verify_backup(whole)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 20 * 2**20
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_path, form):
     body = bytes(range(256)) * 4096

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import msgspec
 import pytest
+import zstandard
 
 from webtable._checksums import has_checksum, is_intact, may_have_lost_it, place, unsealed, with_checksum
-from webtable.repository.bodies import MAX_RATIO, pack, unpack
+from webtable.repository.bodies import MAX_RATIO, MOST_UNPACKED, pack, unpack
 from webtable.repository.page_state import Deleted
 from webtable.repository.values import JSONValue
 
@@ -73,6 +75,19 @@ def test_a_frame_is_not_unpacked_that_claims_more_than_it_can_hold():
 
     with pytest.raises(ValueError, match="claims"):
         unpack(claims)
+
+
+def test_a_frame_is_not_unpacked_that_holds_more_than_a_writer_stores():
+    packer = zstandard.ZstdCompressor(write_checksum=True).compressobj(size=MOST_UNPACKED * 2)
+    frame = b"".join([*(packer.compress(bytes(2**20)) for _ in range(MOST_UNPACKED >> 19)), packer.flush()])
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="claims"):
+            unpack(frame)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"\x28\xb5\x2f\xfd", b"word " * 50_000])

@@ -71,6 +71,18 @@ def test_a_file_that_is_written_again_is_as_readable_as_it_was(tmp_path):
     assert (path.read_text(), mode(path)) == ("new", 0o644)
 
 
+def test_a_readable_file_that_another_user_has_put_there_makes_nothing_readable(tmp_path, monkeypatch):
+    path = tmp_path / "export.csv"
+    path.touch()
+    path.chmod(0o644)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+
+    with whole_file(path) as part:
+        part.write_text("new")
+
+    assert mode(path) == 0o600
+
+
 def test_a_link_that_lies_in_wait_for_a_file_is_not_followed(tmp_path):
     victim, path = tmp_path / "victim", tmp_path / "export.csv"
     victim.write_text("mine")
@@ -90,6 +102,7 @@ def test_spooled_pages_are_for_their_owner_alone(tmp_path, umask, sample_pages):
 
 COMMANDS = [
     "create",
+    "demo web",
     "ingest crawl.warc.gz --resume",
     "export warcs --full-scan --format cdxj",
     "export crawl.wacz --full-scan",

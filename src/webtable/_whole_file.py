@@ -25,9 +25,9 @@ def own_file(path: str, flags: int) -> int:
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a path beside *path* to write to; at the end the file takes the place of what was at *path*.
 
-    Only its owner may read it, unless more could read what was there. Where something goes wrong it is removed, and
-    what was there stays. What is no regular file (/dev/stdout, a pipe) is given as it is. Raises `OSError` with the
-    name of the file, which the error of a full disk has not.
+    Only its owner may read it, unless more could read a file of the same owner that was there. Where something goes
+    wrong it is removed, and what was there stays. What is no regular file (/dev/stdout, a pipe) is given as it is.
+    Raises `OSError` with the name of the file, which the error of a full disk has not.
     """
     if path.exists() and not path.is_file():
         with named(path):
@@ -45,12 +45,14 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _make(part: Path, like: Path) -> None:
-    """Make the empty file *part*, which may be read as the file *like* may, if there is one."""
+    """Make the empty file *part*, which may be read as the file *like* of the same owner may, if there is one."""
     part.unlink(missing_ok=True)  # of a process of that number that was killed, or a trap: a link to elsewhere
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWN)
     try:
         with suppress(FileNotFoundError):
-            os.fchmod(file, stat.S_IMODE(like.stat().st_mode))
+            there = like.stat()
+            if there.st_uid == os.geteuid():  # or who has put it there would say who reads this one
+                os.fchmod(file, stat.S_IMODE(there.st_mode))
     finally:
         os.close(file)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
@@ -169,6 +170,22 @@ def test_a_dictionary_with_a_changed_byte_gives_out_nothing(site, table, url):
 
         with webtable.open(url) as reader, pytest.raises(DamagedRow, match="dictionary"):
             reader.get(pages[-1].url, columns=["html"])
+
+
+def test_a_dictionary_that_becomes_a_gigabyte_takes_no_memory(table):
+    packer = zstandard.ZstdCompressor(write_checksum=True).compressobj(size=10**9)
+    frame = b"".join([*(packer.compress(bytes(10**7)) for _ in range(100)), packer.flush()])
+    meta, row = f"{table.table}_meta", b"dictionary:0000ffff"
+    write(table, meta, row, b"layout:dictionary", 1, frame)
+    write(table, meta, row, b"layout:of", 1, b'{"site":"example.com"}')
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="the dictionary 0000ffff is damaged"):
+            Dictionaries(table.store, table.table).of(0xFFFF)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_frame_that_names_another_dictionary_is_damaged(site, table):

@@ -191,6 +191,18 @@ def test_a_capture_that_repeats_one_that_was_not_stored_is_stored_itself_or_repo
     assert site.table.get(site.url()) is None
 
 
+def test_a_body_that_no_reader_would_unpack_is_not_stored(site, monkeypatch):
+    monkeypatch.setattr("webtable.repository.codec.MOST_UNPACKED", 10**6)
+    outcomes = []
+
+    with site.table.writer(on_outcome=outcomes.append) as writer:
+        writer.put(site.page("/long", html=bytes(10**6 + 1)))
+        writer.put(site.page("/short", html=bytes(10**6)))
+
+    assert [type(outcome.error) for outcome in outcomes if outcome.error] == [CellTooLarge]
+    assert (writer.stored, site.table.get(site.url("/long"))) == (1, None)
+
+
 def test_an_outcome_may_lead_to_another_put(site):
     outcomes, again = [], set()
 

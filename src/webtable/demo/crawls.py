@@ -7,6 +7,7 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from webtable._whole_file import OWN_FOLDER, own_file
 from webtable.demo.web import CRAWLS, Answer, SampleWeb, http_date
 from webtable.formats.archives.warc_records import REVISIT, record
 
@@ -20,14 +21,16 @@ def write_crawls(web: SampleWeb, folder: Path) -> list[Path]:
 
     The same web gives the same bytes.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
     paths = [folder / f"crawl-{crawl + 1}.warc.gz" for crawl in range(CRAWLS)]
     for crawl, path in enumerate(paths):
         fetches = list(web.fetches(crawl))
         begin = web.dates[crawl] - timedelta(seconds=2 * len(fetches))
-        with path.open("wb") as file:
-            for number, (url, answer) in enumerate(fetches, start=1):
-                file.write(warc_record(url, answer, begin + timedelta(seconds=2 * number)))
+        with open(path, "wb", opener=own_file) as file:
+            file.writelines(
+                warc_record(url, answer, begin + timedelta(seconds=2 * number))
+                for number, (url, answer) in enumerate(fetches, start=1)
+            )
     return paths
 
 

@@ -26,7 +26,8 @@ _HAS_CHECKSUM = 4
 _NAMES_DICTIONARY = 3
 """Two bits of it: how many bytes the number of the dictionary takes, none where there is none."""
 _UNKNOWN = -1
-_MOST_UNANNOUNCED = 2**28
+MOST_UNPACKED = 2**28
+"""How many bytes are stored in a frame at most: else one of 10 MB could take 300 GB of memory."""
 _local = threading.local()
 
 
@@ -65,8 +66,18 @@ def dictionary_of(stored: bytes) -> int:
         return 0
 
 
-def unpack(stored: bytes, dictionaries: Callable[[int], zstandard.ZstdCompressionDict] | None = None) -> bytes:
-    """Return the body that `pack` was given; raises `ValueError` for a frame that is damaged.
+def unpacked_size(stored: bytes) -> int:
+    """Return how many bytes `unpack` returns for what `pack` has made."""
+    return zstandard.frame_content_size(stored) if stored.startswith(MAGIC) else len(stored)
+
+
+def unpack(
+    stored: bytes,
+    dictionaries: Callable[[int], zstandard.ZstdCompressionDict] | None = None,
+    *,
+    most: int = MOST_UNPACKED,
+) -> bytes:
+    """Return the body that `pack` was given; raises `ValueError` for a frame that is damaged, or has over *most* bytes.
 
     *dictionaries* returns the dictionary of a number, or raises `ValueError` where that is lost or damaged.
     """
@@ -75,7 +86,7 @@ def unpack(stored: bytes, dictionaries: Callable[[int], zstandard.ZstdCompressio
         return stored
     try:
         size = zstandard.frame_content_size(stored)
-        if size > len(stored) * MAX_RATIO:
+        if size > min(len(stored) * MAX_RATIO, most):
             raise ValueError(f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}")
         if size == 0:
             return _emptied(stored)
@@ -84,7 +95,7 @@ def unpack(stored: bytes, dictionaries: Callable[[int], zstandard.ZstdCompressio
         if size != _UNKNOWN and stored[4] & _HAS_CHECKSUM:
             return decompressor.decompress(stored)
         # Bytes behind the frame may be a checksum whose mark is damaged.
-        most = min(len(stored) * MAX_RATIO, _MOST_UNANNOUNCED)
+        most = min(len(stored) * MAX_RATIO, most)
         return decompressor.decompress(stored, max_output_size=most, allow_extra_data=False)
     except (zstandard.ZstdError, MemoryError) as exc:
         raise ValueError(f"a damaged zstd frame of {len(stored):,} bytes: {exc}") from exc

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 from webtable._checksums import RIGHT, UNREADABLE
 from webtable._page import LINK_BYTES, LinkCounts, Page, said
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
+from webtable.repository.bodies import MOST_UNPACKED, unpacked_size
 from webtable.repository.contents import ContentCodec
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.page_state import Deleted, Stored, Unreadable
@@ -80,12 +81,17 @@ class PageCodec(ContentCodec):
         return cells
 
     def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
-        """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit."""
+        """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit, or too long unpacked."""
         for cell in cells:
             if len(cell.value) > MAX_VALUE:
                 raise CellTooLarge(
                     f"{page.url[:200]}: {cell.column.decode()} takes {len(cell.value):,} bytes in the store; the limit "
                     f"is {MAX_VALUE:,}. Give the writer max_body=… to cut long bodies"
+                )
+            if unpacked_size(cell.value) > MOST_UNPACKED:
+                raise CellTooLarge(
+                    f"{page.url[:200]}: {cell.column.decode()} has {unpacked_size(cell.value):,} bytes; the limit is "
+                    f"{MOST_UNPACKED:,}. Give the writer max_body=… to cut long bodies"
                 )
 
     def page(self, row: Row) -> Page | None:

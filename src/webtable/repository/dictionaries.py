@@ -46,6 +46,8 @@ FRESH_SECONDS = 10.0
 """How long a site without a dictionary is taken to have none, and one that cannot be read to be damaged."""
 _MADE_READY = 7
 """How many times its bytes a dictionary takes when it is ready to pack and to unpack: measured, rounded up."""
+_MOST_BYTES = 2**20
+"""Of a dictionary that is read; those that are made have a sixteenth of it."""
 _MOST_SITES = 50_000
 _TRIES = 8
 _LAST_TIMESTAMP = 2**62
@@ -113,7 +115,8 @@ class Dictionaries:
             data, site = row.value(_BYTES), _site_of(row)
             if data is None:
                 raise ValueError("its bytes are gone")
-            found = Dictionary.of(site, unpack(data))
+            # Any number of bytes fits into a frame of a stranger, and it takes them several times.
+            found = Dictionary.of(site, unpack(data, most=_MOST_BYTES))
             if found.number != number:
                 raise ValueError(f"it is the one with the number {found.number:08x}")
         except UNREADABLE as exc:

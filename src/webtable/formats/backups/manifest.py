@@ -29,6 +29,8 @@ NAME: Final = "manifest.json"
 FORMAT_NUMBER: Final = 1
 MOST_BYTES: Final = 64_000_000
 """A manifest of a quarter of a million files."""
+MOST_OF_TABLE: Final = 200_000
+"""Bytes of it but for its files: millions of short names of indexes would take twenty times their bytes."""
 
 Format = Literal["warc", "parquet", "jsonl"]
 ENDINGS: Final[dict[Format, str]] = {"warc": "warc.gz", "parquet": "parquet", "jsonl": "jsonl.zst"}
@@ -95,6 +97,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 class _Header(msgspec.Struct):
     format_number: int
+    files: msgspec.Raw = msgspec.Raw(b"")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -111,8 +114,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise FormatError(f"{path}: a manifest has up to {MOST_BYTES:,} bytes, and this one more")
     try:
         sealed = msgspec.json.format(data, indent=-1)
-        if (number := msgspec.json.decode(sealed, type=_Header).format_number) != FORMAT_NUMBER:
+        header = msgspec.json.decode(sealed, type=_Header)
+        if (number := header.format_number) != FORMAT_NUMBER:
             raise FormatError(f"{path}: format number {number}, and this version of webtable reads {FORMAT_NUMBER}")
+        if len(sealed) - len(memoryview(header.files)) > MOST_OF_TABLE:
+            raise FormatError(f"{path}: it says more than {MOST_OF_TABLE:,} bytes of the table")
         found = msgspec.json.decode(unsealed(sealed), type=Manifest)
     except (*UNREADABLE, msgspec.MsgspecError) as exc:
         raise FormatError(f"{path}: it is damaged, was altered or is no manifest: {exc}") from exc
