@@ -89,6 +89,17 @@ def test_an_empty_table_is_a_backup_without_files(tmp_path, form):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("file_bytes", [1, 500])
+def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file_bytes):
+    table = stored(new_table(), pages(3))
+
+    done = write_backup(table, tmp_path / "out", format=form, full_scan=True, file_bytes=file_bytes)
+
+    counts = [file.pages for file in done.manifest.files]
+    assert (sum(counts), min(counts) > 0) == (3, True)
+
+
 def test_the_manifest_says_what_there_is_of_which_table(tmp_path):
     table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", html=b"y", fetched_at=START + timedelta(days=1))])
 

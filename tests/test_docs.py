@@ -48,7 +48,7 @@ def test_a_test_that_is_shown_passes(code, pytester, request, monkeypatch):
     pytester.makeconftest('pytest_plugins = ["webtable.testing"]')
     pytester.makepyfile(code)
 
-    result = pytester.runpytest("-W", "error", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider")
 
     assert "passed" in result.parseoutcomes()
     assert result.ret == 0

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import webtable
+from webtable.store import open_store
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 COUNT = 400
@@ -115,6 +117,27 @@ def test_what_is_exported_is_verified_and_imported_with_its_layout(run, form):
     assert again.code == 0, again.err
     assert made_of("again.db") == made_of("webtable.db")
     assert listed(run, "again.db") == listed(run, "webtable.db")
+
+
+@pytest.mark.hbase
+def test_what_is_imported_into_hbase_is_exported_from_there_as_it_was(run, hbase_url):
+    name = f"backup_{uuid.uuid4().hex[:8]}"
+    base, _, query = hbase_url.partition("?")
+    url = f"{base.rstrip('/')}/{name}?{query}"
+    run("export", "there", "--full-scan", "--format", "parquet")
+
+    imported = run("-s", url, "import", "there")
+    exported = run("-s", url, "export", "back", "--full-scan", "--format", "jsonl", "--max-file", "200kB")
+    verified = [run("backup", "verify", what) for what in ("back", url)]
+    run("-s", "again.db", "import", "back")
+
+    assert [done.code for done in (imported, exported, *verified)] == [0, 0, 0, 0]
+    assert made_of(url) == made_of("again.db") == made_of("webtable.db")
+    assert listed(run, url) == listed(run, "again.db") == listed(run, "webtable.db")
+    with open_store(hbase_url)[0] as store:
+        for table in store.tables():
+            if table.startswith(name):
+                store.drop_table(table)
 
 
 def test_a_table_that_is_there_keeps_its_layout_and_says_so(run):

@@ -1,13 +1,17 @@
-"""The lines of `webtable backup snapshot`, run as they are in HBase's own shell: what comes back is what was there."""
+"""The lines of `webtable backup snapshot`, run as they are: what comes back is what was there."""
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
+import docker
 import pytest
-from shell import hbase_shell  # noqa: F401 - a fixture
+from real_tls import container_at
+from shell import admin_in, shell_in
 from typer.testing import CliRunner
 
 import webtable
@@ -21,12 +25,29 @@ DOMAIN = "snap.example"
 pytestmark = pytest.mark.hbase
 
 
+HAS_SHELL = "WEBTABLE_HBASE_SHELL" in os.environ
+SHELL_ALONE = pytest.mark.skipif(not HAS_SHELL, reason="a job of its own: make test-shell")
+
+
+@pytest.fixture(scope="module", params=["admin", pytest.param("shell", marks=SHELL_ALONE)])
+def run_lines(request, gateways, tmp_path_factory):
+    """Run lines of HBase's shell in the container of the tests' HBase, and return what they have written."""
+    with closing(docker.from_env()) as engine:
+        container = container_at(engine, gateways[0])
+        if container is None:
+            pytest.skip("the HBase of WEBTABLE_HBASE_URL is in no container here")
+        yield (
+            shell_in(container, tmp_path_factory.mktemp("shell")) if request.param == "shell" else admin_in(container)
+        )
+
+
 @pytest.fixture
 def url(hbase_url):
     """The URL of a web table of the test's own, which is dropped at the end with all that begins with its name."""
     name = f"snap_{uuid.uuid4().hex[:8]}"
     base, _, query = hbase_url.partition("?")
-    with webtable.open(f"{base.rstrip('/')}/{name}?{query}", create=True) as table:
+    indexes = ["host", "link", "time"]  # those that `answers` asks: each takes seconds to be snapshotted and restored
+    with webtable.open(f"{base.rstrip('/')}/{name}?{query}", create=True, indexes=indexes) as table:
         with table.writer() as writer:
             for number in range(20):
                 links = (Link(f"https://{DOMAIN}/{(number + 1) % 20}"), Link("https://other.example/"))
@@ -86,29 +107,29 @@ def harm(url):
         table.refresh_links()
 
 
-def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, hbase_shell):  # noqa: F811
+def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, run_lines):
     before, label = answers(url), uuid.uuid4().hex[:8]
 
     taken = webtable_command("-s", url, "backup", "snapshot", label)
 
-    listed = hbase_shell.run(taken)
+    listed = run_lines(taken)
     harm(url)
     assert answers(url) != before
-    hbase_shell.run(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+    run_lines(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
 
     assert answers(url) == before
     assert len(re.findall(rf"^ \S+\.{label} ", listed, re.MULTILINE)) == len(before["states"]) + 3
-    hbase_shell.run(remarks(taken, "delete_snapshot"))
+    run_lines(remarks(taken, "delete_snapshot"))
 
 
-def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, hbase_shell):  # noqa: F811
+def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, run_lines):
     before, label = answers(url), uuid.uuid4().hex[:8]
     taken = webtable_command("-s", url, "backup", "snapshot", label)
-    hbase_shell.run(taken)
+    run_lines(taken)
     other = url.replace("?", "_again?")
 
     lines = webtable_command("-s", url, "backup", "snapshot", label, "--clone", other.rpartition("/")[2].split("?")[0])
-    hbase_shell.run(lines)
+    run_lines(lines)
     with webtable.open(url) as table:
         name, store = table.table, table.store
         for one in store.tables():
@@ -116,23 +137,23 @@ def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, 
                 store.drop_table(one)
     with pytest.raises(WebTableError):
         webtable.open(url)
-    hbase_shell.run(remarks(taken, "clone_snapshot"))
+    run_lines(remarks(taken, "clone_snapshot"))
 
     assert answers(other) == before
     assert answers(url) == before
-    hbase_shell.run(remarks(taken, "delete_snapshot"))
+    run_lines(remarks(taken, "delete_snapshot"))
 
 
-def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, hbase_shell):  # noqa: F811
+def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, run_lines):
     label = uuid.uuid4().hex[:8]
     taken = webtable_command("-s", url, "backup", "snapshot", label)
     lines = taken.splitlines(keepends=True)
     pages = [at for at, line in enumerate(lines) if line.startswith("snapshot")][-2]
 
-    hbase_shell.run("".join(lines[:pages]))  # the layout and the indexes
+    run_lines("".join(lines[:pages]))  # the layout and the indexes
     harm(url)
-    hbase_shell.run("".join(lines[pages:]))  # the pages and the queue
-    hbase_shell.run(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+    run_lines("".join(lines[pages:]))  # the pages and the queue
+    run_lines(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
 
     with webtable.open(url) as table:
         assert len(list(table.pages(full_scan=True))) == 23
@@ -141,4 +162,4 @@ def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, hbase_s
             table.repair_index(name, apply=True, settle=0)
         table.refresh_links()
         assert [drift(table, name)[2] for name in table.index_states()] == [0] * len(table.index_states())
-    hbase_shell.run(remarks(taken, "delete_snapshot"))
+    run_lines(remarks(taken, "delete_snapshot"))

@@ -37,7 +37,7 @@ def test_a_user_has_a_fresh_table_on_hbase_in_each_test(hbase_url, pytester, mon
         """
     )
 
-    result = pytester.runpytest()
+    result = pytester.runpytest_subprocess()
 
     result.assert_outcomes(passed=2)
 

@@ -228,7 +228,8 @@ class _Export:
         """Write pages to *file* until it is over *most* bytes; return what they were, and the page behind them."""
         counts, kind = _Counts(), KINDS[self._exported.manifest.format](file, name)
         following: _Captures | None = page
-        while following is not None and file.tell() + kind.waiting < most:
+        # What a kind writes at its beginning may be more than *most* already.
+        while following is not None and (not counts.pages or file.tell() + kind.waiting < most):
             counts.add(following, kind)
             self._tell(self._exported.manifest.pages + counts.pages)
             following = next(self._pages, None)
