@@ -7,37 +7,19 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
-from webtable._page import LINK_BYTES, SAID, Page
+from webtable._page import LINK_BYTES, Page
 from webtable._page_json import page_to_json
 from webtable.formats.archives.warc_files import software, write_member
 from webtable.formats.archives.warc_records import MAX_STATUS, Written, capture, warcinfo
 from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, arrow, batch_of, schema_of
 from webtable.repository.arrow.kinds import PAGES, Column
+from webtable.repository.arrow.pages import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable.formats.backups.manifest import Format
 
-GIVEN = (
-    "url",
-    "fetched_at",
-    "status_code",
-    "content_type",
-    "charset",
-    "headers",
-    "last_modified",
-    "etag",
-    "truncated",
-    "digest",
-    "size",
-    "redirect_to",
-    *SAID,
-    "html",
-    "outlinks",
-    "same_as",
-)
-"""The fields of a capture that are written: those by which it is stored again."""
 _NOT_MODIFIED = 304
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 256
 """How many rows of a table are Python objects at once."""
-_GIVEN = (
+GIVEN = (
     "url",
     "html",
     "fetched_at",
@@ -40,8 +40,8 @@ _GIVEN = (
     "outlinks",
     "same_as",
 )
-"""The fields of a page that a column may give. Digest and size count where the body was cut."""
-_MADE = {column.name for column in PAGES.columns}.difference(_GIVEN)
+"""The fields by which a page is stored, which a column may give. Digest and size count where the body was cut."""
+_MADE = {column.name for column in PAGES.columns}.difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"
 """What pandas calls the columns that it makes of its index."""
@@ -84,10 +84,10 @@ def checked_columns(names: Iterable[str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name in names:
         field = _RENAMED.get(name, name)
-        if field in _GIVEN:
+        if field in GIVEN:
             fields[name] = field
         elif field not in _MADE and not name.startswith(_INDEX):
-            raise UnknownColumn(f"columns={name!r} is no field of a page; leave it out. There are {', '.join(_GIVEN)}")
+            raise UnknownColumn(f"columns={name!r} is no field of a page; leave it out. There are {', '.join(GIVEN)}")
     if "url" not in fields.values():
         raise UnknownColumn("there is no column 'url'")
     return fields
