@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
@@ -407,3 +408,14 @@ def test_a_compression_of_a_later_version_is_a_layout_mismatch(table):
 def test_the_sites_of_a_page_are_its_host_and_its_registered_domain():
     assert sites_of("https://docs.example.co.uk:8443/a") == ("docs.example.co.uk", "*.example.co.uk")
     assert sites_of("http://[::1]/") == ("[::1]", None)
+
+
+def test_training_holds_one_body_at_a_time():
+    frame = zstandard.compress(bytes(4 * 2**20), 1)
+    tracemalloc.start()
+
+    trained([frame] * PAGES)
+
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 64 * 2**20
