@@ -419,3 +419,16 @@ def test_training_holds_one_body_at_a_time():
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 64 * 2**20
+
+
+def test_a_dictionary_that_is_announced_when_it_was_erased_is_announced_to_nobody(site, table, url):
+    host = f"www.{site.domain}"
+    kept = table._frame.dictionaries
+    one = kept.keep(host, trained([zstandard.compress(body(host, at), 1) for at in range(PAGES)]))
+    table.delete_pages(host, and_links=True)
+
+    kept.announce(one)
+
+    with webtable.open(url) as reader:
+        assert list(reader._frame.dictionaries.announced()) == []
+    assert rows_of_dictionaries(table) == []

@@ -227,7 +227,9 @@ class Dictionaries:
         for number, site in numbers:
             written(self._store, self._meta, [Put(_row(number), [NewCell(_RETIRED, now, b"")])])
             if site is not None:
-                written(self._store, self._meta, [Delete(_site_row(site), now, [_FAMILY + b"%08x" % number])])
+                # Up to the last timestamp: a trainer may announce it behind this.
+                gone = Delete(_site_row(site), _LAST_TIMESTAMP, [_FAMILY + b"%08x" % number])
+                written(self._store, self._meta, [gone])
             with self._lock:
                 self._sites.pop(site or "", None)
 
