@@ -432,3 +432,20 @@ def test_a_dictionary_that_is_announced_when_it_was_erased_is_announced_to_nobod
     with webtable.open(url) as reader:
         assert list(reader._frame.dictionaries.announced()) == []
     assert rows_of_dictionaries(table) == []
+
+
+def test_the_next_dictionary_of_a_site_is_used_by_all_when_the_first_is_lost(site, table, url):
+    pages = pages_of(site, "www", count=2 * PAGES + 1)
+    store_in_two(site, pages[:PLENTY])
+    (lost,) = numbers_of(table, pages[PAGES:PLENTY])
+    remove(table, f"{table.table}_meta", b"dictionary:%08x" % lost)
+    with webtable.open(url) as again:
+        others = pages_of(Site(again, site.domain, site.now), "www", start=1_000, count=PAGES)
+        Site(again, site.domain, site.now).store(*others)
+
+    with webtable.open(url) as third:
+        new = Site(third, site.domain, site.now).page("/new", host="www", html=body(f"www.{site.domain}", 999))
+        Site(third, site.domain, site.now).store(new)
+
+        assert numbers_of(third, [new]).isdisjoint({0, lost})
+        assert third.get(new.url, columns=["html"]).html == new.html
