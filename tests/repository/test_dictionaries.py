@@ -449,3 +449,22 @@ def test_the_next_dictionary_of_a_site_is_used_by_all_when_the_first_is_lost(sit
 
         assert numbers_of(third, [new]).isdisjoint({0, lost})
         assert third.get(new.url, columns=["html"]).html == new.html
+
+
+def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_crossed_an_erasure(site, table, url):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+    with webtable.open(url) as other:
+        writer = BatchWriter(other._frame, None)
+        prepared = writer.prepare([writer.keyed(new)])
+        table.delete_pages(f"www.{site.domain}", and_links=True)
+        other.store.write(other.table, [one.put for one in prepared.puts])
+        writer.close()
+
+    with webtable.open(url) as again:
+        with again.writer() as writer:
+            writer.put(new)
+
+        assert again.get(new.url, columns=["html"]).html == new.html
+        assert again.verify(site.domain).is_sound
