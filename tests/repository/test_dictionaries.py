@@ -424,3 +424,63 @@ def test_a_compression_of_a_later_version_is_a_layout_mismatch(table):
 def test_the_sites_of_a_page_are_its_host_and_its_registered_domain():
     assert sites_of("https://docs.example.co.uk:8443/a") == ("docs.example.co.uk", "*.example.co.uk")
     assert sites_of("http://[::1]/") == ("[::1]", None)
+
+
+def test_training_holds_one_body_at_a_time():
+    frame = zstandard.compress(bytes(4 * 2**20), 1)
+    tracemalloc.start()
+
+    trained([frame] * PAGES)
+
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 64 * 2**20
+
+
+def test_a_dictionary_that_is_announced_when_it_was_erased_is_announced_to_nobody(site, table, url):
+    host = f"www.{site.domain}"
+    kept = table._frame.dictionaries
+    one = kept.keep(host, trained([zstandard.compress(body(host, at), 1) for at in range(PAGES)]))
+    table.delete_pages(host, and_links=True)
+
+    kept.announce(one)
+
+    with webtable.open(url) as reader:
+        assert list(reader._frame.dictionaries.announced()) == []
+    assert rows_of_dictionaries(table) == []
+
+
+def test_the_next_dictionary_of_a_site_is_used_by_all_when_the_first_is_lost(site, table, url):
+    pages = pages_of(site, "www", count=2 * PAGES + 1)
+    store_in_two(site, pages[:PLENTY])
+    (lost,) = numbers_of(table, pages[PAGES:PLENTY])
+    remove(table, f"{table.table}_meta", b"dictionary:%08x" % lost)
+    with webtable.open(url) as again:
+        others = pages_of(Site(again, site.domain, site.now), "www", start=1_000, count=PAGES)
+        Site(again, site.domain, site.now).store(*others)
+
+    with webtable.open(url) as third:
+        new = Site(third, site.domain, site.now).page("/new", host="www", html=body(f"www.{site.domain}", 999))
+        Site(third, site.domain, site.now).store(new)
+
+        assert numbers_of(third, [new]).isdisjoint({0, lost})
+        assert third.get(new.url, columns=["html"]).html == new.html
+
+
+def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_crossed_an_erasure(site, table, url):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+    with webtable.open(url) as other:
+        writer = BatchWriter(other._frame, None)
+        prepared = writer.prepare([writer.keyed(new)])
+        table.delete_pages(f"www.{site.domain}", and_links=True)
+        other.store.write(other.table, [one.put for one in prepared.puts])
+        writer.close()
+
+    with webtable.open(url) as again:
+        with again.writer() as writer:
+            writer.put(new)
+
+        assert again.get(new.url, columns=["html"]).html == new.html
+        assert again.verify(site.domain).is_sound

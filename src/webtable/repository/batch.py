@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
-from webtable.repository.bodies import dictionary_of
+from webtable.repository.crossed_erasures import StoredBody, packed_again, repeated_bodies
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.upkeep import Keeper, Upkeep
 from webtable.repository.moments import milliseconds
 from webtable.repository.plan import Plan, PlannedWrite, Planner
-from webtable.repository.removals import written
 from webtable.repository.repeats import Repeats
 from webtable.repository.training import Trainer
 from webtable.repository.visits import Visited, Visits
@@ -192,28 +191,22 @@ class BatchWriter:
         errors = prepared.errors(prepared.upkeep.before_pages())
         puts = [one for one in prepared.puts if one.planned.index not in errors]
         errors |= self._put(puts)
-        errors |= self._packed_again([one for one in puts if one.planned.index not in errors])
+        errors |= self._packed_again(prepared, [one for one in puts if one.planned.index not in errors])
         stored = [index not in errors for index in range(len(prepared.pages))]
         return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
 
-    def _packed_again(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        """Pack those bodies anew whose dictionary was erased since they were packed; return what cannot be, as `_put`.
-
-        It is looked for behind the write, as `repository.dictionaries` tells.
-        """
-        frame = self._frame
-        bodies = [(one, cell) for one in puts for cell in one.put.cells if cell.column == frame.codec.columns.html]
-        named = {dictionary_of(cell.value) for _, cell in bodies} - {0}
-        gone = frame.dictionaries.gone(named) if named else set()
-        errors: dict[int, WebTableError] = {}
-        for one, cell in bodies:
-            if dictionary_of(cell.value) in gone:
-                try:
-                    packed = cell._replace(value=frame.codec.packed_alone(one.planned.row, cell.value))
-                    written(frame.store, frame.table, [Put(one.planned.row, [packed])])
-                except WebTableError as exc:
-                    errors[one.planned.index] = exc
-        return errors
+    def _packed_again(self, prepared: Prepared, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
+        """Pack those bodies alone whose dictionary was erased meanwhile; return what cannot be, as `_put`."""
+        html = self._frame.codec.columns.html
+        bodies = [
+            StoredBody(one.planned.index, one.planned.row, cell)
+            for one in puts
+            for cell in one.put.cells
+            if cell.column == html
+        ]
+        if self._trainer is not None:
+            bodies += repeated_bodies(self._frame, prepared.plan.repeated, prepared.pages)
+        return packed_again(self._frame, bodies)
 
     def _sample(self, prepared: Prepared, outcomes: Sequence[PageOutcome]) -> None:
         """Give the trainer those new bodies that are stored."""

@@ -73,7 +73,7 @@ class Dictionaries:
         self._cache: OrderedDict[int, Dictionary] = OrderedDict()
         self._cached = 0
         self._unreadable: dict[int, tuple[float, str]] = {}
-        self._sites: dict[str, tuple[float, int]] = {}
+        self._sites: dict[str, tuple[float, Sequence[int]]] = {}
         renew_after_fork(self)
 
     def after_fork(self) -> None:
@@ -131,8 +131,8 @@ class Dictionaries:
 
     def _first(self, sites: Sites) -> Dictionary | None:
         for site in sites:
-            _, number = self._sites.get(site or "", (0.0, 0))
-            if number:
+            _, numbers = self._sites.get(site or "", (0.0, ()))
+            for number in numbers:
                 try:
                     return self.of(number)
                 except ValueError:
@@ -151,11 +151,11 @@ class Dictionaries:
         rows = self._store.read(self._meta, [_site_row(site) for site in unknown], Wanted([_FAMILY]))
         with self._lock:
             for site, row in zip(unknown, rows, strict=True):
-                self._sites[site] = now, _first_number(row)
+                self._sites[site] = now, [] if row is None else [number for _, number in _numbers(row)]
 
     def _is_known(self, site: str, now: float) -> bool:
-        read_at, number = self._sites.get(site, (0.0, 0))
-        return bool(number) or (read_at > 0 and now - read_at < FRESH_SECONDS)
+        read_at, numbers = self._sites.get(site, (0.0, ()))
+        return bool(numbers) or (read_at > 0 and now - read_at < FRESH_SECONDS)
 
     def keep(self, site: str, data: bytes) -> Dictionary:
         """Store a new dictionary of *site*, which writers do not use before it is announced, and return it."""
@@ -191,7 +191,8 @@ class Dictionaries:
         cell = NewCell(_FAMILY + b"%08x" % one.number, time.time_ns() // 1_000_000, b"")
         written(self._store, self._meta, [Put(_site_row(one.site), [cell])])
         with self._lock:
-            self._sites[one.site] = time.monotonic(), one.number
+            _, before = self._sites.get(one.site, (0.0, ()))
+            self._sites[one.site] = time.monotonic(), [*before, one.number]
 
     def gone(self, numbers: Collection[int]) -> set[int]:
         """Return those of *numbers* whose dictionaries are retired or not there, as it is now."""
@@ -204,7 +205,7 @@ class Dictionaries:
         }
         if found:
             with self._lock:
-                self._sites = {site: known for site, known in self._sites.items() if known[1] not in found}
+                self._sites = {site: known for site, known in self._sites.items() if found.isdisjoint(known[1])}
         return found
 
     def all(self) -> Iterator[tuple[int, str | None]]:
@@ -230,7 +231,9 @@ class Dictionaries:
         for number, site in numbers:
             written(self._store, self._meta, [Put(_row(number), [NewCell(_RETIRED, now, b"")])])
             if site is not None:
-                written(self._store, self._meta, [Delete(_site_row(site), now, [_FAMILY + b"%08x" % number])])
+                # Up to the last timestamp: a trainer may announce it behind this.
+                gone = Delete(_site_row(site), _LAST_TIMESTAMP, [_FAMILY + b"%08x" % number])
+                written(self._store, self._meta, [gone])
             with self._lock:
                 self._sites.pop(site or "", None)
 
@@ -277,11 +280,6 @@ def _numbers(row: Row) -> list[tuple[int, int]]:
         except ValueError:
             continue  # a damaged name: that dictionary is used no more, and can still be read
     return sorted(found)
-
-
-def _first_number(row: Row | None) -> int:
-    numbers = _numbers(row) if row is not None else []
-    return numbers[0][1] if numbers else 0
 
 
 def _weight(one: Dictionary) -> int:

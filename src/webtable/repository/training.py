@@ -164,11 +164,12 @@ class Trainer:
 def trained(frames: Sequence[bytes]) -> bytes | None:
     """Return a dictionary made of the bodies in *frames*; None where it makes other pages of the site no shorter.
 
-    These are each fourth of them, which it is not made of.
+    These are each fourth of them, which it is not made of. One body at a time is held as a whole.
     """
-    bodies = [unpack(frame) for frame in frames]
-    tried = range(0, len(bodies), _HELD_OUT)
-    learnt: list[bytes | bytearray | memoryview] = [body[:_CUT] for at, body in enumerate(bodies) if at not in tried]
+    tried = frames[::_HELD_OUT]
+    learnt: list[bytes | bytearray | memoryview] = [
+        unpack(frame)[:_CUT] for at, frame in enumerate(frames) if at % _HELD_OUT
+    ]
     total = sum(map(len, learnt))
     if total < LEAST_BYTES * (_HELD_OUT - 1) // _HELD_OUT:
         return None
@@ -179,6 +180,5 @@ def trained(frames: Sequence[bytes]) -> bytes | None:
     except zstandard.ZstdError:
         return None  # the samples have nothing in common
     ready = Dictionary.of("", made).ready
-    packed = pack([bodies[at] for at in tried], threads=1, dictionary=ready)
-    alone = sum(len(frames[at]) for at in tried)
-    return made if sum(map(len, packed)) < alone * _WINS else None
+    packed = sum(len(pack([unpack(frame)], threads=1, dictionary=ready)[0]) for frame in tried)
+    return made if packed < sum(map(len, tried)) * _WINS else None
