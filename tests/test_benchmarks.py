@@ -236,4 +236,5 @@ def test_what_goes_through_a_slow_link_comes_whole_and_late():
         server.shutdown()
 
     assert came == sent
-    assert taken >= ROUND_TRIP + 2 * len(sent) / BYTES_A_SECOND
+    # The first pieces come back while the last ones are still sent.
+    assert taken >= ROUND_TRIP + len(sent) / BYTES_A_SECOND

@@ -123,6 +123,10 @@ def _prepare(run: Run, command: list[str]) -> None:
             run("index", "drop", name)
         case ["export", name, *_] if Path(name).is_dir():
             shutil.rmtree(name)
+        case ["backup", "verify", "backup.db"]:
+            run("backup", "create", "backup.db")
+        case ["backup", "verify", name] | ["-s", _, "import", name, *_]:
+            run("export", name, "--full-scan", "--format", "warc")
         case ["-s", name, "rows", *rest] if "--create" not in rest:
             run("-s", name, "rows", "put", "mykeys:READINGS", "rows.jsonl", "--create")
         case ["-s", name, "create", *_]:

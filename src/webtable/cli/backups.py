@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 group = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
 
 
-@group.command(epilog=examples("webtable backup create backup.db", "webtable -s crawl.db backup create /mnt/crawl.db"))
+@group.command(epilog=examples("webtable backup create backup.db", "webtable -s crawl.db backup create saved.db"))
 def create(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that is not there yet.", show_default=False)],
@@ -57,10 +57,9 @@ def create(
 
 @group.command(
     epilog=examples(
-        "webtable backup snapshot > snapshots.txt && hbase shell -n snapshots.txt",
-        "webtable backup snapshot before-upgrade",
-        "webtable backup snapshot before-upgrade --restore | hbase shell -n",
-        "webtable backup snapshot before-upgrade --clone crawl_before",
+        "webtable -s hbase://gateway/crawl backup snapshot | hbase shell -n",
+        "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --restore | hbase shell -n",
+        "webtable -s hbase://gateway/crawl backup snapshot before-upgrade --clone crawl_before",
     )
 )
 def snapshot(
