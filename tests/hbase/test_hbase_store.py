@@ -8,8 +8,9 @@ import struct
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -280,13 +281,31 @@ def test_a_connection_in_use_is_closed_when_it_comes_back_to_a_closed_pool(pool)
 class ModelClient:
     """Thrift2 over a sorted list of keys; every third call fails where it is told to."""
 
-    def __init__(self, keys: list[bytes]) -> None:
+    def __init__(self, keys: list[bytes], bounds: Sequence[bytes] = ()) -> None:
         self.keys = sorted(keys)
         self.asked: list[int] = []
+        self.bounds = list(bounds)
 
-    def rows(self, table: str, ranges: list[KeyRange], wanted: Selection, limit: int, deadline: Deadline) -> list[Row]:
+    def place_in_region(self, key: bytes, ranges: list[KeyRange]) -> int:
+        """Return how many keys of its range come before *key* in its region."""
+        start = max((bound for bound in [b"", *self.bounds] if bound <= key), default=b"")
+        [keys] = [r for r in ranges if key in r]
+        return sum(start <= one < key and one in keys for one in self.keys)
+
+    def rows(
+        self,
+        table: str,
+        ranges: list[KeyRange],
+        wanted: Selection,
+        limit: int,
+        deadline: Deadline,
+        *,
+        each: int | None = None,
+    ) -> list[Row]:
         self.asked.append(limit)
         found = [key for key in self.keys if any(key in r or (wanted.reverse and key == r.stop) for r in ranges)]
+        if each is not None:
+            found = [key for key in found if self.place_in_region(key, ranges) < each]
         return [Row(key, {b"f:q": (Cell(1, key),)}) for key in (found[::-1] if wanted.reverse else found)[:limit]]
 
 
@@ -309,16 +328,21 @@ def test_a_scan_by_pieces_gives_each_row_once_and_in_order(stored, wanted_ranges
     assert found == expected[:limit]
 
 
-@given(st.sets(keys), ranges, st.lists(keys, unique=True).map(sorted), st.integers(1, 4), st.integers(1, 4))
+bounds_of_regions = st.lists(keys, unique=True).map(sorted)
+
+
+@given(st.sets(keys), ranges, bounds_of_regions, bounds_of_regions, st.integers(1, 4), st.integers(1, 4))
 @settings(deadline=None)
-def test_first_rows_are_the_first_of_each_range_whatever_the_regions(stored, wanted_ranges, bounds, limit, groups):
+def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
+    stored, wanted_ranges, bounds, real_bounds, limit, groups
+):
     from webtable.store.hbase import fanout
 
     apart = [r for place, r in enumerate(wanted_ranges) if not fanout.overlap([*wanted_ranges[:place], r])]
     if fanout.overlap(apart):
         return
     inline = SimpleNamespace(map=lambda job, items: [job(item) for item in items])
-    first = FirstRows(ModelClient(list(stored)), inline, "t", limit)
+    first = FirstRows(ModelClient(list(stored), real_bounds), inline, "t", limit)
 
     found = first.of(apart, Selection(), Deadline(10), bounds, groups)
 
@@ -328,10 +352,10 @@ def test_first_rows_are_the_first_of_each_range_whatever_the_regions(stored, wan
 class BusyClient(ModelClient):
     """One that does not find in time what it has to search for."""
 
-    def rows(self, table: str, ranges: list[KeyRange], wanted: Selection, limit: int, deadline: Deadline) -> list[Row]:
+    def rows(self, table: str, ranges: list[KeyRange], wanted: Selection, *args: Any, **kwargs: Any) -> list[Row]:
         if wanted.search:
             raise StoreUnavailable("no answer in time")
-        return super().rows(table, ranges, wanted, limit, deadline)
+        return super().rows(table, ranges, wanted, *args, **kwargs)
 
 
 def test_a_search_that_takes_too_long_lets_the_rows_through():
@@ -500,6 +524,50 @@ def test_all_ranges_of_a_fan_out_are_one_call(gateways, pages):
         assert scanned == 1
         assert [row.key for rows in first for row in rows] == expected
         assert calls["getScannerResults"] - scanned == len(store.describe_calls(pages, salts, each=True)) == 8
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("known", [None, [], [b"08", b"8", b"81:02", b"e"]])
+@pytest.mark.parametrize("word", [None, "7"])
+@pytest.mark.parametrize("keys_only", [False, True])
+def test_first_rows_of_any_ranges_are_those_of_a_model(gateways, pages, known, word, keys_only, monkeypatch):
+    draw = Random(7)
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        store.write(pages, [put(key, column=b"f:t", value=key) for key in page_keys()])
+        if known is not None:
+            monkeypatch.setattr(store._known, "region_bounds", lambda *_: known)
+        wanted = Wanted(keys_only=keys_only, containing=None if word is None else Containing(b"f:t", (word,)))
+
+        for limit in (1, 3, 20, 200):
+            ends = sorted(draw.sample(page_keys(), 90))
+            # Full ranges, ranges of a row or two, and empty ones between two rows.
+            ranges = [KeyRange(a, draw.choice([b, a + b"0", a])) for a, b in zip(ends[::2], ends[1::2], strict=True)]
+            draw.shuffle(ranges)
+            found = store.first_rows(pages, ranges, limit, wanted)
+
+            rows = [key for key in page_keys() if word is None or word.encode() in key]
+            assert [[row.key for row in some] for some in found] == [
+                [key for key in rows if key in keys][:limit] for keys in ranges
+            ]
+
+
+@pytest.mark.hbase
+def test_full_ranges_between_empty_ones_come_in_one_call_that_brings_little_more(gateways, pages, monkeypatch):
+    empty = [KeyRange(b"%02x:~" % salt, b"%02x:~~" % salt) for salt in range(20) if salt not in (3, 13)]
+    ranges = sorted([*empty, KeyRange(b"03:", b"03;"), KeyRange(b"0d:", b"0d;")])
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        monkeypatch.setattr(store._known, "region_bounds", lambda *_: [])
+        heard: list[Any] = []
+        monitored, calls = counted_store(store)
+        rows = store._thrift2.rows
+        store._thrift2.rows = lambda *args, **kwargs: heard.append(rows(*args, **kwargs)) or heard[-1]
+
+        found = monitored.first_rows(pages, ranges, 5)
+
+        assert [len(some) for some in found if some] == [5, 5]
+        assert calls["getScannerResults"] == 1
+        # The first row of a range may count for one before it.
+        assert 10 <= sum(map(len, heard)) <= 12
 
 
 @pytest.mark.hbase

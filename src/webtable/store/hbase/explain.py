@@ -38,9 +38,10 @@ def stateless_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, rever
     return [_line(table, chosen, rows)] if chosen else []
 
 
-def grouped_calls(table: str, groups: Iterable[Sequence[RangePart]]) -> list[str]:
-    """Return the calls of Thrift2 for the first rows of each range, which go by groups of regions."""
-    return [_line(table, [part.keys for part in group], "the first rows of each") for group in groups]
+def grouped_calls(table: str, calls: Iterable[Sequence[RangePart]]) -> list[str]:
+    """Return the calls of Thrift2 for the first rows of each range, some ranges a call."""
+    first = "the first rows of each"
+    return [_line(table, [part.keys for part in parts], first, "with a PageFilter for each") for parts in calls]
 
 
 def _chosen(ranges: Sequence[KeyRange], each: bool, reverse: bool, most: int) -> list[KeyRange]:
@@ -49,8 +50,8 @@ def _chosen(ranges: Sequence[KeyRange], each: bool, reverse: bool, most: int) ->
     return merged(ranges)[-most:] if reverse else merged(ranges)[:most]
 
 
-def _line(table: str, ranges: Sequence[KeyRange], rows: str) -> str:
-    what = _shown(ranges[0]) if len(ranges) == 1 else f"{len(ranges)} ranges in one MultiRowRangeFilter"
+def _line(table: str, ranges: Sequence[KeyRange], rows: str, together: str = "in one MultiRowRangeFilter") -> str:
+    what = _shown(ranges[0]) if len(ranges) == 1 else f"{len(ranges)} ranges {together}"
     return f"Thrift2 getScannerResults({table!r}, {what}, {rows})"
 
 

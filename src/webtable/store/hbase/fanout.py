@@ -1,4 +1,4 @@
-"""The first rows of many ranges at once: one call for the ranges of each group of regions, groups side by side."""
+"""The first rows of many ranges at once: calls side by side, each for some ranges in a group of regions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.scan_pieces import RANGES_A_CALL, Pieces, half_of
+from webtable.store.hbase.scan_pieces import Pieces, half_of
 from webtable.store.hbase.scan_rows import rows_of
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from webtable.store.hbase.workers import Workers
     from webtable.store.rows import Row
 
-_LEAST_ROWS: Final = 16
-_MOST_ROWS: Final = 512
+_MOST_RANGES: Final = 32
+"""How many ranges a call has at most: each has filters of its own, which the region server shows every cell to."""
+_MOST_ROWS: Final = 4096
+"""How many rows a call brings at most, but those of one range at least."""
 
 
 class RangePart(NamedTuple):
@@ -58,6 +60,12 @@ def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) ->
     return [list(chain.from_iterable(in_order[at : at + size])) for at in range(0, len(in_order), size)]
 
 
+def calls_of(groups: Sequence[list[RangePart]], limit: int) -> list[list[RangePart]]:
+    """Return the parts of *groups* whose first *limit* rows come in one call each."""
+    size = max(1, min(_MOST_RANGES, _MOST_ROWS // limit))
+    return [group[at : at + size] for group in groups for at in range(0, len(group), size)]
+
+
 def overlap(ranges: Sequence[KeyRange]) -> bool:
     """Whether a key is in two of *ranges*."""
     in_order = sorted(keys for keys in ranges if not keys.is_empty())
@@ -78,42 +86,38 @@ class FirstRows:
     ) -> list[list[Row]]:
         """Return the first rows of each of *ranges*, which do not overlap."""
         found: list[list[Row]] = [[] for _ in ranges]
-        parts = groups_of(ranges, bounds, groups)
-        results = self._workers.map(lambda group: self._searched(group, wanted, deadline), parts)
-        for group, rows in zip(parts, results, strict=True):
-            for part, some in zip(group, rows, strict=True):
+        calls = calls_of(groups_of(ranges, bounds, groups), self._limit)
+        results = self._workers.map(lambda parts: self._searched(parts, wanted, deadline), calls)
+        for parts, rows in zip(calls, results, strict=True):
+            for part, some in zip(parts, rows, strict=True):
                 found[part.owner] += some
         return [rows[: self._limit] for rows in found]
 
     def _searched(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         if wanted.plain is None:
-            return self._group(parts, wanted, deadline)
+            return self._found(parts, wanted, deadline)
         try:
-            return self._group(parts, wanted, half_of(deadline))
+            return self._found(parts, wanted, half_of(deadline))
         except StoreUnavailable:
-            return self._group(parts, wanted.plain, deadline)
+            return self._found(parts, wanted.plain, deadline)
 
-    def _group(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+    def _found(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
         """Return the first rows of each of *parts*, which are in key order."""
         found: list[list[Row]] = [[] for _ in parts]
         place = 0  # of the first part that is neither complete nor full
         start = parts[0].keys.start
-        ask = max(self._limit, _LEAST_ROWS)
         while place < len(parts):
-            window = parts[place : place + RANGES_A_CALL]
-            ranges = [KeyRange(start, window[0].keys.stop), *(part.keys for part in window[1:])]
-            rows = self._client.rows(self._table, ranges, wanted, ask, deadline)
+            ranges = [KeyRange(start, parts[place].keys.stop), *(part.keys for part in parts[place + 1 :])]
+            ask = self._limit * len(ranges)
+            rows = self._client.rows(self._table, ranges, wanted, ask, deadline, each=self._limit)
             last = self._hand_out(rows, parts, place, found)
             if len(rows) < ask:
-                place += len(window)
-            else:
-                # Of a range with many rows no more than the limit is of use; ranges with few rows share a call.
-                ask = min(ask * 2, max(self._limit, _MOST_ROWS)) if last > place else max(self._limit, _LEAST_ROWS)
-                place, start = last, rows[-1].key + b"\x00"
-                if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
-                    place += 1
-            if place < len(parts):
-                start = max(start, parts[place].keys.start)
+                break
+            # All are full, or a part lies in more regions than were known, and brought more than its share.
+            place, start = last, rows[-1].key + b"\x00"
+            if len(found[place]) >= self._limit or KeyRange(start, parts[place].keys.stop).is_empty():
+                place += 1
+                start = parts[place].keys.start if place < len(parts) else start
         return found
 
     def _hand_out(self, rows: list[Row], parts: list[RangePart], place: int, found: list[list[Row]]) -> int:

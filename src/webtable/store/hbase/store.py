@@ -12,10 +12,10 @@ from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.examined import ExaminedHBase
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
-from webtable.store.hbase.fanout import FirstRows, groups_of, overlap, rows_of_each
+from webtable.store.hbase.fanout import FirstRows, calls_of, groups_of, overlap, rows_of_each
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.opening import Opening
-from webtable.store.hbase.scan_pieces import Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_pieces import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces
 from webtable.store.hbase.scan_rows import pieces_of
 from webtable.store.hbase.selection import MOST, Selection, selection
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
@@ -187,7 +187,7 @@ class HBaseStore(ExaminedHBase):
     ) -> list[list[Row]]:
         """Return the first *limit* rows of each of *ranges*.
 
-        That takes a call for each group of regions; backwards, and with Thrift1, one for each range.
+        That takes a call for some ranges in a group of regions; backwards, and with Thrift1, one for each range.
         """
         deadline = self._deadline()
         selected = selection(wanted, reverse=reverse)
@@ -210,7 +210,8 @@ class HBaseStore(ExaminedHBase):
             return scanner_calls(table, ranges, each=each, reverse=reverse)
         if not each or reverse or overlap(ranges):
             return stateless_calls(table, ranges, each=each, reverse=reverse)
-        return grouped_calls(table, groups_of(ranges, self._known.region_bounds(table, deadline), self._pools[-1].size))
+        groups = groups_of(ranges, self._known.region_bounds(table, deadline), self._pools[-1].size)
+        return grouped_calls(table, calls_of(groups, FIRST_ROWS))
 
     def tables(self) -> list[str]:
         """Return the names of all tables, sorted; those of HBase itself are left out."""

@@ -105,10 +105,18 @@ class Thrift2:
         return found
 
     def rows(
-        self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int, deadline: Deadline
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        wanted: Selection,
+        limit: int,
+        deadline: Deadline,
+        *,
+        each: int | None = None,
     ) -> list[Row]:
         """Return the first *limit* rows of *ranges*, which are in order and apart; fewer when there are no more.
 
+        With *each* no more come of a range than these first ones, or somewhat more where it lies in several regions.
         Backwards it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan behind the
         first region. There a row may come that is next to the range, not in it: HBase's start is inclusive.
         """
@@ -117,7 +125,7 @@ class Thrift2:
             maxVersions=wanted.versions,
             timeRange=_times(wanted),
             limit=limit,
-            filterBytes=_filter(ranges, wanted),
+            filterBytes=_filter(ranges, wanted, each),
         )
         if wanted.reverse:
             scan.reversed, scan.startRow, scan.stopRow = True, ranges[0].stop, key_before(ranges[-1].start)
@@ -172,9 +180,9 @@ def _times(wanted: Selection) -> Any:
     return None if times is None else thrift2.TTimeRange(minStamp=times.since, maxStamp=times.until)
 
 
-def _filter(ranges: Sequence[KeyRange], wanted: Selection) -> bytes | None:
+def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None) -> bytes | None:
     parts = []
-    if len(ranges) > 1:
+    if each is None and len(ranges) > 1:
         parts.append(filters.row_ranges(sorted(ranges)))
     if wanted.search is not None:
         family, qualifier, expressions, added = wanted.search
@@ -184,6 +192,8 @@ def _filter(ranges: Sequence[KeyRange], wanted: Selection) -> bytes | None:
         if wanted.reverse:
             # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
             parts.append(filters.qualifiers(KeyRange()))
+    if each is not None and len(ranges) > 1:
+        parts.append(filters.first_of_each(ranges, each))
     if wanted.keys_only:
         parts.append(filters.keys_only())
     if wanted.one_cell:
