@@ -66,7 +66,7 @@ def test_the_default_is_reconciled_with_a_verdict_that_differs():
     assert told.startswith(
         "host, the default of web tables, comes in place 5 of 6 here: its writes are hot because the"
     )
-    assert "subtree takes 256 ranges in place of 1, in 1 call where there is a Thrift2 gateway" in told
+    assert "subtree takes 256 ranges in place of 1, in 8 calls where there is a Thrift2 gateway" in told
     assert advised == (
         "take domain if these hosts are all that the table will have; if not, judge by a crawl of more hosts: "
         "hosts=10000 (--hosts 10000) makes one up"

@@ -30,7 +30,7 @@ RANKING = (
 """The columns of the ranking, in their order."""
 QUESTIONS = (
     Column("ranges", "the key ranges that hold the answer, on average; HBase scans each from its first key on"),
-    Column("calls, Thrift2", "calls to a Thrift2 gateway until the first rows are there, up to 1,000 ranges in each"),
+    Column("calls, Thrift2", "calls to a Thrift2 gateway until the first rows are there, each for up to 32 ranges"),
     Column("calls, HappyBase alone", "the same by Thrift1: a scanner is opened, read and closed for each range"),
 )
 """The columns of what questions cost."""

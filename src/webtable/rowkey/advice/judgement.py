@@ -64,7 +64,7 @@ def judged(design: Design, items: Sequence[Any], table: WrittenTable, asked: Seq
     keys = [design.encode(item) for item in items]
     writes = measure_writes(design, items, keys, table.regions, table.servers, table.window)
     lengths = measure_lengths(keys, table.cell)
-    costs = measure_questions(design, items)
+    costs = measure_questions(design, writes.splits, items)
     counted = [cost for cost in costs if asked is None or cost.question in asked]
     hindsight = max(1.0, writes.hottest_at_once / writes.fair)
     heat = (1 - UNSPLIT) * hindsight + UNSPLIT / writes.fair if design.splits.by_sample else hindsight

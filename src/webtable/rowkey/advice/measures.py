@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.rowkey.advice.design import Design
+    from webtable.rowkey.ranges import KeyRange
 
-RANGES_A_CALL = 1_000
-"""How many ranges the Thrift2 gateway is asked for in one call (`webtable.store.hbase`)."""
+RANGES_A_CALL = 32
+"""Of how many ranges the Thrift2 gateway is asked for the first rows in one call (`webtable.store.hbase.fanout`)."""
+CALLS_AT_ONCE = 8
+"""In how many groups of neighbouring regions these ranges are: one for each connection of a store."""
 CALLS_A_SCANNER = 3
 """A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
 HOT = 1.5
@@ -162,24 +165,40 @@ def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     return Lengths(mean, p99, lengths[-1], mean / whole, with_names)
 
 
-def measure_questions(design: Design, items: Sequence[Any]) -> tuple[QuestionCost, ...]:
-    """Return what each question of *design* costs, asked of some of *items*."""
+def measure_questions(design: Design, splits: Sequence[bytes], items: Sequence[Any]) -> tuple[QuestionCost, ...]:
+    """Return what each question of *design* costs, asked of some of *items*, in a table with these *splits*."""
     asked = items[:: max(1, len(items) // _ASKED)][:_ASKED]
     costs = []
     for question, ask in design.questions.items():
         try:
-            ranges = [len(ask(item)) for item in asked]
+            ranges = [ask(item) for item in asked]
         except (NoRange, UnknownField) as exc:
             costs.append(QuestionCost(question, None, None, None, str(exc)))
             continue
-        mean = sum(ranges) / len(ranges)
+        mean = sum(map(len, ranges)) / len(ranges)
         if question in design.gets:
             calls = calls_without = 1.0  # a call reads many rows
         else:
-            calls = sum(math.ceil(count / RANGES_A_CALL) for count in ranges) / len(ranges)
+            calls = sum(calls_of(some, splits) for some in ranges) / len(ranges)
             calls_without = mean * CALLS_A_SCANNER
         costs.append(QuestionCost(question, mean, calls, calls_without))
     return tuple(costs)
+
+
+def calls_of(ranges: Sequence[KeyRange], splits: Sequence[bytes]) -> int:
+    """Return how many calls of a Thrift2 gateway bring the first rows of *ranges*, which do not overlap.
+
+    >>> from webtable.rowkey import KeyRange
+    >>> calls_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"])
+    2
+    """
+    parts: Counter[int] = Counter()
+    for keys in ranges:
+        last = bisect_left(splits, keys.stop) if keys.stop else len(splits)
+        parts.update(range(bisect_right(splits, keys.start), last + 1))
+    counts = [parts[region] for region in sorted(parts)]
+    group = max(1, math.ceil(len(counts) / CALLS_AT_ONCE))
+    return sum(math.ceil(sum(counts[at : at + group]) / RANGES_A_CALL) for at in range(0, len(counts), group))
 
 
 def gini(counts: Sequence[int]) -> float:
