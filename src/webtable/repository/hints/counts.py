@@ -8,6 +8,8 @@ removed. So two that count at once do no harm, and a run that is cut short is do
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from webtable.repository.hints.queue import Waiting
     from webtable.store import Row
 
-ROWS_A_ROUND = 200_000
+ROWS_A_ROUND = 100_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
@@ -71,15 +73,15 @@ class LinkCounter:
     def run(self, on_progress: Progress | None = None, *, also_unfinished: bool = False) -> Recount:
         """Count what waits in the queue, each page once, and return how much it was."""
         pages = batches = unreadable = 0
-        counted: set[int] = set()
+        counted = _Counted()
         hosts, whole = set[str](), set[str]()
         waiting = self.queue.waiting(also_unfinished=also_unfinished)
         counts_links = any(one.keeps_inlinks for one in self.indexes)
         counts_pages = any(one.counts_pages for one in self.indexes)
         for some in _rounds(waiting):
             asked = {row for batch in some for row in batch.rows} if counts_links else set()
-            rows = sorted(row for row in asked if hash(row) not in counted)
-            counted.update(map(hash, rows[: MOST_REMEMBERED - len(counted)]))
+            rows = sorted(row for row in asked if row not in counted)
+            counted.add(rows)
             for at in range(0, len(rows), ROWS_AT_ONCE):
                 self._count(rows[at : at + ROWS_AT_ONCE])
                 pages += len(rows[at : at + ROWS_AT_ONCE])
@@ -159,6 +161,23 @@ class LinkCounter:
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     """Return the entries of the link index that *counts* of the row *key*, which is without its salt, make."""
     return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
+
+
+class _Counted:
+    """The rows that a run has counted, `MOST_REMEMBERED` at most, by their hashes: 8 bytes a row."""
+
+    def __init__(self) -> None:
+        self._rounds: list[array[int]] = []
+
+    def add(self, rows: Sequence[bytes]) -> None:
+        left = MOST_REMEMBERED - sum(map(len, self._rounds))
+        if left:
+            self._rounds.append(array("q", sorted(map(hash, rows[:left]))))
+
+    def __contains__(self, row: bytes) -> bool:
+        one = hash(row)
+        places = ((some, bisect_left(some, one)) for some in self._rounds)
+        return any(at < len(some) and some[at] == one for some, at in places)
 
 
 class _Tally:
