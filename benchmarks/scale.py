@@ -116,8 +116,11 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | 
     with stopwatch() as storing, table.writer() as writer:
         for number in range(done, pages):
             writer.put(page_with_body(crawl, number))
+    refreshing = _seconds(table.refresh_links)
+    questions = {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS}  # noqa: B023
+    calls = {question.name: _calls(table, crawl, question) for question in QUESTIONS}
     walks = {
-        "refresh_links": _seconds(table.refresh_links),
+        "refresh_links": refreshing,
         "stats": _seconds(lambda: table.stats(full_scan=True, by=("status",))),
         "verify_index time": _seconds(lambda: table.verify_index("time")),
     }
@@ -127,10 +130,10 @@ def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | 
         crawl.end,
         (pages - done) / storing.seconds,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS},  # noqa: B023
+        questions,
         walks,
         len(regions_of(table).regions),
-        {question.name: _calls(table, crawl, question) for question in QUESTIONS},
+        calls,
         sizes_of(table, file),
     )
 
