@@ -213,3 +213,12 @@ def test_what_a_later_version_has_altered_is_a_mismatch(column):
 def test_a_layout_whose_column_has_another_name_is_one_that_cannot_be_read():
     with pytest.raises(LayoutMismatch, match="lacks its column 'layout:json'"):
         Layout.from_cells("table", {b"layout:jsom": b"{}"})
+
+
+def test_a_table_is_the_same_whatever_sequence_its_families_and_split_keys_come_in():
+    families, splits = [FamilySchema("a"), FamilySchema("b")], [b"4", b"8"]
+
+    given = TableSchema("t", families, splits)
+
+    assert given == TableSchema("t", tuple(families), tuple(splits))
+    assert hash(given) == hash(TableSchema("t", tuple(families), tuple(splits)))

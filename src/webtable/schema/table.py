@@ -95,7 +95,8 @@ FAMILY_OPTIONS: tuple[str, ...] = tuple(f.name for f in fields(FamilySchema) if 
 class TableSchema(ShowsItself):
     """A table: its name (with `namespace:` in front if it has one), its families and its split points.
 
-    `split_keys` are the split points: the first keys of all regions but the first, in byte order.
+    `split_keys` are the split points: the first keys of all regions but the first, in byte order. They and the families
+    may be given in any sequence, and are kept as tuples.
     Raises `InvalidArgument` for a table without families, families with the same name, or split keys out of order.
     """
 
@@ -104,6 +105,9 @@ class TableSchema(ShowsItself):
     split_keys: tuple[bytes, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        # A list would make another table than the one that is read back, as tuples, to check what was created.
+        for name in ("families", "split_keys"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         names = [family.name for family in self.families]
         if not self.name or self.name.count(":") > 1:
             raise InvalidArgument(f"name={self.name!r} must be a table name, or namespace:table")
