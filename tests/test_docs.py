@@ -181,6 +181,22 @@ def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
     assert {path.stem.removeprefix("gallery-") for path in tmp_path.iterdir()} == set(make_gallery.PICTURES)
 
 
+def test_the_tables_of_the_page_on_large_tables_are_of_what_was_measured():
+    from benchmarks import scale_page
+
+    page = scale_page.PAGE.read_text()
+
+    assert scale_page.written(page, scale_page.tables()) == page, "run: python -m benchmarks.scale_page"
+
+
+def test_the_picture_of_large_tables_can_be_drawn_again(tmp_path):
+    from benchmarks import scale_page
+
+    scale_page.draw(tmp_path / "drawn.png")
+
+    assert abs((tmp_path / "drawn.png").stat().st_size / scale_page.PICTURE.stat().st_size - 1) < 0.2
+
+
 @pytest.mark.usefixtures("makers_of_docs")
 def test_the_page_of_the_command_line_is_what_the_commands_say():
     from make_cli_page import PAGE, cli_page

@@ -1,0 +1,114 @@
+"""Draws the picture of docs/scale.md and writes its tables, from the results: `python -m benchmarks.scale_page`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+from benchmarks import model, scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+RESULTS = Path(__file__).with_name("results")
+DOCS = RESULTS.parents[1] / "docs"
+PICTURE = DOCS / "pictures" / "scale.png"
+PAGE = DOCS / "scale.md"
+STORES = {"SQLite": RESULTS / "scale-sqlite.jsonl", "HBase": RESULTS / "scale-hbase.jsonl"}
+NAMED = ("broken links", "pages of a domain", "fetched last", "duplicates of a page")
+"""The questions whose lines are named in the picture; the others are grey."""
+_BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} ends -->"
+
+
+def tables() -> dict[str, str]:
+    """Return the tables of the page by their names."""
+    measured = {store: scale.read(file) for store, file in STORES.items()}
+    hbase = measured["HBase"]
+    cost = model.PageCost.between(hbase[-2], hbase[-1])
+    return {
+        "growth": "\n".join(_growth(measured)),
+        "questions": "\n".join(_questions(measured)),
+        "model": "\n".join(model.table(cost)),
+        "foretold": "\n".join(_foretold(hbase)),
+    }
+
+
+def written(page: str, made: Mapping[str, str]) -> str:
+    """Return *page* with the tables that are *made* between their marks."""
+    for name, table in made.items():
+        begin, end = _BEGIN.format(name), _END.format(name)
+        before, _, rest = page.partition(begin)
+        _, _, behind = rest.partition(end)
+        page = f"{before}{begin}\n\n{table}\n\n{end}{behind}"
+    return page
+
+
+def _growth(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
+    head = "store | pages | pages stored a second | bytes a page | regions"
+    yield f"| {head} | `links refresh` | `stats` | `index verify` | memory |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for store, sizes in measured.items():
+        for one in sizes:
+            walks = [f"{seconds:,.1f} s" for seconds in one.walks.values()]
+            page_bytes = f"{sum(one.bytes.values()) / one.pages:,.0f}"
+            cells = [store, f"{one.pages:,}", f"{one.pages_per_second:,.0f}", page_bytes, f"{one.regions}", *walks]
+            yield f"| {' | '.join(cells)} | {one.memory_mb:.0f} MB |"
+
+
+def _questions(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
+    columns = [
+        (store, one)
+        for store, sizes in measured.items()
+        for one in sizes
+        if f"{one.pages}"[0] == "1" or one is sizes[-1]
+    ]
+    yield f"| question | {' | '.join(f'{store}, {one.pages:,}' for store, one in columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for question in columns[0][1].questions:
+        cells = [" / ".join(f"{ms:,.1f}" for ms in one.questions[question]) for _, one in columns]
+        yield f"| {question} | {' | '.join(cells)} |"
+
+
+def _foretold(sizes: Sequence[scale.Size]) -> Iterator[str]:
+    yield "| pages | what | foretold | measured | apart |"
+    yield "|---|---|---|---|---|"
+    for pages, what, said, seen in model.foretold(sizes):
+        yield f"| {pages:,} | {what} | {said:,.0f} | {seen:,.0f} | {said / seen - 1:+.0%} |"
+
+
+def draw(file: Path) -> None:
+    """Draw how long the questions take in tables of each size."""
+    mpl.use("agg")
+    figure, panels = plt.subplots(1, len(STORES), figsize=(10, 4.2), sharey=True, layout="constrained")
+    for panel, (store, results) in zip(panels, STORES.items(), strict=True):
+        _draw_questions(panel, scale.read(results))
+        panel.set_title(f"{store}: the first 20 results of 16 questions", loc="left", fontsize=10)
+    panels[0].set_ylabel("median, milliseconds")
+    figure.savefig(file, dpi=120, metadata={"Software": None})
+    plt.close(figure)
+
+
+def _draw_questions(axes: Axes, sizes: Sequence[scale.Size]) -> None:
+    pages = [one.pages for one in sizes]
+    colors = iter(("tab:red", "tab:blue", "tab:green", "tab:purple"))
+    for question in sorted(sizes[0].questions, key=NAMED.__contains__):
+        p50 = [one.questions[question][0] for one in sizes]
+        if question in NAMED:
+            axes.plot(pages, p50, color=next(colors), marker="o", markersize=3, label=question)
+        else:
+            axes.plot(pages, p50, color="0.8", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="pages in the table", ylim=(0.1, 200))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid(axis="y", color="0.93")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+if __name__ == "__main__":
+    draw(PICTURE)
+    PAGE.write_text(written(PAGE.read_text(), tables()))
