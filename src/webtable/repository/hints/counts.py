@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from webtable.repository.hints.queue import Waiting
     from webtable.store import Row
 
-ROWS_A_ROUND = 100_000
-"""How many rows of the queue are in memory at once."""
+ROWS_A_ROUND = 200_000
+"""How many rows of the queue are in memory at once; some 64 pages near each are read anew in each such round."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
 
