@@ -54,7 +54,7 @@ def _growth(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for store, sizes in measured.items():
         for one in sizes:
-            walks = [f"{seconds:,.1f} s" for seconds in one.walks.values()]
+            walks = [f"{one.walks[name]:,.1f} s" if name in one.walks else "–" for name in sizes[0].walks]
             page_bytes = f"{sum(one.bytes.values()) / one.pages:,.0f}"
             cells = [store, f"{one.pages:,}", f"{one.pages_per_second:,.0f}", page_bytes, f"{one.regions}", *walks]
             yield f"| {' | '.join(cells)} | {one.memory_mb:.0f} MB |"
