@@ -226,7 +226,7 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
         assert line[-1] == design.declaration
         told = [line[2] for line in result.cells if line[:2] == ["why", design.name]]
         assert told == list(design.why)
-    assert ["question", "host", "subtree", "256", "1", "768", ""] in result.cells
+    assert ["question", "host", "subtree", "256", "8", "768", ""] in result.cells
     (no_answer,) = [line for line in result.cells if line[:3] == ["question", "hash", "host"]]
     assert no_answer[3:6] == ["", "", ""]
     assert "a hash of all its values" in no_answer[6]
