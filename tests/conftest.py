@@ -55,6 +55,12 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+def pytest_runtest_teardown() -> None:
+    """Close the figures that a test has drawn: matplotlib keeps them, and warns of more than twenty."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @dataclass(frozen=True)
 class Space:
     """A part of the shared table that belongs to one test: all its keys begin with the same random prefix."""

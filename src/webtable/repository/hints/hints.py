@@ -116,7 +116,7 @@ class HintWriter:
     def put(self, hints: Hints) -> dict[int, WebTableError]:
         """Write what comes before the pages, and return why a page must not be stored, by owner."""
         # In the order of their keys: so they lie beside each other where they are stored, and come there in few pieces.
-        rows = {table: sorted(cells) for table, cells in hints.puts.items()}
+        rows = {table: sorted(cells) for table, cells in hints.puts.items() if cells}
         puts = {table: [_put(row, hints.puts[table][row]) for row in some] for table, some in rows.items()}
         refused: dict[str, dict[bytes, WebTableError]] = {}
         for (table, some), errors in zip(rows.items(), self._written(puts), strict=True):
