@@ -484,3 +484,16 @@ def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_cross
 
         assert again.get(new.url, columns=["html"]).html == new.html
         assert again.verify(site.domain).is_sound
+
+
+def test_a_capture_is_put_again_beside_a_body_of_no_date(site, table):
+    pages = pages_of(site, "www")
+    store_in_two(site, pages)
+    new = pages[-1]
+    write(table, table.table, table.key.encode(new.url), HTML, 2**62, b"x")
+    outcomes = []
+
+    with table.writer(on_outcome=outcomes.append) as writer:
+        writer.put(new)
+
+    assert [outcome.error for outcome in outcomes] == [None]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import WebTableError
 from webtable.repository.bodies import dictionary_of, pack
-from webtable.repository.moments import moment_of
+from webtable.repository.moments import milliseconds
 from webtable.repository.removals import written
 from webtable.store import NewCell, Put
 from webtable.store.wanted import Wanted
@@ -58,5 +58,7 @@ def repeated_bodies(frame: Frame, repeated: Sequence[Change], pages: Sequence[Pa
     html = frame.codec.columns.html
     for one, row in zip(given, frame.store.read(frame.table, [one.row for one in given], Wanted([html])), strict=True):
         cell = row.cells[html][0] if row is not None and html in row.cells else None
-        if cell is not None and one.page.content_at == one.page.fetched_at == moment_of(cell.timestamp):
+        if cell is None or one.page.content_at != one.page.fetched_at:
+            continue
+        if one.page.fetched_at is not None and milliseconds(one.page.fetched_at) == cell.timestamp:
             yield StoredBody(one.owner, one.row, NewCell(html, cell.timestamp, cell.value), pages[one.owner].html)

@@ -170,9 +170,13 @@ class _Counted:
         self._rounds: list[array[int]] = []
 
     def add(self, rows: Sequence[bytes]) -> None:
-        left = MOST_REMEMBERED - sum(map(len, self._rounds))
-        if left:
-            self._rounds.append(array("q", sorted(map(hash, rows[:left]))))
+        new = sorted(map(hash, rows[: MOST_REMEMBERED - sum(map(len, self._rounds))]))
+        if not new:
+            return
+        # Small ones are put together, so that there are few to look into.
+        while self._rounds and len(self._rounds[-1]) <= len(new):
+            new = sorted([*self._rounds.pop(), *new])
+        self._rounds.append(array("q", new))
 
     def __contains__(self, row: bytes) -> bool:
         one = hash(row)

@@ -116,7 +116,8 @@ class Thrift2:
     ) -> list[Row]:
         """Return the first *limit* rows of *ranges*, which are in order and apart; fewer when there are no more.
 
-        With *each* no more come of a range than these first ones, or somewhat more where it lies in several regions.
+        With *each* little more comes of a range than these first ones, but so many again for each further region that
+        it lies in.
         Backwards it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan behind the
         first region. There a row may come that is next to the range, not in it: HBase's start is inclusive.
         """
@@ -182,7 +183,8 @@ def _times(wanted: Selection) -> Any:
 
 def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None) -> bytes | None:
     parts = []
-    if each is None and len(ranges) > 1:
+    # Also in front of a search, which would go on to the next row that matches, whether it is in a range or not.
+    if len(ranges) > 1 and (each is None or wanted.search is not None):
         parts.append(filters.row_ranges(sorted(ranges)))
     if wanted.search is not None:
         family, qualifier, expressions, added = wanted.search
