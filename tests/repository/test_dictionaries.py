@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -351,16 +352,22 @@ def test_erasing_a_part_of_a_site_erases_its_dictionary_and_the_rest_can_be_read
         assert [version.html for version in versions] == [again[0].html, pages[-1].html]
 
 
-def test_a_writer_that_crosses_an_erasure_leaves_no_page_that_names_what_is_gone(site, table, url, monkeypatch):
-    pages = pages_of(site, "www")
-    store_in_two(site, pages)
-    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+@contextmanager
+def prepared_before_an_erasure(site, url, new):
+    """Yield another writer, with the batch of *new* that it prepared before the dictionary of its site was erased."""
+    store_in_two(site, pages_of(site, "www"))
     with webtable.open(url) as other:
         writer = BatchWriter(other._frame, None)
         prepared = writer.prepare([writer.keyed(new)])
-        table.delete_pages(f"www.{site.domain}", and_links=True)
-        (outcome,) = writer.store(prepared)
+        site.table.delete_pages(f"www.{site.domain}", and_links=True)
+        yield other, writer, prepared
         writer.close()
+
+
+def test_a_writer_that_crosses_an_erasure_leaves_no_page_that_names_what_is_gone(site, url):
+    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+    with prepared_before_an_erasure(site, url, new) as (_, writer, prepared):
+        (outcome,) = writer.store(prepared)
 
     with webtable.open(url) as reader:
         assert outcome.error is None
@@ -467,16 +474,10 @@ def test_the_next_dictionary_of_a_site_is_used_by_all_when_the_first_is_lost(sit
         assert third.get(new.url, columns=["html"]).html == new.html
 
 
-def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_crossed_an_erasure(site, table, url):
-    pages = pages_of(site, "www")
-    store_in_two(site, pages)
+def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_crossed_an_erasure(site, url):
     new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
-    with webtable.open(url) as other:
-        writer = BatchWriter(other._frame, None)
-        prepared = writer.prepare([writer.keyed(new)])
-        table.delete_pages(f"www.{site.domain}", and_links=True)
+    with prepared_before_an_erasure(site, url, new) as (other, _, prepared):
         other.store.write(other.table, [one.put for one in prepared.puts])
-        writer.close()
 
     with webtable.open(url) as again:
         with again.writer() as writer:
