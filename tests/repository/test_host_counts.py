@@ -7,11 +7,12 @@ import time
 from itertools import count
 
 import pytest
+from answers import check_counts
 from deaths import Killed, Town, is_through, listening
 
 import webtable
 from webtable import Salt
-from webtable.repository.hints import host_counts, spans
+from webtable.repository.hints import host_changes, host_counts, refresh, spans
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 from webtable.testing.calls import counted_store
@@ -23,7 +24,14 @@ SALTS = [Salt.host(), Salt.url(), Salt.none()]
 @pytest.fixture
 def short_parts(monkeypatch):
     """Let a new part begin at every third row or so, so that few pages have many."""
-    monkeypatch.setattr(host_counts, "_CUTS", 90)
+    monkeypatch.setattr(host_changes, "_CUTS", 90)
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Let what is to be counted of hosts be joined after a few rows, and counted before the queue is at its end."""
+    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+    monkeypatch.setattr(refresh, "MOST_BYTES", 10_000)
 
 
 @pytest.fixture(params=SALTS, ids=lambda salt: salt.source)
@@ -68,10 +76,10 @@ def url(town, number):
     return town.url(f"/{number:03}", ("", "www")[number % 2])
 
 
-def sized(town, number, size, host=None):
+def sized(town, number, size, host=None, **fields):
     """Return a page with a body of this size; each is dated behind all others, and behind the deletes before it."""
     ahead = (time.time() - town.now.timestamp() + next(SECONDS)) / 86_400
-    return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], html=b"x" * size, days=-ahead)
+    return town.page(f"/{number:03}", host=host or ("", "www")[number % 2], html=b"x" * size, days=-ahead, **fields)
 
 
 def test_a_run_reads_the_rows_near_those_that_changed(site):
@@ -88,6 +96,54 @@ def test_a_run_reads_the_rows_near_those_that_changed(site):
     # Parts have 64 rows in the mean; none of a thousand is as long as a host of 3,000.
     assert max(read) < 1_500
     assert counted(site.table, site.domain) == {site.domain: (3_300, 3_600)}
+
+
+def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
+    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 100)
+    draw = random.Random(20261123)
+    pages = [site.page(f"/{number:04}", host=f"h{number % 3}", html=b"x") for number in range(2_000)]
+    draw.shuffle(pages)
+    for at in range(0, len(pages), 100):
+        site.store(*pages[at : at + 100])
+    counting, told = Counting(site.table.store), []
+
+    webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links(on_progress=told.append)
+
+    check(site.table, site.domain)
+    assert counting.rows <= 2_100
+    assert told == sorted(told)
+    assert told[-1] >= 2_000
+
+
+def test_what_has_changed_of_hosts_is_counted_right_in_little_memory(table, little_memory):
+    town, draw = Town(table), random.Random(20261123)
+
+    for most in (90, 5, 60, 1):
+        for _ in range(4):
+            numbers = draw.sample(range(300), most)
+            town.store(*(sized(town, number, draw.randrange(40), f"h{number % 3}") for number in numbers))
+        for page in draw.sample(list(table.pages(town.domain)), most // 3):
+            table.delete(page.url)
+        table.refresh_links()
+
+        check(table, town.domain)
+
+
+def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
+    key, weights = webtable.WebKey(), []
+    changes = host_changes.Changes(key, None)
+
+    for start in range(0, 60_000, 20_000):
+        changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(start, start + 20_000))
+        weights.append(changes.weight)
+        changes.join()
+
+    assert changes.weight < weights[0] / 6
+    assert max(weights) < weights[0] * 1.3
+    (change,) = changes.of_hosts()
+    assert change.host == "www.example.com"
+    assert change.spans[0][0].endswith(b"/000000")
+    assert change.spans[-1][1].endswith(b"/059999")
 
 
 def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
@@ -178,6 +234,26 @@ def test_a_run_that_is_killed_at_any_call_is_made_right_by_the_next(table):
         check(table, town.domain)
         if is_done:
             assert calls > 6
+            return
+    raise AssertionError("it never comes to its end")
+
+
+def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_next(table, monkeypatch):
+    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+    table.add_index("link")
+    town = Town(table)
+
+    for calls in range(200):
+        for number in range(3):
+            town.store(sized(town, (calls + number) % 60, calls, outlinks=town.links(f"/{(calls * 7) % 60:03}")))
+        table.delete(url(town, (calls * 11) % 60))
+        is_done = is_through(table, lambda table: table.refresh_links(), calls)
+        table.refresh_links()
+
+        check(table, town.domain)
+        check_counts(table, town.domain)
+        if is_done:
+            assert calls > 20
             return
     raise AssertionError("it never comes to its end")
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import webtable
 from webtable import KeyRange, Page
 from webtable.errors import WriteFailed
-from webtable.repository.hints import counts, host_counts, queue
+from webtable.repository.hints import counts, host_counts, queue, refresh
 from webtable.repository.moments import now_in_milliseconds
 from webtable.rowkey.domain import reversed_host
 from webtable.store import Delete
@@ -146,7 +146,7 @@ def test_a_batch_that_comes_in_while_links_are_counted_is_counted(table, town, m
     added = []
     shard = lambda: "f" if added else "0"  # noqa: E731 - so that the late batch is behind the others
     monkeypatch.setattr(queue, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=shard() + uuid4().hex)))
-    monkeypatch.setattr(counts, "ROWS_A_ROUND", 1)
+    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
     for number in range(80):
         town.store(town.page(f"/{number}", outlinks=town.links("/twin")))
 

@@ -27,7 +27,7 @@ from webtable.errors import (
 )
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.repository import Writer
-from webtable.repository.hints.counts import Recount
+from webtable.repository.hints.refresh import Recount
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:

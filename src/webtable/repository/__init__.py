@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.difference import Difference
     from webtable.repository.door import copy_target, create, open  # as in shelve.open
-    from webtable.repository.hints.counts import Recount
     from webtable.repository.hints.drift import Drift
+    from webtable.repository.hints.refresh import Recount
     from webtable.repository.indexes import Index
     from webtable.repository.indexes.web import handle_of
     from webtable.repository.matcher import Hit, SearchIn
@@ -138,7 +138,7 @@ _HOMES = {
         "create",
         "open",
     ),
-    "webtable.repository.hints.counts": ("Recount",),
+    "webtable.repository.hints.refresh": ("Recount",),
     "webtable.repository.hints.drift": ("Drift",),
     "webtable.repository.indexes": ("Index",),
     "webtable.repository.indexes.web": ("handle_of",),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.difference import Difference
-    from webtable.repository.hints.counts import Recount
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.maintenance import Maintenance
+    from webtable.repository.hints.refresh import Recount
     from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.metrics import Metrics
     from webtable.repository.outcomes import OutcomeCallback
@@ -750,7 +750,7 @@ class WebTable(ShowsItself):
 
         Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
-        again then. *on_progress* is told how many pages were counted so far.
+        again then. *on_progress* is told how many pages were looked at so far, to count their links or those of their host.
         """
         return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 

@@ -15,28 +15,26 @@ the same time; it is right again when a page near by changes, or by a rebuild of
 
 from __future__ import annotations
 
-import hashlib
 import time
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 
 import msgspec
 
 from webtable._checksums import UNREADABLE
 from webtable._page import Page
-from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
+from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
+from webtable.repository.hints.host_changes import Changes, HostChange, is_cut
 from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.pieces import together
 from webtable.repository.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table
 from webtable.store import NewCell, Put
 from webtable.store.wanted import Wanted
@@ -52,8 +50,10 @@ PIECE = 10_000
 _FAMILY = b"ref"
 _PART = b"part-"
 _PARTS = KeyRange(_PART, b"part.")
-_CUTS = 4
-"""Of how many of 256 rows the part behind them is another one."""
+PART_ROWS = 64
+"""How many rows a part has in the mean."""
+TELL_EVERY = 1_000
+"""After how many pages it is told how many were read."""
 
 Tally = tuple[int, int]
 """How many pages, and how many bytes their bodies have."""
@@ -68,28 +68,6 @@ class HostPart(msgspec.Struct, frozen=True):
 
 
 _PART_VALUES = JSONValue(HostPart)
-
-
-@dataclass(slots=True)
-class Changes:
-    """What is to be counted: rows whose page came, went or has another size, and hosts of which all is counted."""
-
-    rows: dict[str, set[bytes]] = field(default_factory=lambda: defaultdict(set))
-    """The rows by their hosts."""
-    whole: set[str] = field(default_factory=set)
-
-    @property
-    def hosts(self) -> list[str]:
-        """Return all hosts, in order."""
-        return sorted(self.rows.keys() | self.whole)
-
-    def add(self, key: WebKey, rows: Iterable[bytes], damage: Damage) -> None:
-        """Take *rows*, of tables with this *key*; those that are no row keys are *damage*."""
-        for row in rows:
-            try:
-                self.rows[host_and_rest(key.url_of(row))[0]].add(row)
-            except (KeyFormatError, InvalidURL) as exc:
-                damage.add(DamagedRow(row, None, f"the queue: {exc}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +86,25 @@ class HostCounter:
 
     frame: Frame
     damage: Damage
+    on_pages: Callable[[int], None] | None = None
+    """Told after some pages how many more were read."""
 
-    def count(self, changes: Changes) -> None:
-        """Count what has changed, and write the sums to the entries of the hosts."""
-        hosts = iter([host for host in changes.hosts if self._is_host(host)])
+    def count(self, changes: Changes) -> int:
+        """Count what has changed, write the sums to the entries of the hosts, and return how many hosts these are."""
+        hosts = filter(self._is_host, changes.of_hosts())
+        total = 0
         while some := list(islice(hosts, HOSTS_AT_ONCE)):
-            entries = [HOST.entries(Page(url=f"https://{host}/"), b"")[0] for host in some]
+            entries = [HOST.entries(Page(url=f"https://{change.host}/"), b"")[0] for change in some]
             stored = self._stored(entries)
             timestamp = _over(max(found.newest for found in stored))
-            counting = [
-                _Host(self.frame.key, host, found, changes.rows.get(host, set()), host in changes.whole)
-                for host, found in zip(some, stored, strict=True)
-            ]
+            counting = [_Host(self.frame.key, change, found) for change, found in zip(some, stored, strict=True)]
             for group in together(((entry, host), host.weight) for entry, host in zip(entries, counting, strict=True)):
                 counted = self._counted([host for _, host in group])
                 puts = (_puts(entry, parts, timestamp) for (entry, _), parts in zip(group, counted, strict=True))
                 self._write(list(chain.from_iterable(puts)))
             self._add_up(entries)
+            total += len(some)
+        return total
 
     def _counted(self, hosts: Sequence[_Host]) -> list[dict[bytes, Tally]]:
         """Return the parts of each of *hosts* that have changed, of pages that are read for all of them at once."""
@@ -148,13 +128,18 @@ class HostCounter:
         spans = sorted((keys, place) for place, some in asked.items() for keys in some)
         starts = [keys.start for keys, _ in spans]
         if len(asked) > 1:
-            for count, page in enumerate(pages.read([keys for keys, _ in spans])):
+            for count, page in enumerate(self._told(pages.read([keys for keys, _ in spans]))):
                 if count == MOST_PAGES:
                     break
                 found[spans[bisect_right(starts, page[0]) - 1][1]].append(page)
             else:
                 return found
-        return {place: pages.read(some) for place, some in asked.items()}
+        return {place: self._told(pages.read(some)) for place, some in asked.items()}
+
+    def _told(self, pages: Iterator[Sized]) -> Iterator[Sized]:
+        if self.on_pages is None:
+            return pages
+        return _telling(pages, self.on_pages)
 
     def _add_up(self, entries: Sequence[bytes]) -> None:
         """Write the sums of the parts of hosts to their entries."""
@@ -168,11 +153,11 @@ class HostCounter:
             puts.append(Put(entry, [NewCell(HOST_COUNTS, timestamp, counts)]))
         self._write(puts)
 
-    def _is_host(self, host: str) -> bool:
+    def _is_host(self, change: HostChange) -> bool:
         try:
-            return bool(self.frame.key.host_ranges(host))
+            return bool(self.frame.key.host_ranges(change.host))
         except InvalidURL as exc:
-            self.damage.add(DamagedRow(host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
+            self.damage.add(DamagedRow(change.host.encode("utf-8", "replace"), None, f"the queue: {exc}"))
             return False
 
     def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
@@ -209,20 +194,20 @@ class HostCounter:
 
 
 class _Host:
-    """A host of which *rows* have changed, or (*is_whole*) anything may have; *stored* are its parts."""
+    """A host that has changed; *stored* are its parts."""
 
-    def __init__(self, key: WebKey, host: str, stored: _Stored, rows: Collection[bytes], is_whole: bool) -> None:
-        self._ranges = sorted(key.host_ranges(host))
+    def __init__(self, key: WebKey, change: HostChange, stored: _Stored) -> None:
+        self._ranges = sorted(key.host_ranges(change.host))
         self._starts = [keys.start for keys in self._ranges]
-        self._rows = rows
+        self._spans = change.spans
         self._stored = stored.parts
-        self._is_whole = is_whole or stored.is_damaged
+        self._is_whole = change.is_whole or stored.is_damaged
 
     @property
     def weight(self) -> int:
         """Return about how many bytes the pages take that are to be read; nobody knows how many a whole host has."""
-        a_part = 256 // _CUTS if self._stored else 1  # where nothing is stored yet, all that there is has changed
-        return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._rows) * a_part)
+        a_part = PART_ROWS if self._stored else 1  # where nothing is stored yet, all that there is has changed
+        return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._spans) * a_part)
 
     def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Tally]]:
         """Return the parts that the changes are in as they are now, and none (0 pages) for those that are no more.
@@ -230,11 +215,13 @@ class _Host:
         Yields the keys of the pages that it needs for that, and is sent these.
         """
         stored = self._stored
-        moved = set(stored) if self._is_whole else set(self._rows)
+        moved = {first for first, _ in self._spans if is_cut(first)} | (set(stored) if self._is_whole else set())
         while True:
             # A part that began at a row which has changed may be none any more: then the one before goes on.
             bounds = sorted({*self._starts, *(stored.keys() - moved)})
-            touched = {bisect_right(bounds, row) - 1 for row in (*moved, *self._rows)}
+            touched = {bisect_right(bounds, row) - 1 for row in moved}
+            for first, last in self._spans:
+                touched.update(range(bisect_right(bounds, first) - 1, bisect_right(bounds, last)))
             counting = range(len(bounds)) if self._is_whole else sorted(touched)
             pages = yield [self._span(bounds, at) for at in counting]
             parts, cuts = _tallied(pages, bounds, counting)
@@ -244,7 +231,7 @@ class _Host:
                 break
             # Somebody deletes their pages just now: what is before and behind such a cut is one part.
             moved |= gone
-        past = {row for row in (*moved, *self._rows) if is_cut(row) and row not in cuts}
+        past = {row for row in moved if is_cut(row) and row not in cuts}
         # Also where nothing is stored yet: somebody who began to read before may write it later.
         emptied = past | {bounds[at] for at in touched} | (set(stored) if self._is_whole else set())
         return dict.fromkeys(emptied, NONE) | {start: tally for start, tally in parts.items() if tally != NONE}
@@ -277,6 +264,15 @@ def _tallied(
     return parts, cuts
 
 
+def _telling(pages: Iterator[Sized], on_pages: Callable[[int], None]) -> Iterator[Sized]:
+    count = 0
+    for count, page in enumerate(pages, 1):
+        yield page
+        if count % TELL_EVERY == 0:
+            on_pages(TELL_EVERY)
+    on_pages(count % TELL_EVERY)
+
+
 def _over(newest: int) -> int:
     """Return a moment above *newest*, in epoch milliseconds, when it is over: what is read now has all up to it."""
     now = now_in_milliseconds()
@@ -291,8 +287,3 @@ def _puts(entry: bytes, parts: Mapping[bytes, Tally], timestamp: int) -> list[Pu
         for start, tally in parts.items()
     ]
     return [Put(entry, cells[at : at + PIECE]) for at in range(0, len(cells), PIECE)]
-
-
-def is_cut(row: bytes) -> bool:
-    """Whether a part begins at the page with the key *row*: so it is with one of 64."""
-    return hashlib.md5(row, usedforsecurity=False).digest()[0] < _CUTS

@@ -18,7 +18,7 @@ from webtable.repository.bodies import pack, unpack
 from webtable.repository.moments import now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
-from webtable.store import Delete, NewCell, Put, Store
+from webtable.store import Delete, Mutation, NewCell, Put, Store
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -57,6 +57,15 @@ class Waiting(NamedTuple):
     """Whether its writer has written all of it, or must be dead."""
     is_damaged: bool = False
     """Whether some of it cannot be read: what that was to be counted for is lost."""
+    row_columns: Sequence[bytes] = ()
+    """The columns that `rows` are stored in."""
+
+
+class Counted(NamedTuple):
+    """What is left to know of a batch that is counted: its key, and its newest timestamp."""
+
+    key: bytes
+    timestamp: int
 
 
 class RecountQueue:
@@ -99,18 +108,23 @@ class RecountQueue:
         rows = self._store.scan(self.table, [KeyRange()], Wanted(keys_only=True))
         return {row.key for row in rows if _since(row) < until}
 
-    def write(self, puts: Sequence[Put]) -> None:
-        """Write *puts*; raises the first error."""
-        for error in self._store.write(self.table, puts) if puts else ():
+    def write(self, mutations: Sequence[Mutation]) -> None:
+        """Write *mutations*; raises the first error."""
+        for error in self._store.write(self.table, mutations) if mutations else ():
             if error is not None:
                 raise error
 
-    def remove(self, batches: Iterable[Waiting]) -> None:
-        """Remove *batches*, which are counted, but those whose writers may be at it still."""
-        deletes = [Delete(batch.key, batch.timestamp) for batch in batches if batch.is_settled]
-        for error in self._store.write(self.table, deletes) if deletes else ():
-            if error is not None:
-                raise error
+    def remove(self, batches: Iterable[Counted]) -> None:
+        """Remove *batches*, which are counted."""
+        self.write([Delete(batch.key, batch.timestamp) for batch in batches])
+
+    def remove_rows(self, batches: Iterable[Waiting]) -> None:
+        """Remove the rows of *batches*, whose links are counted: what is to be counted of their hosts waits on.
+
+        One that cannot be read stays as it is until it is removed, so that each run tells of it.
+        """
+        readable = [one for one in batches if one.row_columns and not one.is_damaged]
+        self.write([Delete(one.key, one.timestamp, one.row_columns) for one in readable])
 
     def extent(self) -> tuple[int, int | None]:
         """Return how many batches wait, and since when the oldest does, in epoch milliseconds."""
@@ -128,6 +142,7 @@ def _waiting(row: Row, is_settled: bool) -> Waiting:
     rows: list[bytes] = []
     pages: list[bytes] = []
     hosts: list[str] = []
+    row_columns = sorted(column for column in row.cells if column.startswith(_ROWS))
     is_damaged = not _since(row)
     for column, (cell, *_) in sorted(row.cells.items()):
         try:
@@ -140,7 +155,7 @@ def _waiting(row: Row, is_settled: bool) -> Waiting:
         except UNREADABLE:
             is_damaged = True
     newest = max(cells[0].timestamp for cells in row.cells.values())
-    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged)
+    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged, row_columns)
 
 
 def _row_cells(prefix: bytes, rows: Iterable[bytes], timestamp: int) -> list[NewCell]:

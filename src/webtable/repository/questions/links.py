@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.repository.arrow.kinds import BROKEN_LINKS, LINKS
-from webtable.repository.hints.counts import LinkCounter, Recount
 from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.refresh import Recount, Refresh
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.moments import moment_of, now_in_milliseconds
@@ -142,8 +142,8 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
     """Do what `WebTable.refresh_links` does."""
     queue, indexes, began = RecountQueue(frame.store, frame.table), frame.indexes.read(), now_in_milliseconds()
-    counter = LinkCounter(frame, queue, indexes.values(), frame.damage())
-    done = counter.run(on_progress, also_unfinished=also_unfinished)
+    refresh = Refresh(frame, indexes.values(), frame.damage(), on_progress)
+    done = refresh.run(queue, also_unfinished=also_unfinished)
     if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
         # What a writer is still at, or what came in meanwhile, is not counted.
         _, since = queue.extent()

@@ -1,0 +1,104 @@
+"""What is to be counted of hosts, kept in bounded memory however much it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
+from webtable.repository.damage import Damage
+from webtable.rowkey import WebKey
+from webtable.rowkey.web import host_and_rest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MOST_BYTES: Final = 64 * 2**20
+"""How much memory changes may take before they are counted, about."""
+_A_ROW: Final = 75
+"""The bytes that a row takes there beside its name, about, and so does each end of a span."""
+_A_SPAN: Final = 70
+"""What the pair of both ends takes beside them."""
+_CUTS: Final = 4
+"""Of how many of 256 rows the part behind them is another one."""
+
+Span = tuple[bytes, bytes]
+"""The first row that has changed, and the last one: where it is one alone, both are that row."""
+
+
+class HostChange(NamedTuple):
+    """What is to be counted of one host: the *spans* of its rows, or (*is_whole*) all of them."""
+
+    host: str
+    spans: Sequence[Span]
+    is_whole: bool
+
+
+@dataclass(slots=True)
+class Changes:
+    """What is to be counted: rows whose page came, went or has another size, and hosts of which all is counted."""
+
+    key: WebKey
+    damage: Damage
+    """Told of rows that are no row keys."""
+    whole: set[str] = field(default_factory=set)
+    weight: int = 0
+    """How much memory the changes take, in bytes."""
+    _rows: set[bytes] = field(default_factory=set)
+    _spans: list[Span] = field(default_factory=list)
+
+    def add(self, rows: Iterable[bytes], whole: Iterable[str] = ()) -> None:
+        """Take *rows*, and the hosts of which the *whole* is to be counted."""
+        rows, whole = set(rows) - self._rows, set(whole) - self.whole
+        self._rows |= rows
+        self.whole |= whole
+        self.weight += sum(_A_ROW + len(one) for one in (*rows, *whole))
+
+    def join(self) -> None:
+        """Take less memory: keep the first and the last row of those that no cut divides.
+
+        Between these may be rows, and whole parts, that have not changed. Where most rows of a host have, as when it is
+        stored first, these are few. Each row at which a part begins stays the first of its span.
+        """
+        joined: list[Span] = []
+        before = ""
+        for host, (first, last) in self._by_rows():
+            if joined and host == before and not is_cut(first):
+                joined[-1] = joined[-1][0], max(joined[-1][1], last)
+            else:
+                joined.append((first, last))
+            before = host
+        self._rows, self._spans = set(), joined
+        ends = (end for span in joined for end in set(span))
+        self.weight = _A_SPAN * len(joined) + sum(_A_ROW + len(one) for one in chain(ends, self.whole))
+
+    def of_hosts(self) -> Iterator[HostChange]:
+        """Yield what is to be counted of each host."""
+        left = set(self.whole)
+        for host, some in groupby(sorted(self._by_rows()), key=itemgetter(0)):
+            yield HostChange(host, [span for _, span in some], host in left)
+            left.discard(host)
+        for host in sorted(left):
+            yield HostChange(host, (), is_whole=True)
+
+    def _by_rows(self) -> Iterator[tuple[str, Span]]:
+        """Yield the spans with their hosts, in the order of their rows."""
+        host, stop = "", b"\x00"  # the rows up to there are of the same host, which need not be read from each
+        for first, last in sorted([*self._spans, *((row, row) for row in self._rows)]):
+            if stop and first >= stop:
+                try:
+                    host, _ = host_and_rest(self.key.url_of(first))
+                except (KeyFormatError, InvalidURL) as exc:
+                    self.damage.add(DamagedRow(first, None, f"the queue: {exc}"))
+                    continue
+                stop = next((keys.stop for keys in self.key.host_ranges(host) if first in keys), first)
+            yield host, (first, last)
+
+
+def is_cut(row: bytes) -> bool:
+    """Whether a part begins at the page with the key *row*: so it is with one of 64."""
+    return hashlib.md5(row, usedforsecurity=False).digest()[0] < _CUTS
