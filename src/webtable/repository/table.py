@@ -750,7 +750,7 @@ class WebTable(ShowsItself):
 
         Safe to be run at any time, by several at once, and again after a crash. The pages of a writer that did not come
         to its end are counted when they are ten minutes old; with *also_unfinished* they are counted now as well, and
-        again then. *on_progress* is told how many pages were looked at so far, to count their links or those of their host.
+        again then. *on_progress* is told how many pages were looked at so far, for their links or for their hosts.
         """
         return questions.links.refresh_links(self._frame, on_progress, also_unfinished=also_unfinished)
 
