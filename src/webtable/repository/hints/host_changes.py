@@ -17,8 +17,8 @@ from webtable.rowkey.web import host_and_rest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MOST_BYTES: Final = 64 * 2**20
-"""How much memory changes may take before they are counted, about."""
+MOST_BYTES: Final = 32 * 2**20
+"""How much memory changes may take before they are counted, about; as much again while they are brought in order."""
 _A_ROW: Final = 75
 """The bytes that a row takes there beside its name, about, and so does each end of a span."""
 _A_SPAN: Final = 70

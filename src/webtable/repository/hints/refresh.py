@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.repository.hints.queue import Waiting
     from webtable.repository.indexes.states import Maintained
 
-ROWS_A_ROUND = 200_000
+ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
