@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -72,6 +73,14 @@ class Space:
 
     def range(self, start: bytes = b"", stop: bytes = b"") -> KeyRange:
         return KeyRange(self.prefix + start, self.prefix + stop if stop else prefix_stop(self.prefix))
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts come through, here and in processes started here, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell turns them off there
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", params=ADAPTERS)

@@ -101,6 +101,7 @@ def test_workers_share_one_container_that_is_gone_when_the_last_has_ended(engine
     assert containers(engine, one) == []
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("how", "workers"),
     [(signal.SIGINT, 0), (signal.SIGINT, 2), (signal.SIGKILL, 2)],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -45,14 +44,6 @@ def test_an_exception_in_the_block_loses_no_page(site, error):
         raise error
 
     assert urls_of(site) == [site.url("/a")]
-
-
-@pytest.fixture
-def interruptible():
-    """Interrupts come through, also where the tests were started in the background, which ignores them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
