@@ -380,6 +380,7 @@ class WebTable(ShowsItself):
         full_scan: bool = False,
         on_progress: Progress | None = None,
         now: Moment | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Stats:
         """Return how many pages there are and how many bytes their bodies have, in all and in groups, counted now.
 
@@ -388,12 +389,12 @@ class WebTable(ShowsItself):
         `region`, which are counted unless told otherwise; `size` (classes that double) and `day` (of the last capture,
         in UTC). No bodies are read; without *bytes* and by host and region alone nothing but row keys is.
         *on_progress* is told how many pages were counted so far, every 1,000 of them and at the end. Rows that cannot
-        be read are counted apart.
+        be read are counted apart. *resume* names a file from which it goes on after an interrupt, as in `verify`.
 
-        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+        Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError` where that file cannot be written.
         """
-        scope = Scope(domain, host_only, path, full_scan)
-        return questions.stats.stats(self._frame, scope, by, with_bytes=bytes, on_progress=on_progress, now=now)
+        asked = questions.stats.Asked(Scope(domain, host_only, path, full_scan), by, bytes, now)
+        return questions.stats.stats(self._frame, asked, on_progress, resume)
 
     def changes(
         self,
@@ -766,15 +767,19 @@ class WebTable(ShowsItself):
         *,
         full_scan: bool = False,
         on_progress: Progress | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Verification:
         """Return what is damaged of the pages of *domain*, or with *full_scan* of the whole table.
 
         All versions are read with their bodies and links, and compared with their checksums, digests and sizes. A row
         that is not there any more is not missed: `verify_index` tells of those that the indexes still name.
-        *on_progress* is told how many pages were read so far, every 1,000 of them and at the end. Raises
-        `FullScanNeeded`, `InvalidURL`.
+        *on_progress* is told how many pages were read so far, every 1,000 of them and at the end.
+
+        With *resume*, the name of a file, what was found is kept there every 10 seconds: after an interrupt or a crash
+        the same call goes on from it. At the end the file is removed. Raises `FullScanNeeded`, `InvalidURL`,
+        `InvalidArgument` for a file of something else, and `OSError` where it cannot be written.
         """
-        return questions.integrity.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress)
+        return questions.integrity.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress, resume)
 
     # What is stored, in another table.
 
@@ -852,14 +857,17 @@ class WebTable(ShowsItself):
         as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
+        resume: str | PathLike[str] | None = None,
     ) -> Drift:
         """Return how *index* differs from the pages, both ways, without changing anything.
 
         Captures later than *as_of* (now by default) are left out, so that running writers do not look like drift; for
         the same reason a difference must stay for *settle* seconds. The link index is compared with the inlinks of all
-        pages too. *on_progress* is told how many pages and entries were looked at. Raises `UnknownIndex`.
+        pages too. *on_progress* is told how many pages and entries were looked at. *resume* names a file from which the
+        comparison goes on after an interrupt, as in `verify`; that of the inlinks begins anew. Raises `UnknownIndex`,
+        `InvalidArgument` for a file of something else, and `OSError` where it cannot be written.
         """
-        return self.repair_index(index, apply=False, as_of=as_of, on_progress=on_progress, settle=settle)
+        return self.repair_index(index, as_of=as_of, on_progress=on_progress, settle=settle, resume=resume)
 
     def repair_index(
         self,
@@ -869,12 +877,16 @@ class WebTable(ShowsItself):
         as_of: Moment | None = None,
         on_progress: Progress | None = None,
         settle: float = SETTLE_SECONDS,
+        resume: str | PathLike[str] | None = None,
     ) -> Drift:
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale.
 
-        *as_of*, and *settle* in seconds, are as there. Raises `UnknownIndex`, `IndexNotNamed`.
+        *as_of*, *settle* in seconds, and *resume* are as there. Raises `UnknownIndex`, `IndexNotNamed`,
+        `InvalidArgument` and `OSError`.
         """
-        return self._maintenance.repair(index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle)
+        return self._maintenance.repair(
+            index, apply=apply, as_of=as_of, on_progress=on_progress, settle=settle, resume=resume
+        )
 
     def compact(self) -> int:
         """Give back the space of what nobody sees any more of this table, and return how many bytes that was.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import msgspec
+
 from webtable.errors import CapabilityError, DamagedRow
 from webtable.repository.moments import milliseconds, now_in_milliseconds
 from webtable.store import Delete, NewCell, Put
@@ -14,6 +16,7 @@ from webtable.store import Delete, NewCell, Put
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webtable.repository.checkpoint import Checkpoint
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
 
@@ -52,6 +55,14 @@ class Drift:
         return not self.missing and not self.stale and not self.damaged
 
 
+class Compared(msgspec.Struct):
+    """What was found when the pass *kind* had come to the row `position`, and the passes before it to their ends."""
+
+    kind: str
+    position: bytes
+    drift: Drift
+
+
 class Place(NamedTuple):
     """A cell that is an entry or an inlink, and the row of the page that it comes from."""
 
@@ -63,6 +74,9 @@ class Place(NamedTuple):
 
 class Comparison:
     """A comparison of hints with the pages that they come from."""
+
+    position = b""
+    """The last row that the present pass has looked at."""
 
     def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         self._frame = frame
@@ -77,14 +91,21 @@ class Comparison:
         found: Iterator[list[Place]],
         still: Callable[[Sequence[Place]], list[Place]],
         kind: str,
+        checkpoint: Checkpoint[Compared] | None = None,
     ) -> Iterator[None]:
-        """Count what is *found* and *still* is so a moment later, and mend it; with a pause after each piece."""
+        """Count what is *found* and *still* is so a moment later, and mend it; with a pause after each piece.
+
+        The *checkpoint* keeps how far it has come.
+        """
         suspects: list[Place] = []
         for some in found:
             suspects += some
-            if len(suspects) >= AT_ONCE:
+            is_due = checkpoint is not None and checkpoint.is_due()
+            if len(suspects) >= AT_ONCE or is_due:
                 self._settled(suspects, still, kind)
                 suspects = []
+            if checkpoint is not None and is_due:
+                checkpoint.keep(Compared(kind, self.position, self._drift))
             yield
         self._settled(suspects, still, kind)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webtable._page import Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.codec import bare
-from webtable.repository.hints.drift import PIECE, Comparison, Drift, Place
+from webtable.repository.hints.drift import PIECE, Compared, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import LINK
 from webtable.repository.moments import hints_at, milliseconds
@@ -20,6 +20,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from webtable.repository.checkpoint import Checkpoint
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
@@ -37,15 +38,20 @@ class EntryComparison(Comparison):
         self._entries = found.table
         self._is_link = found.keeps_inlinks
 
-    def run(self) -> Iterator[None]:
-        """Compare, with a pause after each piece of the work."""
-        yield from self.mend(self._missing_entries(), self._still_missing, "missing")
-        yield from self.mend(self._stale_entries(), self._still_stale, "stale")
+    def run(self, checkpoint: Checkpoint[Compared], begun: Compared | None) -> Iterator[None]:
+        """Compare what is left behind what is *begun*, with a pause after each piece of the work."""
+        if begun is None or begun.kind == "missing":
+            missing = self._missing_entries(begun.position if begun else b"")
+            yield from self.mend(missing, self._still_missing, "missing", checkpoint)
+            begun = None
+        stale = self._stale_entries(begun.position if begun else b"")
+        yield from self.mend(stale, self._still_stale, "stale", checkpoint)
 
-    def _missing_entries(self) -> Iterator[list[Place]]:
+    def _missing_entries(self, after: bytes) -> Iterator[list[Place]]:
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]
-        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(columns))
+        rows = self._behind(self._frame.table, after, columns)
         while piece := list(islice(rows, PIECE)):
+            self.position = piece[-1].key
             self._drift.pages += sum(self._frame.codec.columns.page in row.cells for row in piece)
             yield self._absent(self._expected_in(piece))
 
@@ -96,9 +102,14 @@ class EntryComparison(Comparison):
         there = {row.key for row in found if row is not None}
         return [place for place in places if place.row not in there]
 
-    def _stale_entries(self) -> Iterator[list[Place]]:
-        rows = self._frame.store.scan(self._entries, [KeyRange()], Wanted([INDEX_COLUMN]))
+    def _behind(self, table: str, after: bytes, columns: Sequence[bytes]) -> Iterator[Row]:
+        keys = KeyRange().after(after) if after else KeyRange()
+        return self._frame.store.scan(table, [keys], Wanted(columns))
+
+    def _stale_entries(self, after: bytes) -> Iterator[list[Place]]:
+        rows = self._behind(self._entries, after, [INDEX_COLUMN])
         while piece := list(islice(rows, PIECE)):
+            self.position = piece[-1].key
             self._drift.entries += len(piece)
             stale, pending = self._unconfirmed(piece)
             self._drift.pending += pending

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
+from webtable.repository.checkpoint import Checkpoint
 from webtable.repository.creation.tables import create_tables
-from webtable.repository.hints.drift import Drift
+from webtable.repository.hints.drift import Compared, Drift
 from webtable.repository.hints.entry_drift import EntryComparison
 from webtable.repository.hints.hints import Change, Hints, add_entries
 from webtable.repository.hints.inlink_drift import InlinkComparison
@@ -38,6 +39,7 @@ from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from os import PathLike
 
     from webtable._page import Page
     from webtable.repository.arguments import Progress
@@ -114,19 +116,22 @@ class Maintenance:
         as_of: Moment | None,
         on_progress: Progress | None,
         settle: float,
+        resume: str | PathLike[str] | None,
     ) -> Drift:
         """Do what `WebTable.repair_index` promises."""
-        drift = Drift(index, moment_of("as_of", as_of) or datetime.now(UTC))
-        found, damage = self._frame.indexes.named(index), self._frame.damage()
-        comparisons: list[EntryComparison | InlinkComparison] = [
-            EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
-        ]
+        found, damage, until = self._frame.indexes.named(index), self._frame.damage(), moment_of("as_of", as_of)
+        question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
+        checkpoint = Checkpoint(resume, question, Compared)
+        begun = checkpoint.begun()
+        drift = Drift(index, until or datetime.now(UTC)) if begun is None else begun.drift
+        entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
+        walks = [entries.run(checkpoint, begun)]
         if found.keeps_inlinks:
-            comparisons.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply))
-        for comparison in comparisons:
-            for _ in comparison.run():
-                if on_progress is not None:
-                    on_progress(drift.pages + drift.entries)
+            walks.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply).run())
+        for _ in chain.from_iterable(walks):
+            if on_progress is not None:
+                on_progress(drift.pages + drift.entries)
+        checkpoint.end()
         return drift
 
     def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webtable._page import Page
 from webtable.errors import DamagedRow
+from webtable.repository.checkpoint import Checkpoint
 from webtable.repository.contents import check_body
 from webtable.repository.damage import Damage
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
+from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from os import PathLike
 
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
@@ -45,11 +51,37 @@ class Verification:
         return not self.damaged and not self.lost
 
 
-def verify(frame: Frame, scope: Scope, on_progress: Progress | None) -> Verification:
+class _Found(msgspec.Struct):
+    """What was found in the rows up to the one with the key `position`."""
+
+    position: bytes = b""
+    pages: int = 0
+    bodies: int = 0
+    size: int = 0
+    damaged: int = 0
+    lost: int = 0
+    examples: list[tuple[bytes, str | None, str]] = []
+    """The key, the URL and the reason of each."""
+
+    def verification(self) -> Verification:
+        examples = tuple(DamagedRow(*example) for example in self.examples)
+        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples)
+
+
+def verify(
+    frame: Frame, scope: Scope, on_progress: Progress | None, resume: str | PathLike[str] | None
+) -> Verification:
     """Return what `WebTable.verify` does."""
-    _, ranges = scope.ranges(frame)
+    asked, ranges = scope.ranges(frame)
     everywhere = [KeyRange()] if scope.domain is None else ranges
-    return verified(frame, frame.store.scan(frame.table, everywhere, wanted_to_verify(frame)), on_progress)
+    checkpoint = Checkpoint(resume, f"verify {frame.table}: {asked}", _Found)
+    found = checkpoint.begun() or _Found()
+    spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame))
+    for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
+        if checkpoint.is_due():
+            checkpoint.keep(found)
+    checkpoint.end()
+    return found.verification()
 
 
 def wanted_to_verify(frame: Frame) -> Wanted:
@@ -61,22 +93,32 @@ def wanted_to_verify(frame: Frame) -> Wanted:
 
 def verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
     """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
-    found: list[DamagedRow] = []
-    damage, lost = Damage(frame.counts, found), Damage(frame.counts, found)
-    pages = bodies = size = 0
+    found = _Found()
+    deque(_verified(frame, rows, on_progress, found), maxlen=0)
+    return found.verification()
+
+
+def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, found: _Found) -> Iterator[None]:
+    """Add what is damaged of *rows* to *found*, with a pause after each row."""
+    examples = [DamagedRow(*example) for example in found.examples]
+    damage, lost = Damage(frame.counts, examples), Damage(frame.counts, examples)
+    damaged_before, lost_before = found.damaged, found.lost
     for row in rows:
         for one in damage.sift(_all_of(frame, row)):
             if isinstance(one, Page):
-                pages += 1
+                found.pages += 1
                 if _is_lost(frame, one):
                     lost.add(frame.codec.damaged(row.key, frame.codec.columns.html, "the body is lost"))
             elif isinstance(one, int):
-                bodies, size = bodies + 1, size + one
-        if on_progress is not None and pages % PROGRESS_PAGES == 0:
-            on_progress(pages)
+                found.bodies, found.size = found.bodies + 1, found.size + one
+        found.position = row.key
+        found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
+        found.examples += [(one.row, one.url, one.reason) for one in examples[len(found.examples) :]]
+        if on_progress is not None and found.pages % PROGRESS_PAGES == 0:
+            on_progress(found.pages)
+        yield
     if on_progress is not None:
-        on_progress(pages)
-    return Verification(pages, bodies, size, damage.count, lost.count, tuple(found))
+        on_progress(found.pages)
 
 
 def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+import msgspec
+
 from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arguments import Grouping
 from webtable.repository.arrow.kinds import GROUPS, Kind
+from webtable.repository.checkpoint import Checkpoint
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.scope import Scope
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.repository.sizes import size_class, size_name
 from webtable.repository.tabular import Tabular
@@ -24,14 +29,13 @@ from webtable.rowkey.domain import host_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
+    from os import PathLike
 
     from matplotlib.axes import Axes
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
 
 AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
 """The groups of pages by the age of their last capture, from the youngest on."""
@@ -133,58 +137,92 @@ class Stats(Tabular[GroupRow]):
         return "\n".join(lines)
 
 
-def stats(
-    frame: Frame,
-    scope: Scope,
-    by: Grouping | Sequence[Grouping],
-    *,
-    with_bytes: bool,
-    on_progress: Progress | None,
-    now: Moment | None,
-) -> Stats:
+class Asked(NamedTuple):
+    """What is to be counted: the pages of *scope*, by some groupings, as of *now*."""
+
+    scope: Scope
+    by: Grouping | Sequence[Grouping]
+    with_bytes: bool
+    now: Moment | None
+
+
+class _Found(msgspec.Struct):
+    """What was counted in the rows up to the one with the key `position`, as of `now`, in regions from `starts` on."""
+
+    now: datetime
+    starts: list[bytes]
+    position: bytes = b""
+    pages: int = 0
+    size: int = 0
+    damaged: int = 0
+    examples: list[tuple[bytes, str | None, str]] = []
+    groups: dict[Grouping, list[tuple[str | int, int, int]]] = {}
+
+
+def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str | PathLike[str] | None) -> Stats:
     """Return what `WebTable.stats` does."""
-    names = _known(by)
-    now = moment_of("now", now) or datetime.now(UTC)
-    _, ranges = scope.ranges(frame)
-    ranges = [KeyRange()] if scope.domain is None else narrowed(frame, scope, ranges)
+    names, with_bytes = _known(asked.by), asked.with_bytes
+    now = moment_of("now", asked.now)
+    said, ranges = asked.scope.ranges(frame)
+    ranges = [KeyRange()] if asked.scope.domain is None else narrowed(frame, asked.scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
-    starts = [region.keys.start for region in frame.store.regions(frame.table)] if "region" in names else []
-    tallies = {name: _tally(frame, name, now, starts) for name in names}
-    unreadable: list[DamagedRow] = []
-    damage = frame.damage(unreadable)
-    pages, size = _count(frame, spec, tuple(tallies.values()), damage, on_progress)
+    question = f"stats of {frame.table}: {said} by {', '.join(names)}, bytes {with_bytes}, now {now}"
+    checkpoint = Checkpoint(resume, question, _Found)
+    found = checkpoint.begun()
+    if found is None:
+        regions = frame.store.regions(frame.table) if "region" in names else ()
+        found = _Found(now or datetime.now(UTC), [region.keys.start for region in regions])
+    tallies = {name: _tally(frame, name, found) for name in names}
+    for _ in _count(frame, spec, tuple(tallies.values()), on_progress, found):
+        if checkpoint.is_due():
+            found.groups = {name: tally.counted() for name, tally in tallies.items()}
+            checkpoint.keep(found)
+    checkpoint.end()
     groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
-    regions = tuple(map(key_text, starts))
-    return Stats(pages, size if with_bytes else None, groups, damage.count, tuple(unreadable), regions)
+    examples = tuple(DamagedRow(*example) for example in found.examples)
+    size = found.size if with_bytes else None
+    return Stats(found.pages, size, groups, found.damaged, examples, tuple(map(key_text, found.starts)))
 
 
 def _count(
-    frame: Frame, spec: ScanSpec, tallies: Sequence[_Tally], damage: Damage, on_progress: Progress | None
-) -> tuple[int, int]:
-    """Add all pages to the *tallies*, and return how many there are and how many bytes they have."""
-    pages = total = 0
-    for row in in_storage_order(frame.store, spec, None):
+    frame: Frame, spec: ScanSpec, tallies: Sequence[_Tally], on_progress: Progress | None, found: _Found
+) -> Iterator[None]:
+    """Add the pages behind those that were *found* to them and to the *tallies*, with a pause after each row."""
+    examples = [DamagedRow(*example) for example in found.examples]
+    damage, damaged_before = frame.damage(examples), found.damaged
+    for row in in_storage_order(frame.store, spec, found.position or None):
         page = None if spec.wanted.keys_only else frame.counted.each(row)
         try:
             groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
         except ValueError as exc:
             page, groups = DamagedRow(row.key, None, str(exc)), ()
+        found.position = row.key
         if isinstance(page, DamagedRow):
             damage.add(page)
+            found.damaged = damaged_before + damage.count
+            found.examples = [(one.row, one.url, one.reason) for one in examples]
             continue
         size = (page and page.size) or 0
-        pages, total = pages + 1, total + size
+        found.pages, found.size = found.pages + 1, found.size + size
         for tally, group in zip(tallies, groups, strict=True):
             tally.add(group, size)
-        if on_progress is not None and pages % PROGRESS_PAGES == 0:
-            on_progress(pages)
+        if found.pages % PROGRESS_PAGES == 0:
+            if on_progress is not None:
+                on_progress(found.pages)
+            yield
     if on_progress is not None:
-        on_progress(pages)
-    return pages, total
+        on_progress(found.pages)
 
 
-def _tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes]) -> _Tally:
+def _tally(frame: Frame, name: Grouping, found: _Found) -> _Tally:
+    tally = _empty_tally(frame, name, found.now, found.starts)
+    for group, pages, size in found.groups.get(name, ()):
+        tally.add(group, size, pages)
+    return tally
+
+
+def _empty_tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes]) -> _Tally:
     match name:
         case "host":
             host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
@@ -200,7 +238,14 @@ def _tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes])
         case "size":
             return _Tally(lambda _, page: size_class(page.size), size_name)
         case "day":
-            return _Tally(lambda _, page: page.fetched_at.astimezone(UTC).date(), date.isoformat)
+            return _Tally(
+                lambda _, page: page.fetched_at.astimezone(UTC).toordinal(),
+                lambda day: date.fromordinal(day).isoformat(),
+            )
+
+
+def _day_name(day: int) -> str:
+    return date.fromordinal(day).isoformat()
 
 
 class _Tally:
@@ -213,10 +258,14 @@ class _Tally:
         self._pages: Counter[Any] = Counter()
         self._bytes: Counter[Any] = Counter()
 
-    def add(self, group: Any, size: int) -> None:
-        """Count a page of *group*."""
-        self._pages[group] += 1
+    def add(self, group: Any, size: int, pages: int = 1) -> None:
+        """Count a page of *group*, or several that have *size* together."""
+        self._pages[group] += pages
         self._bytes[group] += size
+
+    def counted(self) -> list[tuple[str | int, int, int]]:
+        """Return each group with its pages and bytes, as they can be added again."""
+        return [(group, pages, self._bytes[group]) for group, pages in self._pages.items()]
 
     def groups(self, *, with_bytes: bool) -> dict[str, Group]:
         """Return the groups, sorted."""
