@@ -13,7 +13,8 @@ from webtable.cli import completion
 from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE, complain, exit_code, note
 from webtable.cli.output import Format, FormatOption, chosen_format, write_records
-from webtable.cli.session import session
+from webtable.cli.resuming import ResumeOption, resuming
+from webtable.cli.session import Session, session
 from webtable.cli.text import examples, plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
 
@@ -131,6 +132,7 @@ def verify(
     ctx: typer.Context,
     index: SomeArgument = None,
     all_: AllOption = False,
+    resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Compare an index with the pages, both ways, and change nothing; the exit code is 1 where they differ.
@@ -139,9 +141,12 @@ def verify(
     that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
     nothing is known. An index that cannot be compared, as one of your own that was not named (`webtable --index`), does
     not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
+
+    With --resume and --all it goes on within the index at which it was ended; those that were done are compared again.
     """
-    with session(ctx).open() as table:
-        drifts, errors = _compared(table, _names(table, index, all_), apply=False)
+    this = session(ctx)
+    with this.open() as table:
+        drifts, errors = _compared(this, table, _names(table, index, all_), apply=False, resume=resume)
     _conclude(drifts, errors, format, _DRIFT)
     if not all(drift.is_empty for drift in drifts):
         raise typer.Exit(NOT_DONE)
@@ -155,6 +160,7 @@ def repair(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write what is missing and remove what is stale. Default: only count it.")
     ] = False,
+    resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Repair an index where it differs from the pages; without --apply it does what `index verify` does.
@@ -163,7 +169,7 @@ def repair(
     """
     this = session(ctx)
     with this.open() as table:
-        drifts, errors = _compared(table, _names(table, index, all_), apply=apply)
+        drifts, errors = _compared(this, table, _names(table, index, all_), apply=apply, resume=resume)
     _conclude(drifts, errors, format, (*_DRIFT, "repaired"))
     if all(drift.missing + drift.stale == drift.repaired and not drift.damaged for drift in drifts):
         return
@@ -193,14 +199,17 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
 
 
 def _compared(
-    table: WebTable, names: Sequence[str], *, apply: bool
+    this: Session, table: WebTable, names: Sequence[str], *, apply: bool, resume: bool
 ) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
     """Return what was compared, and why others of several could not be; raises that where there is only one."""
     drifts, errors = [], []
     for name in names:
         try:
-            with progress_bar(f"index {name}", "row") as counted:
-                drifts.append(table.repair_index(name, apply=apply, on_progress=counted))
+            with (
+                resuming(this, f"{'repair' if apply else 'verify'}-{name}", resume=resume) as path,
+                progress_bar(f"index {name}", "row") as counted,
+            ):
+                drifts.append(table.repair_index(name, apply=apply, on_progress=counted, resume=path))
         except (LayoutMismatch, IndexFailed) as exc:
             if len(names) == 1:
                 raise

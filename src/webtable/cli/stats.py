@@ -12,6 +12,7 @@ from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.resuming import ResumeOption, resuming
 from webtable.cli.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
 from webtable.cli.text import examples, parse_names, plural
@@ -53,6 +54,7 @@ def stats(
         bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
     ] = False,
     full_scan: FullScanOption = False,
+    resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
@@ -64,7 +66,8 @@ def stats(
     """
     check_scan(domain, full_scan)
     groupings = GROUPINGS if by is None else tuple(parse_names(by))
-    with session(ctx).open() as table, progress_bar("stats", "page") as counted:
+    this = session(ctx)
+    with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
         found = table.stats(
             domain,
             host_only=host_only,
@@ -73,6 +76,7 @@ def stats(
             bytes=not no_bytes,
             full_scan=full_scan,
             on_progress=counted,
+            resume=file,
         )
     if chosen_format(format) == TABLE:
         _show_stats(found)

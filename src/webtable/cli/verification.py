@@ -9,17 +9,19 @@ from webtable.cli.damage import tell_damage
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import FormatOption, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, check_scan
+from webtable.cli.resuming import ResumeOption, resuming
 from webtable.cli.session import session
 from webtable.cli.text import examples
 
 commands = typer.Typer()
 
 
-@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify --full-scan"))
+@commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify --full-scan --resume"))
 def verify(
     ctx: typer.Context,
     domain: DomainArgument = None,
     full_scan: FullScanOption = False,
+    resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
@@ -29,8 +31,13 @@ def verify(
     by `index verify`.
     """
     check_scan(domain, full_scan)
-    with session(ctx).open() as table, progress_bar("verify", "page") as counted:
-        found = table.verify(domain, full_scan=full_scan, on_progress=counted)
+    this = session(ctx)
+    with (
+        this.open() as table,
+        resuming(this, "verify", resume=resume) as path,
+        progress_bar("verify", "page") as counted,
+    ):
+        found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
     write_records([found], ("pages", "bodies", "bytes", "damaged", "lost"), format)
     tell_damage(found.examples, found.damaged + found.lost, left_out=False)
     if not found.is_sound:

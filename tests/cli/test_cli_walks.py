@@ -1,0 +1,89 @@
+"""`verify`, `stats` and `index verify` with --resume: what was found outlives Ctrl-C, and goes when they are done."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from running import Run
+
+import webtable
+from webtable.repository import checkpoint
+from webtable.repository.hints import entry_drift
+from webtable.repository.questions import integrity, stats
+from webtable.store.sqlite import SQLiteStore
+
+COMMANDS = {
+    "verify": ("verify", "--full-scan"),
+    "stats": ("stats", "--full-scan", "--by", "host,day"),
+    "verify-time": ("index", "verify", "time"),
+    "repair-time": ("index", "repair", "time", "--apply"),
+}
+
+
+@pytest.fixture
+def walk(request, monkeypatch, empty_directory):
+    """The name of a walk over a table of ten pages, which keeps what it has found after each row."""
+    monkeypatch.setattr(checkpoint, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(checkpoint, "SHARE", 0)
+    monkeypatch.setattr(entry_drift, "PIECE", 1)
+    for module in (stats, integrity):
+        monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
+    with webtable.open("webtable.db", create=True, indexes=["time"]) as table, table.writer() as writer:
+        for number in range(10):
+            writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"x" * number))
+    return request.param
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Ctrl-C comes when a scan has given four rows."""
+
+    def scan(self, table, *given, whole=SQLiteStore.scan, **options):
+        rows = whole(self, table, *given, **options)
+        if not table.startswith("pages"):
+            yield from rows
+            return
+        yield from islice(rows, 4)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteStore, "scan", scan)
+        yield patch
+
+
+@pytest.mark.parametrize("walk", COMMANDS, indirect=True)
+def test_what_was_found_is_kept_until_the_walk_is_at_its_end(run: Run, walk, interrupted):
+    file = Path(f"webtable.db.{walk}")
+    ended = run(*COMMANDS[walk], "--resume")
+    assert ended.code == 130
+    assert f"what was found is kept in {file}: the same command goes on from there" in ended.err
+    interrupted.undo()
+
+    done = run(*COMMANDS[walk], "--resume", "--format", "jsonl")
+
+    assert done.code == 0
+    assert f"going on from what an earlier run has found ({file})" in done.err
+    assert not file.exists()
+    assert done.out == run(*COMMANDS[walk], "--format", "jsonl").out
+
+
+@pytest.mark.parametrize("walk", COMMANDS, indirect=True)
+def test_without_resume_nothing_is_kept(run: Run, walk, interrupted):
+    before = set(Path.cwd().iterdir())
+
+    assert run(*COMMANDS[walk]).code == 130
+
+    assert set(Path.cwd().iterdir()) == before
+
+
+@pytest.mark.parametrize("walk", ["verify"], indirect=True)
+def test_a_file_of_another_question_is_named(run: Run, interrupted, walk):
+    run("verify", "--full-scan", "--resume")
+    interrupted.undo()
+
+    other = run("verify", "example.com", "--resume")
+
+    assert other.code == 2
+    assert "webtable.db.verify: this is how far another walk has come (verify pages: all pages)" in other.err
