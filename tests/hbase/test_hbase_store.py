@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, merged, prefix_range
-from webtable.rowkey.advice import measures
+from webtable.rowkey.first_rows import groups_of
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore, filters, scan_pieces
 from webtable.store.hbase.connection import Connection, Connector, thrift1, thrift2
-from webtable.store.hbase.fanout import FirstRows, calls_of, groups_of
+from webtable.store.hbase.fanout import FirstRows
 from webtable.store.hbase.java_regex import expression
 from webtable.store.hbase.pool import Pool
 from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
@@ -403,13 +403,6 @@ def test_groups_of_regions_hold_every_key_of_every_range_once(wanted_ranges, bou
     for key in {bytes(k) for r in wanted_ranges for k in r if k} | set(bounds):
         owners = Counter(part.owner for group in groups for part in group if key in part.keys)
         assert owners == Counter(owner for owner, r in enumerate(wanted_ranges) if key in r)
-
-
-@given(st.lists(st.tuples(keys, keys | st.just(b"")).map(lambda t: KeyRange(*t)), max_size=80), bounds_of_regions)
-def test_the_advice_on_keys_foretells_the_calls_of_first_rows(wanted_ranges, bounds):
-    apart = [r for r in merged(wanted_ranges) if not r.is_empty()]
-
-    assert measures.calls_of(apart, bounds) == len(calls_of(groups_of(apart, bounds, 8), 1))
 
 
 def test_rows_do_not_wait_for_each_other():

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from webtable.errors import NoRange, UnknownField
+from webtable.rowkey.first_rows import calls_of, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.rowkey.advice.design import Design
-    from webtable.rowkey.ranges import KeyRange
 
-RANGES_A_CALL = 32
-"""Of how many ranges the Thrift2 gateway is asked for the first rows in one call (`webtable.store.hbase.fanout`)."""
-CALLS_AT_ONCE = 8
-"""In how many groups of neighbouring regions these ranges are: one for each connection of a store."""
+GROUPS = 8
+"""In how many groups of neighbouring regions the ranges of a question are: one for each connection of a store."""
 CALLS_A_SCANNER = 3
 """A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
 HOT = 1.5
@@ -179,26 +177,10 @@ def measure_questions(design: Design, splits: Sequence[bytes], items: Sequence[A
         if question in design.gets:
             calls = calls_without = 1.0  # a call reads many rows
         else:
-            calls = sum(calls_of(some, splits) for some in ranges) / len(ranges)
+            calls = sum(len(calls_of(groups_of(some, splits, GROUPS), 1)) for some in ranges) / len(ranges)
             calls_without = mean * CALLS_A_SCANNER
         costs.append(QuestionCost(question, mean, calls, calls_without))
     return tuple(costs)
-
-
-def calls_of(ranges: Sequence[KeyRange], splits: Sequence[bytes]) -> int:
-    """Return how many calls of a Thrift2 gateway bring the first rows of *ranges*, which do not overlap.
-
-    >>> from webtable.rowkey import KeyRange
-    >>> calls_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"])
-    2
-    """
-    parts: Counter[int] = Counter()
-    for keys in ranges:
-        last = bisect_left(splits, keys.stop) if keys.stop else len(splits)
-        parts.update(range(bisect_right(splits, keys.start), last + 1))
-    counts = [parts[region] for region in sorted(parts)]
-    group = max(1, math.ceil(len(counts) / CALLS_AT_ONCE))
-    return sum(math.ceil(sum(counts[at : at + group]) / RANGES_A_CALL) for at in range(0, len(counts), group))
 
 
 def gini(counts: Sequence[int]) -> float:

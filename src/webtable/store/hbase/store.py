@@ -8,11 +8,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
+from webtable.rowkey.first_rows import calls_of, groups_of
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.examined import ExaminedHBase
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
-from webtable.store.hbase.fanout import FirstRows, calls_of, groups_of, overlap, rows_of_each
+from webtable.store.hbase.fanout import FirstRows, overlap, rows_of_each
 from webtable.store.hbase.known import Known
 from webtable.store.hbase.opening import Opening
 from webtable.store.hbase.scan_pieces import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces
