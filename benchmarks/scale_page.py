@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from benchmarks import model, scale
+from benchmarks import model, scale, scale_peers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ DOCS = RESULTS.parents[1] / "docs"
 PICTURE = DOCS / "pictures" / "scale.png"
 PAGE = DOCS / "scale.md"
 STORES = {"SQLite": RESULTS / "scale-sqlite.jsonl", "HBase": RESULTS / "scale-hbase.jsonl"}
+PEERS = RESULTS / "scale-peers.json"
 NAMED = ("broken links", "pages of a domain", "fetched last", "duplicates of a page")
 """The questions whose lines are named in the picture; the others are grey."""
 _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} ends -->"
@@ -33,15 +34,18 @@ def tables() -> dict[str, str]:
     return {
         "growth": "\n".join(_growth(measured)),
         "questions": "\n".join(_questions(measured)),
+        "peers": "\n".join(_against(hbase, scale_peers.read(PEERS))),
         "model": "\n".join(model.table(cost)),
         "foretold": "\n".join(_foretold(hbase)),
     }
 
 
 def written(page: str, made: Mapping[str, str]) -> str:
-    """Return *page* with the tables that are *made* between their marks."""
+    """Return *page* with the tables that are *made* between their marks; raises `ValueError` where one has none."""
     for name, table in made.items():
         begin, end = _BEGIN.format(name), _END.format(name)
+        if not 0 <= page.find(begin) < page.find(end):
+            raise ValueError(f"the page has no place for the table {name!r}: {begin} … {end}")
         before, _, rest = page.partition(begin)
         _, _, behind = rest.partition(end)
         page = f"{before}{begin}\n\n{table}\n\n{end}{behind}"
@@ -72,6 +76,15 @@ def _questions(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
     for question in columns[0][1].questions:
         cells = [" / ".join(f"{ms:,.1f}" for ms in one.questions[question]) for _, one in columns]
         yield f"| {question} | {' | '.join(cells)} |"
+
+
+def _against(sizes: Sequence[scale.Size], peers: scale_peers.FilterScans) -> Iterator[str]:
+    (ours,) = (one for one in sizes if one.pages == peers.pages)
+    yield f"| question, {peers.pages:,} pages | filter scan | webtable | times as fast |"
+    yield "|---|---|---|---|"
+    for question, scan in peers.milliseconds.items():
+        median, _ = ours.questions[question]
+        yield f"| {question} | {scan:,.0f} ms | {median:,.1f} ms | {scan / median:,.0f} |"
 
 
 def _foretold(sizes: Sequence[scale.Size]) -> Iterator[str]:

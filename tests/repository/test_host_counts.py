@@ -13,6 +13,7 @@ from deaths import Killed, Town, is_through, listening
 import webtable
 from webtable import Salt
 from webtable.repository.hints import host_changes, host_counts, refresh, spans
+from webtable.repository.hints.queue import RecountQueue
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 from webtable.testing.calls import counted_store
@@ -27,11 +28,12 @@ def short_parts(monkeypatch):
     monkeypatch.setattr(host_changes, "_CUTS", 90)
 
 
-@pytest.fixture
-def little_memory(monkeypatch):
-    """Let what is to be counted of hosts be joined after a few rows, and counted before the queue is at its end."""
+@pytest.fixture(params=["at once", "at the end"])
+def little_memory(request, monkeypatch):
+    """Let what is to be counted of hosts be joined after a few rows; joined rows are counted at once, or are kept."""
     monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
-    monkeypatch.setattr(refresh, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(refresh, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(refresh, "MOST_JOINED", 1_000 if request.param == "at once" else 10**9)
 
 
 @pytest.fixture(params=SALTS, ids=lambda salt: salt.source)
@@ -103,6 +105,7 @@ def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     draw = random.Random(20261123)
     pages = [site.page(f"/{number:04}", host=f"h{number % 3}", html=b"x") for number in range(2_000)]
     draw.shuffle(pages)
+    site.table.refresh_links()
     for at in range(0, len(pages), 100):
         site.store(*pages[at : at + 100])
     counting, told = Counting(site.table.store), []
@@ -238,8 +241,7 @@ def test_a_run_that_is_killed_at_any_call_is_made_right_by_the_next(table):
     raise AssertionError("it never comes to its end")
 
 
-def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_next(table, monkeypatch):
-    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_next(table, little_memory):
     table.add_index("link")
     town = Town(table)
 
@@ -258,7 +260,76 @@ def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_ne
     raise AssertionError("it never comes to its end")
 
 
-def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table):
+def test_an_older_run_that_ends_later_leaves_no_part_that_is_no_more(table, monkeypatch):
+    monkeypatch.setattr(refresh, "ROWS_A_ROUND", 1)
+    town, crossed = Town(table), []
+    town.store(*(sized(town, number, 1) for number in range(60)))
+
+    def crossing(call, name, *_):
+        if call != "write" or not name.endswith("_idx") or crossed:
+            return
+        crossed.append(True)  # it has read parts that are not stored yet, and whose first pages go now
+        cuts = [number for number in range(1, 60) if host_changes.is_cut(table.key.encode(url(town, number)))]
+        for number in cuts[::2]:
+            table.delete(url(town, number))
+        with monkeypatch.context() as patch:
+            patch.setattr(refresh, "MOST_BYTES", 1_000)
+            patch.setattr(refresh, "MOST_JOINED", 10**9)
+            table.refresh_links()
+
+    listening(table, crossing).refresh_links()
+
+    assert crossed
+    check(table, town.domain)
+
+
+def test_the_same_rows_take_no_more_memory_when_they_change_again():
+    key, weights = webtable.WebKey(), []
+    changes = host_changes.Changes(key, None)
+
+    for _ in range(4):
+        changes.add(key.encode(f"https://www.example.com/{number:06}") for number in range(5_000))
+        changes.join()
+        weights.append(changes.weight)
+
+    assert len(set(weights)) == 1
+
+
+def test_rows_that_are_no_rows_of_their_host_are_damage_and_change_nothing(table):
+    town = Town(table)
+    town.store(*(sized(town, number, number) for number in range(40)))
+    table.refresh_links()
+    salt = len(table.key.encode(url(town, 0))) - len(table.key.unsalted(table.key.encode(url(town, 0))))
+    if salt:
+        queue = RecountQueue(table.store, table.table)
+        wrong = b"!" * (salt - 1) + b":" + table.key.unsalted(table.key.encode(url(town, 7)))
+        entered = queue.entered([], pages=[wrong])
+        queue.write([entered, queue.done(entered)])
+
+        assert table.refresh_links().damaged == 1
+
+    check(table, town.domain)
+
+
+def test_an_index_that_is_added_while_a_run_begins_is_counted(tmp_path, monkeypatch):
+    with webtable.open(tmp_path / "own.db", create=True, indexes=["link"]) as table:
+        town = Town(table)
+        town.store(*(sized(town, number, number) for number in range(10)))
+        scans = []
+
+        def adding(call, name, *_):
+            if call == "scan" and name.endswith("_queue") and not scans:
+                scans.append(True)
+                table.add_index("host")
+
+        listening(table, adding).refresh_links()
+        table.refresh_links()
+
+        assert scans
+        check(table, town.domain)
+
+
+def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table, little_memory):
     town = Town(table)
     town.store(*(sized(town, number, number) for number in range(0, 60, 2)))
     table.refresh_links()

@@ -366,7 +366,7 @@ def test_a_hot_target_is_counted_once_a_run(table):
     recount = writes.table.refresh_links(on_progress=progress.append)
 
     assert (recount.pages, recount.hosts, recount.batches) == (1, 1, 30)
-    assert progress == [1]
+    assert progress == [1, 31]  # the one for its links, then all thirty for their host
     assert writes.cells["metadata"] == 1
     assert table.links_freshness().waiting == 0
     assert table.refresh_links().pages == 0

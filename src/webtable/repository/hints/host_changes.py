@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST_BYTES: Final = 32 * 2**20
-"""How much memory changes may take before they are counted, about; as much again while they are brought in order."""
+"""How much memory changes may take before they are joined, about; twice as much more while they are put in order."""
 _A_ROW: Final = 75
 """The bytes that a row takes there beside its name, about, and so does each end of a span."""
 _A_SPAN: Final = 70
 """What the pair of both ends takes beside them."""
 _CUTS: Final = 4
 """Of how many of 256 rows the part behind them is another one."""
+PART_ROWS: Final = 256 // _CUTS
+"""How many rows a part has in the mean."""
 
 Span = tuple[bytes, bytes]
 """The first row that has changed, and the last one: where it is one alone, both are that row."""
@@ -62,24 +64,28 @@ class Changes:
         """Take less memory: keep the first and the last row of those that no cut divides.
 
         Between these may be rows, and whole parts, that have not changed. Where most rows of a host have, as when it is
-        stored first, these are few. Each row at which a part begins stays the first of its span.
+        stored first, these are few; where few have, most of the host is read for them. Each row at which a part begins
+        stays the first of its span.
         """
         joined: list[Span] = []
         before = ""
         for host, (first, last) in self._by_rows():
-            if joined and host == before and not is_cut(first):
+            if joined and host == before and (first == joined[-1][0] or not is_cut(first)):
                 joined[-1] = joined[-1][0], max(joined[-1][1], last)
             else:
                 joined.append((first, last))
             before = host
-        self._rows, self._spans = set(), joined
-        ends = (end for span in joined for end in set(span))
-        self.weight = _A_SPAN * len(joined) + sum(_A_ROW + len(one) for one in chain(ends, self.whole))
+        self._rows = {first for first, last in joined if first == last}
+        self._spans = [span for span in joined if span[0] != span[1]]
+        ends = chain.from_iterable(self._spans)
+        self.weight = _A_SPAN * len(self._spans) + sum(_A_ROW + len(one) for one in chain(self._rows, ends, self.whole))
 
     def of_hosts(self) -> Iterator[HostChange]:
         """Yield what is to be counted of each host."""
-        left = set(self.whole)
-        for host, some in groupby(sorted(self._by_rows()), key=itemgetter(0)):
+        left, spans = set(self.whole), self._by_rows()
+        if self.key.salt.source == "url":  # else the rows of a host stand beside each other
+            spans = iter(sorted(spans))
+        for host, some in groupby(spans, key=itemgetter(0)):
             yield HostChange(host, [span for _, span in some], host in left)
             left.discard(host)
         for host in sorted(left):
@@ -92,10 +98,11 @@ class Changes:
             if stop and first >= stop:
                 try:
                     host, _ = host_and_rest(self.key.url_of(first))
-                except (KeyFormatError, InvalidURL) as exc:
-                    self.damage.add(DamagedRow(first, None, f"the queue: {exc}"))
+                    stop = next(keys.stop for keys in self.key.host_ranges(host) if first in keys)
+                except (KeyFormatError, InvalidURL, StopIteration) as exc:
+                    said = str(exc) or f"the row is none of {host}"
+                    self.damage.add(DamagedRow(first, None, f"the queue: {said}"))
                     continue
-                stop = next((keys.stop for keys in self.key.host_ranges(host) if first in keys), first)
             yield host, (first, last)
 
 

@@ -28,7 +28,7 @@ from webtable._page import Page
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
-from webtable.repository.hints.host_changes import Changes, HostChange, is_cut
+from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, is_cut
 from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.moments import moment_of, now_in_milliseconds
@@ -50,8 +50,6 @@ PIECE = 10_000
 _FAMILY = b"ref"
 _PART = b"part-"
 _PARTS = KeyRange(_PART, b"part.")
-PART_ROWS = 64
-"""How many rows a part has in the mean."""
 TELL_EVERY = 1_000
 """After how many pages it is told how many were read."""
 

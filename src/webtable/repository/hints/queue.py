@@ -31,6 +31,7 @@ DEAD_AFTER_SECONDS = 600
 ROWS_A_CELL = 10_000
 BATCHES_AT_ONCE = 4
 """How many batches of the queue are read at once: each may have a hundred thousand rows."""
+REMOVED_AT_ONCE = 1_000
 
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
@@ -88,14 +89,15 @@ class RecountQueue:
         return Put(entered.row, [NewCell(_DONE, now_in_milliseconds(), b"")])
 
     def waiting(self, *, also_unfinished: bool = False) -> Iterator[Waiting]:
-        """Yield the batches that can be counted now; *also_unfinished* those whose writer may be at it still."""
-        # Which they are is settled before the first is counted: what is done later may have links that no count has.
+        """Return the batches that can be counted now; *also_unfinished* those whose writer may be at it still.
+
+        Which they are is settled now, not as they are read: what is done later may have links that no count has.
+        """
         settled = self._done() | self._entered_before(now_in_milliseconds() - DEAD_AFTER_SECONDS * 1000)
         keys = sorted(settled | self._entered_before(now_in_milliseconds() + 1) if also_unfinished else settled)
-        for at in range(0, len(keys), BATCHES_AT_ONCE):
-            for row in self._store.read(self.table, keys[at : at + BATCHES_AT_ONCE]):
-                if row is not None:
-                    yield _waiting(row, row.key in settled)
+        pieces = (keys[at : at + BATCHES_AT_ONCE] for at in range(0, len(keys), BATCHES_AT_ONCE))
+        rows = (row for some in pieces for row in self._store.read(self.table, some) if row is not None)
+        return (_waiting(row, row.key in settled) for row in rows)
 
     def unfinished(self) -> int:
         """Return how many batches wait whose writer must be dead: it has not said in ten minutes that it is done."""
@@ -114,9 +116,10 @@ class RecountQueue:
             if error is not None:
                 raise error
 
-    def remove(self, batches: Iterable[Counted]) -> None:
+    def remove(self, batches: Sequence[Counted | Waiting]) -> None:
         """Remove *batches*, which are counted."""
-        self.write([Delete(batch.key, batch.timestamp) for batch in batches])
+        for at in range(0, len(batches), REMOVED_AT_ONCE):
+            self.write([Delete(batch.key, batch.timestamp) for batch in batches[at : at + REMOVED_AT_ONCE]])
 
     def remove_rows(self, batches: Iterable[Waiting]) -> None:
         """Remove the rows of *batches*, whose links are counted: what is to be counted of their hosts waits on.

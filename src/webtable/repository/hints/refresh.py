@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""
+MOST_JOINED = MOST_BYTES // 2
+"""How much memory joined changes may take before they are counted."""
+A_HELD_BATCH = 300
+"""How much memory a batch takes that waits for its hosts to be counted."""
 MOST_REMEMBERED = 1_000_000
 """Of how many rows a run knows that it has counted them; beyond these a row may be counted once more."""
 
@@ -32,6 +36,7 @@ MOST_REMEMBERED = 1_000_000
 class Recount:
     """What a run has counted: pages (and URLs that are none yet), hosts, and the batches that asked for it.
 
+    A host that was counted twice, as more waited than fits into memory, is there twice.
     `damaged` is how many rows and batches were left out because they cannot be read: `repair_index("link")` has the
     pages counted whose links it mends.
     """
@@ -85,24 +90,32 @@ class Refresh:
         self._changes = Changes(frame.key, damage)
         self._held: list[Counted] = []  # batches that wait for `_changes` alone
 
-    def run(self, queue: RecountQueue, *, also_unfinished: bool = False) -> Recount:
-        """Count what waits in *queue*, each page once, and return how much it was."""
-        for some in _rounds(queue.waiting(also_unfinished=also_unfinished)):
+    def run(self, waiting: Iterator[Waiting], queue: RecountQueue) -> Recount:
+        """Count what is *waiting* in *queue*, each page once, and return how much it was."""
+        for some in _rounds(waiting):
             self._batches += len(some)
             self._unreadable += sum(batch.is_damaged for batch in some)
             if self._keeps_inlinks:
                 self._count_links(some)
             settled = [batch for batch in some if batch.is_settled]
-            queue.remove_rows(settled)
-            self._held += [Counted(batch.key, batch.timestamp) for batch in settled]
+            queue.remove([batch for batch in settled if not self._tells_of_hosts(batch)])
+            held = [batch for batch in settled if self._tells_of_hosts(batch)]
+            queue.remove_rows(held)
+            self._held += [Counted(batch.key, batch.timestamp) for batch in held]
             if self._counts_pages:
                 self._take_hosts(some)
-            if self._changes.weight > MOST_BYTES:
+            if self._weight() > MOST_BYTES:
                 self._changes.join()
-                if self._changes.weight > MOST_BYTES // 2:
+                if self._weight() > MOST_JOINED:
                     self._count_hosts(queue)
         self._count_hosts(queue)
         return Recount(self._pages, self._hosts, self._batches, self._unreadable + self._damage.count)
+
+    def _tells_of_hosts(self, batch: Waiting) -> bool:
+        return self._counts_pages and bool(batch.pages or batch.hosts)
+
+    def _weight(self) -> int:
+        return self._changes.weight + A_HELD_BATCH * len(self._held)
 
     def _count_links(self, batches: Sequence[Waiting]) -> None:
         """Count the links to the rows of *batches* that were not counted yet."""
@@ -140,7 +153,7 @@ def _rounds(waiting: Iterator[Waiting]) -> Iterator[list[Waiting]]:
     size = 0
     for batch in waiting:
         some.append(batch)
-        size += len(batch.rows) + len(batch.pages)
+        size += 1 + len(batch.rows) + len(batch.pages) + len(batch.hosts)
         if size >= ROWS_A_ROUND:
             yield some
             some, size = [], 0

@@ -141,9 +141,11 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
 
 def refresh_links(frame: Frame, on_progress: Progress | None, *, also_unfinished: bool) -> Recount:
     """Do what `WebTable.refresh_links` does."""
-    queue, indexes, began = RecountQueue(frame.store, frame.table), frame.indexes.read(), now_in_milliseconds()
-    refresh = Refresh(frame, indexes.values(), frame.damage(), on_progress)
-    done = refresh.run(queue, also_unfinished=also_unfinished)
+    queue, began = RecountQueue(frame.store, frame.table), now_in_milliseconds()
+    waiting = queue.waiting(also_unfinished=also_unfinished)
+    # Behind that: a batch of an index that is added just now must not be removed by who does not know of it.
+    indexes = frame.indexes.read()
+    done = Refresh(frame, indexes.values(), frame.damage(), on_progress).run(waiting, queue)
     if LINK.name in indexes and indexes[LINK.name].state.phase == "ready":
         # What a writer is still at, or what came in meanwhile, is not counted.
         _, since = queue.extent()
