@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import msgspec
 
 from webtable._whole_file import whole_file
-from webtable.errors import InvalidArgument
+from webtable.errors import DamagedRow, InvalidArgument
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from os import PathLike
 
 State = TypeVar("State", bound=msgspec.Struct)
@@ -21,6 +22,24 @@ SAVE_SECONDS: Final = 10.0
 """How often a walk keeps how far it has come, at most: what it has looked at since is looked at again."""
 SHARE: Final = 20
 """Of so many parts of its time a walk spends one on keeping what it has found, which may be much, at most."""
+
+
+class Walked(msgspec.Struct):
+    """What a walk has found in the rows up to the one with the key `position`: pages and damaged rows."""
+
+    position: bytes = b""
+    pages: int = 0
+    damaged: int = 0
+    examples: list[tuple[bytes, str | None, str]] = []
+    """The key, the URL and the reason of each damaged row that is kept."""
+
+    def damaged_rows(self) -> list[DamagedRow]:
+        """Return `examples` as they were met."""
+        return [DamagedRow(*example) for example in self.examples]
+
+    def add_examples(self, rows: Iterable[DamagedRow]) -> None:
+        """Keep the damaged *rows*."""
+        self.examples += [(one.row, one.url, one.reason) for one in rows]
 
 
 class _Kept(msgspec.Struct, frozen=True):

@@ -97,9 +97,11 @@ class Refresh:
             self._unreadable += sum(batch.is_damaged for batch in some)
             if self._keeps_inlinks:
                 self._count_links(some)
-            settled = [batch for batch in some if batch.is_settled]
-            queue.remove([batch for batch in settled if not self._tells_of_hosts(batch)])
-            held = [batch for batch in settled if self._tells_of_hosts(batch)]
+            done: list[Waiting] = []
+            held: list[Waiting] = []
+            for batch in (batch for batch in some if batch.is_settled):
+                (held if self._tells_of_hosts(batch) else done).append(batch)
+            queue.remove(done)
             queue.remove_rows(held)
             self._held += [Counted(batch.key, batch.timestamp) for batch in held]
             if self._counts_pages:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from webtable._page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.checkpoint import Checkpoint
+from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.contents import check_body
 from webtable.repository.damage import Damage
 from webtable.repository.questions.stats import PROGRESS_PAGES
@@ -51,21 +49,15 @@ class Verification:
         return not self.damaged and not self.lost
 
 
-class _Found(msgspec.Struct):
-    """What was found in the rows up to the one with the key `position`."""
+class _Found(Walked):
+    """What was found, and the bodies and what is lost among it."""
 
-    position: bytes = b""
-    pages: int = 0
     bodies: int = 0
     size: int = 0
-    damaged: int = 0
     lost: int = 0
-    examples: list[tuple[bytes, str | None, str]] = []
-    """The key, the URL and the reason of each."""
 
     def verification(self) -> Verification:
-        examples = tuple(DamagedRow(*example) for example in self.examples)
-        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples)
+        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, tuple(self.damaged_rows()))
 
 
 def verify(
@@ -100,7 +92,7 @@ def verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None) ->
 
 def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, found: _Found) -> Iterator[None]:
     """Add what is damaged of *rows* to *found*, with a pause after each row."""
-    examples = [DamagedRow(*example) for example in found.examples]
+    examples = found.damaged_rows()
     damage, lost = Damage(frame.counts, examples), Damage(frame.counts, examples)
     damaged_before, lost_before = found.damaged, found.lost
     for row in rows:
@@ -113,7 +105,7 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
                 found.bodies, found.size = found.bodies + 1, found.size + one
         found.position = row.key
         found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
-        found.examples += [(one.row, one.url, one.reason) for one in examples[len(found.examples) :]]
+        found.add_examples(examples[len(found.examples) :])
         if on_progress is not None and found.pages % PROGRESS_PAGES == 0:
             on_progress(found.pages)
         yield

@@ -11,13 +11,11 @@ from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-import msgspec
-
 from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.arguments import Grouping
 from webtable.repository.arrow.kinds import GROUPS, Kind
-from webtable.repository.checkpoint import Checkpoint
+from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.scope import Scope
 from webtable.repository.scan import ScanSpec, in_storage_order
@@ -146,16 +144,12 @@ class Asked(NamedTuple):
     now: Moment | None
 
 
-class _Found(msgspec.Struct):
-    """What was counted in the rows up to the one with the key `position`, as of `now`, in regions from `starts` on."""
+class _Found(Walked, kw_only=True):
+    """What was counted, as of `now`, in regions from `starts` on."""
 
     now: datetime
     starts: list[bytes]
-    position: bytes = b""
-    pages: int = 0
     size: int = 0
-    damaged: int = 0
-    examples: list[tuple[bytes, str | None, str]] = []
     groups: dict[Grouping, list[tuple[str | int, int, int]]] = {}
 
 
@@ -172,7 +166,7 @@ def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str 
     found = checkpoint.begun()
     if found is None:
         regions = frame.store.regions(frame.table) if "region" in names else ()
-        found = _Found(now or datetime.now(UTC), [region.keys.start for region in regions])
+        found = _Found(now=now or datetime.now(UTC), starts=[region.keys.start for region in regions])
     tallies = {name: _tally(frame, name, found) for name in names}
     for _ in _count(frame, spec, tuple(tallies.values()), on_progress, found):
         if checkpoint.is_due():
@@ -180,16 +174,16 @@ def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str 
             checkpoint.keep(found)
     checkpoint.end()
     groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
-    examples = tuple(DamagedRow(*example) for example in found.examples)
     size = found.size if with_bytes else None
-    return Stats(found.pages, size, groups, found.damaged, examples, tuple(map(key_text, found.starts)))
+    examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
+    return Stats(found.pages, size, groups, found.damaged, examples, starts)
 
 
 def _count(
     frame: Frame, spec: ScanSpec, tallies: Sequence[_Tally], on_progress: Progress | None, found: _Found
 ) -> Iterator[None]:
     """Add the pages behind those that were *found* to them and to the *tallies*, with a pause after each row."""
-    examples = [DamagedRow(*example) for example in found.examples]
+    examples = found.damaged_rows()
     damage, damaged_before = frame.damage(examples), found.damaged
     for row in in_storage_order(frame.store, spec, found.position or None):
         page = None if spec.wanted.keys_only else frame.counted.each(row)
@@ -201,7 +195,7 @@ def _count(
         if isinstance(page, DamagedRow):
             damage.add(page)
             found.damaged = damaged_before + damage.count
-            found.examples = [(one.row, one.url, one.reason) for one in examples]
+            found.add_examples(examples[len(found.examples) :])
             continue
         size = (page and page.size) or 0
         found.pages, found.size = found.pages + 1, found.size + size
