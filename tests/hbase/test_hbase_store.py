@@ -302,6 +302,7 @@ class ModelClient:
         deadline: Deadline,
         *,
         each: int | None = None,
+        bounds: Sequence[bytes] = (),
     ) -> list[Row]:
         self.asked.append(limit)
         found = [key for key in self.keys if any(key in r or (wanted.reverse and key == r.stop) for r in ranges)]
@@ -567,6 +568,18 @@ def test_full_ranges_between_empty_ones_come_in_one_call_that_brings_little_more
         assert calls["getScannerResults"] == 1
         # The first row of a range may count for one before it.
         assert 10 <= sum(map(len, heard)) <= 12
+
+
+@pytest.mark.hbase
+def test_ranges_that_a_region_begins_with_take_no_call_more(gateways, pages):
+    salts = [KeyRange(b"%02x:" % salt, b"%02x;" % salt) for salt in range(256)]
+    with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
+        monitored, calls = counted_store(store)
+
+        found = monitored.first_rows(pages, salts, 5, Wanted(keys_only=True))
+
+        assert [len(rows) for rows in found] == [5] * 256
+        assert calls["getScannerResults"] == len(store.describe_calls(pages, salts, each=True)) == 8
 
 
 @pytest.mark.hbase

@@ -39,24 +39,28 @@ class FirstRows:
     def of(
         self, ranges: Sequence[KeyRange], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes], groups: int
     ) -> list[list[Row]]:
-        """Return the first rows of each of *ranges*, which do not overlap."""
+        """Return the first rows of each of *ranges*, which do not overlap; *bounds* as in `groups_of`."""
         found: list[list[Row]] = [[] for _ in ranges]
         calls = calls_of(groups_of(ranges, bounds, groups), self._limit)
-        results = self._workers.map(lambda parts: self._searched(parts, wanted, deadline), calls)
+        results = self._workers.map(lambda parts: self._searched(parts, wanted, deadline, bounds), calls)
         for parts, rows in zip(calls, results, strict=True):
             for part, some in zip(parts, rows, strict=True):
                 found[part.owner] += some
         return [rows[: self._limit] for rows in found]
 
-    def _searched(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+    def _searched(
+        self, parts: list[RangePart], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes]
+    ) -> list[list[Row]]:
         if wanted.plain is None:
-            return self._found(parts, wanted, deadline)
+            return self._found(parts, wanted, deadline, bounds)
         try:
-            return self._found(parts, wanted, half_of(deadline))
+            return self._found(parts, wanted, half_of(deadline), bounds)
         except StoreUnavailable:
-            return self._found(parts, wanted.plain, deadline)
+            return self._found(parts, wanted.plain, deadline, bounds)
 
-    def _found(self, parts: list[RangePart], wanted: Selection, deadline: Deadline) -> list[list[Row]]:
+    def _found(
+        self, parts: list[RangePart], wanted: Selection, deadline: Deadline, bounds: Sequence[bytes]
+    ) -> list[list[Row]]:
         """Return the first rows of each of *parts*, which are in key order."""
         found: list[list[Row]] = [[] for _ in parts]
         place = 0  # of the first part that is neither complete nor full
@@ -64,7 +68,7 @@ class FirstRows:
         while place < len(parts):
             ranges = [KeyRange(start, parts[place].keys.stop), *(part.keys for part in parts[place + 1 :])]
             ask = self._limit * len(ranges)
-            rows = self._client.rows(self._table, ranges, wanted, ask, deadline, each=self._limit)
+            rows = self._client.rows(self._table, ranges, wanted, ask, deadline, each=self._limit, bounds=bounds)
             last = self._hand_out(rows, parts, place, found)
             if len(rows) < ask:
                 break

@@ -6,6 +6,8 @@ that are needed are encoded here: a filter is its Java class name and its own by
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = b"org.apache.hadoop.hbase.filter."
 _ALL, _ANY = b"\x08\x01", b"\x08\x02"  # of a list: MUST_PASS_ALL, MUST_PASS_ONE
-_EQUAL = 2
+_LESS, _EQUAL = 0, 2
 
 
 def _varint(number: int) -> bytes:
@@ -57,19 +59,38 @@ def row_ranges(ranges: Sequence[KeyRange]) -> bytes:
     return _filter(b"MultiRowRangeFilter", b"".join(_bytes_field(1, row) for row in rows))
 
 
-def first_of_each(ranges: Sequence[KeyRange], count: int) -> bytes:
+def first_of_each(ranges: Sequence[KeyRange], count: int, bounds: Sequence[bytes]) -> bytes:
     """Return the filter that lets the first *count* rows pass of each of *ranges*, which are in order and apart.
 
     What is left of a range is not read, but sought over. Regions count apart: a range that lies in several has so many
-    in each. Its place in a list is behind the filters that reject rows: it counts what comes to it.
+    in each. *bounds* are where the regions begin behind the first one: with wrong ones a row more may come of a range.
+    Its place in a list is behind the filters that reject rows: it counts what comes to it.
     """
-    return _any_of([_all_of([row_ranges([keys]), _IN_RANGE, _page(count)]) for keys in ranges])
+    regions = groupby(ranges, key=lambda keys: bisect_right(bounds, keys.start))
+    in_each = [(region, [_first_of(keys, count) for keys in some]) for region, some in regions]
+    passed = [_all_of([_row_before(bounds[region]), _any_of(some)]) for region, some in in_each[:-1]]
+    return _any_of([*passed, *in_each[-1][1]])
 
 
 # A list asks its filters in their order whether a row is out, until one says no (HBase's FilterListWithOR; the same in
-# the sources from 1.4 to 3.0). It asks those too whose range is passed, and which the row was never shown to: of these
-# filters PrefixFilter says out then, before PageFilter counts. An empty prefix is at the head of each row.
+# the sources from 1.4 to 3.0). It asks those too whose range is passed. What says out there, before PageFilter counts,
+# is PrefixFilter when they were not shown the row: an empty prefix is at the head of each. The first row of a region
+# is shown to all of them, and RowFilter says it of those of the regions before.
+def _first_of(keys: KeyRange, count: int) -> bytes:
+    return _all_of([row_ranges([keys]), _IN_RANGE, _page(count)])
+
+
 _IN_RANGE = _filter(b"PrefixFilter", _bytes_field(1, b""))
+
+
+def _row_before(bound: bytes) -> bytes:
+    return _filter(b"RowFilter", _bytes_field(1, _compared(_LESS, bound)))
+
+
+def _compared(how: int, value: bytes) -> bytes:
+    """Return the part of a filter that says what it compares with *value*."""
+    comparator = _filter(b"BinaryComparator", _bytes_field(1, _bytes_field(1, value)))
+    return _number_field(1, how) + _bytes_field(2, comparator)
 
 
 def _page(count: int) -> bytes:
@@ -119,9 +140,8 @@ def qualifiers(keys: KeyRange) -> bytes:
 def first_columns_or(qualifier: bytes, count: int) -> bytes:
     """Return the filter that lets the first *count* columns of a row pass, and each column named *qualifier*."""
     first = _filter(b"ColumnPaginationFilter", _number_field(1, count) + _number_field(2, 0))
-    comparator = _filter(b"BinaryComparator", _bytes_field(1, _bytes_field(1, qualifier)))
     # No FamilyFilter: what it does not let pass ends the row, also for the families behind.
-    named = _filter(b"QualifierFilter", _bytes_field(1, _number_field(1, _EQUAL) + _bytes_field(2, comparator)))
+    named = _filter(b"QualifierFilter", _bytes_field(1, _compared(_EQUAL, qualifier)))
     return _any_of([first, named])
 
 

@@ -113,11 +113,12 @@ class Thrift2:
         deadline: Deadline,
         *,
         each: int | None = None,
+        bounds: Sequence[bytes] = (),
     ) -> list[Row]:
         """Return the first *limit* rows of *ranges*, which are in order and apart; fewer when there are no more.
 
-        With *each* little more comes of a range than these first ones, but so many again for each further region that
-        it lies in.
+        With *each* these first ones come of a range, and so many again for each further region that it lies in.
+        *bounds* are where regions are known to begin: unless they are right a row more may come of some ranges.
         Backwards it takes one range: in HBase 2.6.1 a `MultiRowRangeFilter` loses rows of a reversed scan behind the
         first region. There a row may come that is next to the range, not in it: HBase's start is inclusive.
         """
@@ -126,16 +127,16 @@ class Thrift2:
             maxVersions=wanted.versions,
             timeRange=_times(wanted),
             limit=limit,
-            filterBytes=_filter(ranges, wanted, each),
+            filterBytes=_filter(ranges, wanted, each, bounds),
         )
         if wanted.reverse:
             scan.reversed, scan.startRow, scan.stopRow = True, ranges[0].stop, key_before(ranges[-1].start)
         else:
             scan.startRow, scan.stopRow = ranges[0].start, ranges[-1].stop
-        bounds, one = KeyRange(ranges[0].start, ranges[-1].stop), wanted.versions == 1
+        whole, one = KeyRange(ranges[0].start, ranges[-1].stop), wanted.versions == 1
 
         def read(results: list[Any]) -> list[Row]:
-            check_scanned([result.row for result in results], bounds, limit, reverse=wanted.reverse)
+            check_scanned([result.row for result in results], whole, limit, reverse=wanted.reverse)
             if not all(result.columnValues for result in results):
                 raise WrongReply("a row came without its cells")
             return [Row(result.row, {}) if wanted.keys_only else _row(result, one) for result in results]
@@ -181,7 +182,7 @@ def _times(wanted: Selection) -> Any:
     return None if times is None else thrift2.TTimeRange(minStamp=times.since, maxStamp=times.until)
 
 
-def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None) -> bytes | None:
+def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None, bounds: Sequence[bytes]) -> bytes | None:
     parts = []
     # Also in front of a search, which would go on to the next row that matches, whether it is in a range or not.
     if len(ranges) > 1 and (each is None or wanted.search is not None):
@@ -195,7 +196,7 @@ def _filter(ranges: Sequence[KeyRange], wanted: Selection, each: int | None) -> 
             # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
             parts.append(filters.qualifiers(KeyRange()))
     if each is not None and len(ranges) > 1:
-        parts.append(filters.first_of_each(ranges, each))
+        parts.append(filters.first_of_each(ranges, each, bounds))
     if wanted.keys_only:
         parts.append(filters.keys_only())
     if wanted.one_cell:
