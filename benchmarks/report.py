@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-BY_HAND = "## What falls short, and why\n"
-"""The heading of the last section of the page, which is written by hand and kept when the page is made anew."""
+NOTES = "## Notes"
+"""The heading of the last section that is made; those behind it are written by hand, and stay."""
 HEADINGS = ("what", "ours", "peer", "", "target", "met")
 
 
@@ -42,9 +43,10 @@ def show(results: Sequence[Result | LeftOut], console: Console) -> None:
 
 
 def write(page: Path, text: str) -> None:
-    """Write *text* to *page* and keep the section there that a person wrote on what falls short."""
+    """Write *text* to *page* and keep the sections there that a person wrote."""
     before = page.read_text(encoding="utf-8") if page.is_file() else ""
-    kept = before[found:] if (found := before.find(BY_HAND)) >= 0 else ""
+    sections = re.split(r"^(?=## )", before, flags=re.MULTILINE)[1:]
+    kept = "".join(section for section in sections if not section.startswith(NOTES))
     page.write_text(f"{text}\n{kept}" if kept else text, encoding="utf-8")
 
 
@@ -70,7 +72,7 @@ def markdown(results: Sequence[Result | LeftOut], command: str, machine: str) ->
     lines += [_line(result) for result in results]
     notes = [result for result in results if isinstance(result, Result) and result.note]
     if notes:
-        lines += ["", "## Notes", "", *(f"- {result.what}: {result.note}." for result in notes)]
+        lines += ["", NOTES, "", *(f"- {result.what}: {result.note}." for result in notes)]
     return "\n".join(lines) + "\n"
 
 

@@ -160,10 +160,10 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
     report.write(page, "first\n")
     assert page.read_text() == "first\n"
 
-    page.write_text(f"first\n\n{report.BY_HAND}\nThe wire.\n")
+    page.write_text("first\n\n## Notes\n\n- old\n\n## The wire\n\n### Notes\n\n- kept\n\n## What falls short\n")
     report.write(page, "second\n")
 
-    assert page.read_text() == f"second\n\n{report.BY_HAND}\nThe wire.\n"
+    assert page.read_text() == "second\n\n## The wire\n\n### Notes\n\n- kept\n\n## What falls short\n"
 
 
 def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
