@@ -9,6 +9,7 @@ import webtable
 from benchmarks import bare
 from benchmarks.material import prepared_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
+from webtable.repository.indexes import WEB_INDEXES
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
@@ -56,6 +57,16 @@ def run(setting: Setting) -> list[Result]:
         file.unlink()
         return Run(watch.seconds, len(pages), _digest(cells))
 
+    def written(*indexes: str) -> Run:
+        file = setting.new_file()
+        with webtable.open(file, create=True, indexes=indexes) as table:
+            with stopwatch() as watch, table.writer() as writer:
+                for page in pages:
+                    writer.put(page)
+            stored = [f"{page.url} {page.digest}" for page in table.pages(full_scan=True)]
+        file.unlink()
+        return Run(watch.seconds, len(pages), _digest(stored))
+
     note = "tables without indexes; the same transactions, WAL mode, synced at each commit"
     return [
         compare(
@@ -76,8 +87,16 @@ def run(setting: Setting) -> list[Result]:
             pairs=setting.pairs(5),
             note=note,
         ),
+        compare(
+            f"embedded, ingest of the pages with all seven indexes: {what}, through a writer",
+            "the same without an index",
+            target=None,
+            ours=lambda: written(*WEB_INDEXES),
+            peer=written,
+            pairs=setting.pairs(5),
+        ),
     ]
 
 
-def _digest(cells: list[bare.Cell]) -> str:
-    return hashlib.sha256(repr(sorted(cells)).encode()).hexdigest()
+def _digest(stored: list[bare.Cell] | list[str]) -> str:
+    return hashlib.sha256(repr(sorted(stored)).encode()).hexdigest()

@@ -104,7 +104,7 @@ def compare(
     what: str,
     against: str,
     *,
-    target: float,
+    target: float | None,
     ours: Side,
     peer: Side,
     pairs: int,
