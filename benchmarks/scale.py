@@ -2,9 +2,9 @@
 
     python -m benchmarks.scale crawl.db --pages 3000000 --results scale.jsonl
 
-It fills one table, and at 10,000, 30,000, 100,000 … pages asks every question of `benchmarks.questions`, counts the
-links anew and walks through all rows. Each size is a line of the results, written when it is measured. Where it was
-ended early the same command goes on behind the last line.
+It fills one table with bodies of 0.1 to 3 KB, or by --corpus with those of real pages. At 10,000, 30,000, 100,000 …
+pages it asks every question of `benchmarks.questions`, counts the links anew and walks through all rows. Each size is a
+line of the results, written when it is measured. Ended early, the same command goes on behind the last line.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import argparse
 import resource
 import sys
 import time
+from contextlib import nullcontext
 from datetime import datetime
 from itertools import count, takewhile
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
 
 import webtable
 from benchmarks import space
+from benchmarks.bodies import real_bodies, with_body, words
 from benchmarks.crawl import Crawl
 from benchmarks.measuring import stopwatch
 from benchmarks.questions import QUESTIONS, Question
@@ -34,7 +34,9 @@ from webtable.testing.calls import counted_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable import Page, WebTable
+    from webtable import WebTable
+
+    Body = Callable[[str], bytes]
 
 ASKS = 100
 WARM_UP = 3
@@ -71,10 +73,11 @@ def main(arguments: list[str] | None = None) -> int:
     done = known[-1].pages if known else 0
     new: dict[str, Any] = {} if done else {"create": True, "indexes": tuple(WEB_INDEXES), "regions": REGIONS}
     file = None if "://" in options.store else Path(options.store)
-    with webtable.open(options.store, **new) as table, options.results.open("ab") as results:
+    bodies = nullcontext(words) if options.corpus is None else real_bodies(sorted(options.corpus.glob("*.warc.gz")))
+    with bodies as body, webtable.open(options.store, **new) as table, options.results.open("ab") as results:
         for pages in sizes(options.pages):
             if pages > done:
-                size = measured(table, crawl, done, pages, file)
+                size = measured(table, crawl, done, pages, file, body)
                 results.write(msgspec.json.encode(size) + b"\n")
                 results.flush()
                 print(msgspec.json.format(msgspec.json.encode(size), indent=1).decode(), flush=True)
@@ -97,25 +100,14 @@ def read(results: Path) -> list[Size]:
     return [msgspec.json.decode(line, type=Size) for line in lines]
 
 
-def page_with_body(crawl: Crawl, number: int) -> Page:
-    """Return a page of *crawl* with a body of 0.1 to 3 KB, which two pages of the same digest have in common."""
-    page = crawl.page(number)
-    draw = Random(page.digest)
-    words = " ".join(draw.choices(_WORDS, k=int(10 ** draw.uniform(1.2, 2.7))))
-    return replace(page, html=f"<p>{words}".encode(), size=None, digest=None)
-
-
-_WORDS = [f"{first}{second}" for first in ("ta", "re", "mo", "li", "cu") for second in ("ble", "ad", "re", "st", "t")]
-
-
-def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | None) -> Size:
+def measured(table: WebTable, crawl: Crawl, done: int, pages: int, file: Path | None, body: Body = words) -> Size:
     """Store the pages from number *done* on, so that there are so many *pages*, and return what is measured then.
 
-    *file* is where the table is, None for HBase.
+    *file* is where the table is, None for HBase. *body* gives that of a digest.
     """
     with stopwatch() as storing, table.writer() as writer:
         for number in range(done, pages):
-            writer.put(page_with_body(crawl, number))
+            writer.put(with_body(crawl.page(number), body))
     refreshing = _seconds(table.refresh_links)
     questions = {question.name: _percentiles(lambda: question.ours(table, crawl)) for question in QUESTIONS}  # noqa: B023
     calls = {question.name: _calls(table, crawl, question) for question in QUESTIONS}
@@ -182,6 +174,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.splitlines()[0])
     parser.add_argument("store", help="a file, or hbase://host:port/table?thrift2=port; the table is left there")
     parser.add_argument("--pages", type=int, default=10_000_000, help="how many (default: 10,000,000)")
+    parser.add_argument("--corpus", metavar="DIR", type=Path, help="take the bodies of these WARC files")
     parser.add_argument("--results", type=Path, default=Path("scale.jsonl"), help="where a line goes for each size")
     return parser.parse_args(arguments)
 

@@ -18,6 +18,7 @@ pytest.importorskip("psutil")
 
 from benchmarks import model, report, scale
 from benchmarks.__main__ import NAMES, main
+from benchmarks.bodies import real_bodies
 from benchmarks.crawl import Crawl
 from benchmarks.drain import drain, relay
 from benchmarks.measuring import LeftOut, Result, Run, compare, compared
@@ -176,6 +177,23 @@ def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
         assert (first.pages, second.pages, table.stats(full_scan=True).pages) == (400, 800, 800)
     assert second.questions.keys() == second.calls.keys() == {question.name for question in QUESTIONS}
     assert all(first.bytes[what] <= size for what, size in second.bytes.items())
+
+
+def test_bodies_of_real_pages_are_the_same_for_a_digest_and_no_others(tmp_path):
+    file = tmp_path / "two.warc"
+    heads = [b"WARC/1.0", b"WARC-Type: response", b"WARC-Target-URI: http://a.example/", b"Content-Length: 25"]
+    record = b"\r\n".join([*heads, b"", b"HTTP/1.1 200 OK\r\n\r\n<p>%s", b"", b""])
+    file.write_bytes(record % b"one" + record % b"two")
+
+    with real_bodies([file]) as body:
+        made = [body(f"{number:064x}") for number in range(20)]
+        again = [body(f"{number:064x}") for number in range(20)]
+
+    assert made == again
+    assert len(set(made)) == 20
+    assert {text[:6] for text in made} == {b"<p>one", b"<p>two"}
+    with pytest.raises(ValueError, match="no response"), real_bodies([]):
+        pass
 
 
 def test_sizes_that_were_measured_are_read_from_their_file(tmp_path):
