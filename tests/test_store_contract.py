@@ -156,6 +156,30 @@ def test_many_mutations_of_one_row_in_one_call_take_effect_in_their_order(store,
     assert store.read(table, [space(b"a")])[0].value(b"one:a") == values[-1]
 
 
+@pytest.mark.parametrize("size", [10, 40_000])
+def test_many_cells_in_one_call_are_stored_as_those_of_many_calls(store, table, space, size):
+    made = random.Random(size)
+    rows = [b"%03d" % i for i in range(60)]
+    deletes = [(made.choice(rows), made.randrange(9)) for _ in range(20)]
+    puts = [
+        (made.choice(rows), made.choice([b"three:a", b"three:b"]), made.randbytes(size), made.randrange(9))
+        for _ in range(300)
+    ]
+
+    for name, together in ((b"one call", 300), (b"many", 15)):
+        store.write(table, [Delete(space(name + row), timestamp) for row, timestamp in deletes])
+        for start in range(0, len(puts), together):
+            of_call = [put(space(name + row), *cell) for row, *cell in puts[start : start + together]]
+            assert store.write(table, of_call) == [None] * together
+
+    first, second = (
+        [cells_of(row) for row in store.read(table, [space(name + row) for row in rows], Wanted(versions=3))]
+        for name in (b"one call", b"many")
+    )
+    assert first == second
+    assert sum(len(versions) for cells in first for versions in cells.values()) > 150
+
+
 def test_nothing_to_write_is_no_error(store, table, space):
     assert store.write(table, []) == []
     assert store.write(table, [Put(space(b"k"), []), Delete(space(b"k"), 1000, [])]) == [None, None]

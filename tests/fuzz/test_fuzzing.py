@@ -65,7 +65,7 @@ def test_what_breaks_is_found(monkeypatch, name, broken, by):
     tokens._tokens.cache_clear()
 
     with pytest.raises((AssertionError, ValueError, IndexError)):
-        check_some(name, 1_000)
+        check_some(name, 10_000)
 
     tokens._tokens.cache_clear()
 

@@ -8,27 +8,22 @@ a time (see sweeps.py).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from itertools import groupby
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
 from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+from webtable.store.sqlite.changes import COLUMN, delete_cells, exact_scope, put_cells
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from webtable.store.sqlite.catalogue import Family, StoredTable
+    from webtable.store.sqlite.catalogue import StoredTable
+    from webtable.store.sqlite.changes import CellRow, MarkerRow
 
 _CELL_OVERHEAD: Final = 23  # a cell's lengths, timestamp and type, as HBase counts them; the colon makes it 24
 _LATEST: Final = 2**63 - 1  # to HBase this is "now", which no repeat could hit again
-
-_COLUMN: Final = b":"  # see the catalogue's `scope`
-_EXACT: Final = b"="
-
-_NewCell = tuple[bytes, bytes, int, bytes]
-_Marker = tuple[bytes, bytes, int]
 
 
 class Mutations:
@@ -37,8 +32,8 @@ class Mutations:
     def __init__(self, name: str, table: StoredTable, mutations: Sequence[Mutation]) -> None:
         self.name = name
         self.table = table
-        self.cells: defaultdict[int, list[_NewCell]] = defaultdict(list)
-        self.markers: defaultdict[int, list[_Marker]] = defaultdict(list)
+        self.cells: defaultdict[int, list[CellRow]] = defaultdict(list)
+        self.markers: defaultdict[int, list[MarkerRow]] = defaultdict(list)
         self._columns: dict[bytes, tuple[int, bytes]] = {}
         self.outcomes = [self._outcome(mutation) for mutation in mutations]
 
@@ -57,7 +52,7 @@ class Mutations:
     def _put(self, put: Put) -> None:
         row = put.row
         limit = MAX_CELL - _CELL_OVERHEAD - len(row)
-        staged: list[tuple[int, _NewCell]] = []
+        staged: list[tuple[int, CellRow]] = []
         for column, timestamp, value in put.cells:
             family, qualifier = self._columns.get(column) or self._column(column)
             if len(column) + len(value) > limit:
@@ -79,7 +74,7 @@ class Mutations:
             scopes = [(family.id, b"") for family in self.table.families.values()]
         else:
             columns = [self._column(column) for column in delete.columns]
-            scopes = [(family, _COLUMN + qualifier if qualifier else b"") for family, qualifier in columns]
+            scopes = [(family, COLUMN + qualifier if qualifier else b"") for family, qualifier in columns]
         for family, scope in scopes:
             self.markers[family].append((row, scope, timestamp))
 
@@ -88,7 +83,7 @@ class Mutations:
         columns = [self._column(column) for column in delete.columns or ()]
         if delete.columns is None or not all(qualifier for _, qualifier in columns):
             raise self._refusal(f"row {delete.row[:80]!r}: an exact delete needs columns, each with a qualifier")
-        return [(family, _exact_scope(delete.timestamp, qualifier)) for family, qualifier in columns]
+        return [(family, exact_scope(delete.timestamp, qualifier)) for family, qualifier in columns]
 
     def _column(self, column: bytes) -> tuple[int, bytes]:
         prefix, colon, qualifier = column.partition(b":")
@@ -110,93 +105,6 @@ class Mutations:
         """Make the changes in the connection's transaction; deletes are marked as made *now*."""
         for family in self.table.families.values():
             if markers := self.markers.get(family.id):
-                _delete_cells(connection, family.id, markers, now)
+                delete_cells(connection, family.id, markers, now)
             if cells := self.cells.get(family.id):
-                _put_cells(connection, family, cells)
-
-
-# Everything is done in the order of the tables: neighbours share a page, and far places would be read again and again.
-
-
-def _delete_cells(connection: sqlite3.Connection, family: int, markers: list[_Marker], now: int) -> None:
-    markers.sort()
-    connection.executemany(
-        f"INSERT INTO deletes_{family} (row, scope, timestamp, made) VALUES (?, ?, ?, {now}) ON CONFLICT (row, scope)"
-        " DO UPDATE SET timestamp = max(timestamp, excluded.timestamp), made = max(made, excluded.made)",
-        markers,
-    )
-    connection.executemany(
-        f"DELETE FROM cells_{family} WHERE row = ? AND timestamp <= ?",
-        [(row, timestamp) for row, scope, timestamp in markers if not scope],
-    )
-    connection.executemany(
-        f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp <= ?",
-        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope.startswith(_COLUMN)],
-    )
-    connection.executemany(
-        f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp = ?",
-        [(row, scope[9:], timestamp) for row, scope, timestamp in markers if scope.startswith(_EXACT)],
-    )
-
-
-def _put_cells(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> None:
-    cells.sort(key=_place)  # of two at one place the later one stays the later one
-    if connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone():
-        cells = _not_hidden(connection, family.id, cells)
-    crowded = _crowded(connection, family, cells)
-    connection.executemany(f"INSERT OR REPLACE INTO cells_{family.id} VALUES (?, ?, ?, ?)", cells)
-    _drop_excess(connection, family, crowded)
-
-
-def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[_NewCell]) -> list[_NewCell]:
-    """Return those of *cells* that no delete hides."""
-    find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ?"
-    left: list[_NewCell] = []
-    for row, of_row in groupby(cells, key=_row):
-        markers = dict(connection.execute(find, (row,)).fetchall())
-        left += (cell for cell in of_row if not markers or not _is_hidden(cell, markers))
-    return left
-
-
-def _is_hidden(cell: _NewCell, markers: Mapping[bytes, int]) -> bool:
-    _, qualifier, timestamp, _ = cell
-    return (
-        timestamp <= max(markers.get(b"", -1), markers.get(_COLUMN + qualifier, -1))
-        or _exact_scope(timestamp, qualifier) in markers
-    )
-
-
-def _exact_scope(timestamp: int, qualifier: bytes) -> bytes:
-    """Return the scope of a delete of one timestamp alone."""
-    return _EXACT + timestamp.to_bytes(8, "big") + qualifier
-
-
-def _crowded(connection: sqlite3.Connection, family: Family, cells: list[_NewCell]) -> list[tuple[bytes, bytes]]:
-    """Return the columns that may have more than one cell once *cells* are written: few, while a crawl is new."""
-    find = f"SELECT 1 FROM cells_{family.id} WHERE row = ? LIMIT 1"
-    crowded: list[tuple[bytes, bytes]] = []
-    for row, of_row in groupby(cells, key=_row):
-        places = list(map(_place, of_row))
-        if connection.execute(find, (row,)).fetchone():
-            crowded += dict.fromkeys(places)
-        elif len(places) > 1:
-            crowded += [place for place, count in Counter(places).items() if count > 1]
-    return crowded
-
-
-def _row(cell: _NewCell) -> bytes:
-    return cell[0]
-
-
-def _place(cell: _NewCell) -> tuple[bytes, bytes]:
-    return cell[:2]
-
-
-def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterable[tuple[bytes, bytes]]) -> None:
-    """Remove the cells beyond the family's versions from some columns."""
-    connection.executemany(
-        f"DELETE FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2 AND timestamp <"
-        f" (SELECT timestamp FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2"
-        f" ORDER BY timestamp DESC LIMIT 1 OFFSET {family.schema.versions - 1})",
-        columns,
-    )
+                put_cells(connection, family, cells)

@@ -1,0 +1,151 @@
+"""Making the changes of one write in the tables of SQLite: markers and deletions, cells, versions beyond the family's.
+
+Everything is done in the order of the tables, and a few neighbours at a time: they share a page of the file, and one
+that is read to look at it is still in memory when it is changed. Each statement takes many rows where it can, for the
+other threads of Python run while SQLite works, and between two statements they may keep this one waiting.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+    from webtable.store.sqlite.catalogue import Family
+
+COLUMN: Final = b":"  # see the catalogue's `scope`
+_EXACT: Final = b"="
+
+CellRow = tuple[bytes, bytes, int, bytes]
+"""A cell to be written: row, qualifier, timestamp, value."""
+MarkerRow = tuple[bytes, bytes, int]
+"""A delete to be marked: row, scope, timestamp."""
+
+_TOGETHER: Final = 64
+"""So many cells are looked up and then written at a time."""
+_TOGETHER_BYTES: Final = 1 << 20
+"""Values of more bytes are not given to one statement, for SQLite copies them."""
+
+_WIDTHS: Final = (4, 16, _TOGETHER)  # of the lists of rows that are asked for: few statements, which SQLite keeps
+
+
+def exact_scope(timestamp: int, qualifier: bytes) -> bytes:
+    """Return the scope of a delete of one timestamp alone."""
+    return _EXACT + timestamp.to_bytes(8, "big") + qualifier
+
+
+def delete_cells(connection: sqlite3.Connection, family: int, markers: list[MarkerRow], now: int) -> None:
+    """Mark some cells of a family as deleted at *now*, and remove those that are there."""
+    markers.sort()
+    connection.executemany(
+        f"INSERT INTO deletes_{family} (row, scope, timestamp, made) VALUES (?, ?, ?, {now}) ON CONFLICT (row, scope)"
+        " DO UPDATE SET timestamp = max(timestamp, excluded.timestamp), made = max(made, excluded.made)",
+        markers,
+    )
+    connection.executemany(
+        f"DELETE FROM cells_{family} WHERE row = ? AND timestamp <= ?",
+        [(row, timestamp) for row, scope, timestamp in markers if not scope],
+    )
+    connection.executemany(
+        f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp <= ?",
+        [(row, scope[1:], timestamp) for row, scope, timestamp in markers if scope.startswith(COLUMN)],
+    )
+    connection.executemany(
+        f"DELETE FROM cells_{family} WHERE row = ? AND qualifier = ? AND timestamp = ?",
+        [(row, scope[9:], timestamp) for row, scope, timestamp in markers if scope.startswith(_EXACT)],
+    )
+
+
+def put_cells(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> None:
+    """Write those of *cells* that no delete hides, and remove what is then beyond the family's versions."""
+    cells.sort(key=_place)  # of two at one place the later one stays the later one
+    hiding = connection.execute(f"SELECT 1 FROM deletes_{family.id} LIMIT 1").fetchone() is not None
+    for start in range(0, len(cells), _TOGETHER):
+        some = cells[start : start + _TOGETHER]
+        if hiding:
+            some = _not_hidden(connection, family.id, some)
+        crowded = _crowded(connection, family, some)
+        _insert(connection, family, some)
+        _drop_excess(connection, family, crowded)
+
+
+def _insert(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> None:
+    into, values = f"INSERT OR REPLACE INTO cells_{family.id} VALUES", "(?, ?, ?, ?)"
+    if len(cells) == _TOGETHER and sum(len(value) for *_, value in cells) <= _TOGETHER_BYTES:
+        connection.execute(f"{into} {_repeated(values, _TOGETHER)}", [*chain.from_iterable(cells)])
+    else:
+        connection.executemany(f"{into} {values}", cells)
+
+
+def _not_hidden(connection: sqlite3.Connection, family: int, cells: list[CellRow]) -> list[CellRow]:
+    """Return those of *cells* that no delete hides."""
+    marked = _rows_in(connection, f"deletes_{family}", cells)
+    find = f"SELECT scope, timestamp FROM deletes_{family} WHERE row = ?"
+    left: list[CellRow] = []
+    for row, of_row in groupby(cells, key=_row):
+        markers = dict(connection.execute(find, (row,)).fetchall()) if row in marked else {}
+        left += (cell for cell in of_row if not markers or not _is_hidden(cell, markers))
+    return left
+
+
+def _is_hidden(cell: CellRow, markers: Mapping[bytes, int]) -> bool:
+    _, qualifier, timestamp, _ = cell
+    return (
+        timestamp <= max(markers.get(b"", -1), markers.get(COLUMN + qualifier, -1))
+        or exact_scope(timestamp, qualifier) in markers
+    )
+
+
+def _crowded(connection: sqlite3.Connection, family: Family, cells: list[CellRow]) -> list[tuple[bytes, bytes]]:
+    """Return the columns that may have more than one cell once *cells* are written: few, while a crawl is new."""
+    known = _rows_in(connection, f"cells_{family.id}", cells)
+    crowded: list[tuple[bytes, bytes]] = []
+    for row, of_row in groupby(cells, key=_row):
+        places = list(map(_place, of_row))
+        if row in known:
+            crowded += dict.fromkeys(places)
+        elif len(places) > 1:
+            crowded += [place for place, count in Counter(places).items() if count > 1]
+    return crowded
+
+
+def _rows_in(connection: sqlite3.Connection, table: str, cells: list[CellRow]) -> set[bytes]:
+    """Return the rows of *cells* that *table* has something of."""
+    rows = list(dict.fromkeys(map(_row, cells)))
+    if not rows:
+        return set()
+    width = next(width for width in _WIDTHS if len(rows) <= width)
+    find = f"SELECT 1 FROM {table} WHERE row = column1"
+    asked = [*rows, *rows[-1:] * (width - len(rows))]
+    return {
+        row
+        for (row,) in connection.execute(
+            f"SELECT column1 FROM (VALUES {_repeated('(?)', width)}) WHERE EXISTS ({find})", asked
+        )
+    }
+
+
+def _repeated(values: str, times: int) -> str:
+    return ", ".join([values] * times)
+
+
+def _row(cell: CellRow) -> bytes:
+    return cell[0]
+
+
+def _place(cell: CellRow) -> tuple[bytes, bytes]:
+    return cell[:2]
+
+
+def _drop_excess(connection: sqlite3.Connection, family: Family, columns: Iterable[tuple[bytes, bytes]]) -> None:
+    """Remove the cells beyond the family's versions from some columns."""
+    connection.executemany(
+        f"DELETE FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2 AND timestamp <"
+        f" (SELECT timestamp FROM cells_{family.id} WHERE row = ?1 AND qualifier = ?2"
+        f" ORDER BY timestamp DESC LIMIT 1 OFFSET {family.schema.versions - 1})",
+        columns,
+    )
