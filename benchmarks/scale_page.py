@@ -21,6 +21,8 @@ PICTURE = DOCS / "pictures" / "scale.png"
 PAGE = DOCS / "scale.md"
 STORES = {"SQLite": RESULTS / "scale-sqlite.jsonl", "HBase": RESULTS / "scale-hbase.jsonl"}
 PEERS = RESULTS / "scale-peers.json"
+BODIES = RESULTS / "scale-bodies.jsonl"
+"""Of a table in HBase whose bodies are those of real pages."""
 NAMED = ("broken links", "pages of a domain", "fetched last", "duplicates of a page")
 """The questions whose lines are named in the picture; the others are grey."""
 _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} ends -->"
@@ -29,11 +31,12 @@ _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} 
 def tables() -> dict[str, str]:
     """Return the tables of the page by their names."""
     measured = {store: scale.read(file) for store, file in STORES.items()}
-    hbase = measured["HBase"]
+    hbase, bodies = measured["HBase"], {"HBase": scale.read(BODIES)}
     cost = model.PageCost.between(hbase[-2], hbase[-1])
     return {
         "growth": "\n".join(_growth(measured)),
         "questions": "\n".join(_questions(measured)),
+        "bodies": "\n".join([*_growth(bodies), "", *_questions(bodies)]),
         "peers": "\n".join(_against(hbase, scale_peers.read(PEERS))),
         "model": "\n".join(model.table(cost)),
         "foretold": "\n".join(_foretold(hbase)),
