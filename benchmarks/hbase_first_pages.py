@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.material import made_up_pages
-from benchmarks.measuring import Result, stopwatch
+from benchmarks.measuring import Result, stopwatch, tidied
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting
@@ -34,15 +34,16 @@ def _growth(table: WebTable, setting: Setting, hosts: int, asks: int) -> Result:
             for page in made_up_pages(size, [domain, *(f"h{n}.{domain}" for n in range(1, hosts))]):
                 writer.put(page)
     seconds: dict[str, list[float]] = {domain: [] for domain in sizes}
-    for ask in range(asks + 3):
-        for domain, times in seconds.items():
-            with stopwatch() as watch:
-                batch = table.pages(domain).page(size=20)
-            keys = [table.key.unsalted(table.key.encode(page.url)) for page in batch]
-            assert len(keys) == min(20, sizes[domain]), f"{domain}: {len(keys)} pages"
-            assert keys == sorted(keys), f"{domain}: not in key order"
-            if ask >= 3:
-                times.append(watch.seconds)
+    with tidied():
+        for ask in range(asks + 3):
+            for domain, times in seconds.items():
+                with stopwatch() as watch:
+                    batch = table.pages(domain).page(size=20)
+                keys = [table.key.unsalted(table.key.encode(page.url)) for page in batch]
+                assert len(keys) == min(20, sizes[domain]), f"{domain}: {len(keys)} pages"
+                assert keys == sorted(keys), f"{domain}: not in key order"
+                if ask >= 3:
+                    times.append(watch.seconds)
     middles = [median(times) * 1000 for times in seconds.values()]
     return Result(
         f"first 20 pages of a domain of {', '.join(f'{size:,}' for size in sizes.values())} pages on {hosts} hosts",

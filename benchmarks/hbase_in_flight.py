@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NEEDS = frozenset({"hbase"})
 HOSTS = [f"h{number}.inflight.example" for number in range(40)]
-IN_FLIGHT = (1, 2, 3, 4, 6, 8)
+IN_FLIGHT = (1, 2, 4, 8)
 BODY_BYTES = 6_000
 
 

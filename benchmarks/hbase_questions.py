@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks.crawl import DOMAINS, HOSTS, Crawl
-from benchmarks.measuring import Result, Run, compare, stopwatch
+from benchmarks.measuring import Result, Run, compare, stopwatch, tidied
 from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
 from webtable import WebKey
@@ -39,11 +39,13 @@ def run(setting: Setting) -> list[Result]:
         for table, crawl in zip(tables, crawls, strict=True):
             _load(table, crawl)
             setting.flush(table.table)
-        asked = [_asked(question, tables, crawls, ASKS // 10 if setting.quick else ASKS) for question in QUESTIONS]
+        with tidied():
+            asked = [_asked(question, tables, crawls, ASKS // 10 if setting.quick else ASKS) for question in QUESTIONS]
         peer = stack.enter_context(_plain(setting, crawls[-1]))
-        compared = [
-            _compared(question, tables[-1], peer, crawls[-1], setting) for question in QUESTIONS if question.peer
-        ]
+        with tidied():
+            compared = [
+                _compared(question, tables[-1], peer, crawls[-1], setting) for question in QUESTIONS if question.peer
+            ]
     return [_slowest(asked, crawls[-1]), *(_growth(one, crawls) for one in asked), *compared]
 
 

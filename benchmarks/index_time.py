@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 import uuid
 from statistics import median
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import webtable
 from benchmarks.hbase_indexed_ingest import HOSTS, linked
 from benchmarks.material import made_up_pages
-from benchmarks.measuring import Result, stopwatch
+from benchmarks.measuring import Result, tidied
 from benchmarks.writer_time import DroppingStore
 from webtable.repository.indexes import WEB_INDEXES
 from webtable.schema import index_table, queue_table
@@ -36,11 +35,7 @@ def run(setting: Setting) -> list[Result]:
         "all seven indexes": (pages, tuple(WEB_INDEXES)),
         "all seven indexes and 60 links a page": (list(linked(pages)), tuple(WEB_INDEXES)),
     }
-    # What is held for the next turn is no work of the writer's.
-    gc.collect()
-    gc.freeze()
     turns = [{name: _written(*side) for name, side in sides.items()} for _ in range(setting.pairs(5))]
-    gc.unfreeze()
     none = median(turn["no index"] for turn in turns)
     return [
         Result(
@@ -64,7 +59,7 @@ def _written(pages: Sequence[Page], indexes: Sequence[str]) -> float:
     with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=indexes) as kept:
         others = [queue_table(kept.table), *(index_table(kept.table, name) for name in indexes)]
         store = DroppingStore(kept.store, kept.table, *(one.name for one in others))
-        with webtable.WebTable(store, kept.table, kept.layout) as table, stopwatch():
+        with webtable.WebTable(store, kept.table, kept.layout) as table, tidied():
             began = time.process_time()
             with table.writer() as writer:
                 writer.put_many(pages)

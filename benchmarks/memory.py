@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NEEDS = frozenset[str]()
 LIKES = frozenset({"hbase"})
 
-PAGES = 200_000
+PAGES = 100_000
 LINKING_PAGES = 20_000
 LINKS = 60
 """How many links each of them has; with them the table has all indexes."""

@@ -25,7 +25,7 @@ import webtable
 from benchmarks import space
 from benchmarks.bodies import real_bodies, with_body, words
 from benchmarks.crawl import Crawl
-from benchmarks.measuring import stopwatch
+from benchmarks.measuring import stopwatch, tidied
 from benchmarks.questions import QUESTIONS, Question
 from webtable.repository import regions_of
 from webtable.repository.indexes import WEB_INDEXES
@@ -154,7 +154,7 @@ def _seconds(walk: Callable[[], object]) -> float:
 
 def _percentiles(ask: Callable[[], list[Any]]) -> tuple[float, float]:
     taken = []
-    with stopwatch():  # once for all of them, for it tidies the memory up first, which takes longer than an answer
+    with tidied():
         for _ in range(WARM_UP + ASKS):
             start = time.perf_counter()
             assert ask(), "nothing found"

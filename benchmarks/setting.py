@@ -32,7 +32,8 @@ BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.p
 class Setting:
     """What there is to measure with. A resource that is missing is None, and `missing` says why.
 
-    `largest` is how many pages the largest table has, in benchmarks that measure tables of several sizes.
+    `largest` is how many pages the largest table has, in benchmarks that measure tables of several sizes, and
+    `most_pairs` how often both sides of a comparison run at most.
     """
 
     folder: Path
@@ -41,6 +42,7 @@ class Setting:
     corpus: Path | None
     missing: dict[str, str]
     largest: int
+    most_pairs: int = 15
 
     @property
     def warc_files(self) -> list[Path]:
@@ -49,7 +51,7 @@ class Setting:
 
     def pairs(self, wanted: int) -> int:
         """How many times both sides of a comparison run."""
-        return 1 if self.quick else wanted
+        return 1 if self.quick else min(wanted, self.most_pairs)
 
     def scaled(self, count: int) -> int:
         """Return *count*, or a fiftieth of it for a try."""

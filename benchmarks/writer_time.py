@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import webtable
 from benchmarks.material import made_up_pages
-from benchmarks.measuring import Result, stopwatch
+from benchmarks.measuring import Result, tidied
 from webtable._digests import digest_of
 from webtable.repository.bodies import pack
 from webtable.store import Put
@@ -86,7 +86,7 @@ def _written(pages: Sequence[Page]) -> tuple[float, float]:
     """Return the microseconds a page that it took to write *pages*: of all threads, and of the one that put them."""
     with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, indexes=[]) as kept:
         store = DroppingStore(kept.store, kept.table)
-        with webtable.WebTable(store, kept.table, kept.layout) as table, stopwatch():
+        with webtable.WebTable(store, kept.table, kept.layout) as table, tidied():
             began, mine = time.process_time(), time.thread_time()
             with table.writer() as writer:
                 for page in pages:
@@ -99,7 +99,7 @@ def _written(pages: Sequence[Page]) -> tuple[float, float]:
 
 def _spent(work: Callable[[], object], count: int) -> float:
     """Return the microseconds of processor time a page that *work* on *count* of them takes."""
-    with stopwatch():
+    with tidied():
         began = time.process_time()
         work()
         return (time.process_time() - began) / count * 1e6
