@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import report
+from benchmarks import against, report
 from benchmarks.crawl import HOSTS
 from benchmarks.measuring import LeftOut, Result
 from benchmarks.setting import Setting, setting
@@ -65,6 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
     results: list[Result | LeftOut] = []
     given = {name: getattr(options, name) for name in ("hbase", "corpus", "quick", "largest")}
     with setting(**given, needs=needs) as here:
+        if options.against:
+            against.show(against.compare_commits(names, options.against, here, options.turns), options.against, console)
+            return 0
         for name, module in modules.items():
             lacking = sorted(resource for resource in module.NEEDS if resource in here.missing)
             if lacking:
@@ -105,6 +108,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help=f"pages of the largest table in hbase_questions, a multiple of {HOSTS} (default: 100,000)",
     )
     parser.add_argument("--write", metavar="FILE", type=Path, help="also write the results there, as Markdown")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="run that commit's code in turn with this, and print the ratio"
+    )
+    parser.add_argument("--turns", metavar="N", type=int, default=3, help="turns of --against (default: 3)")
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(NAMES)):
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")

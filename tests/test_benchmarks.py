@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("w3lib")
 pytest.importorskip("psutil")
 
-from benchmarks import model, report, scale
+from benchmarks import against, model, report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.bodies import real_bodies
 from benchmarks.crawl import Crawl
@@ -256,3 +256,23 @@ def test_what_goes_through_a_slow_link_comes_whole_and_late():
     assert came == sent
     # The first pieces come back while the last ones are still sent.
     assert taken >= ROUND_TRIP + len(sent) / BYTES_A_SECOND
+
+
+def test_two_commits_are_compared_turn_by_turn():
+    results = [Result("listing", "itself", "200 pages/s", "1 pages/s", 1, 1), LeftOut("scan", "no HBase 2.6")]
+    new = against.rows_of(report.markdown(results, "command", "machine"))
+    old = {"listing of once; against itself": "100 pages/s"}
+
+    (rate,) = against.matched("scan", [(new, old), (new, old)])
+    (time,) = against.matched("get", [({"p50": "p50 2.0 ms, 9 ms"}, {"p50": "p50 3.0 ms"})])
+
+    assert (rate.what, rate.unit, rate.ratios) == ("scan: listing; against itself", "pages/s", [2.0, 2.0])
+    assert (time.unit, time.ratios) == ("ms", [1.5])
+
+
+def test_a_benchmark_runs_with_this_code_and_with_another_commits(capsys):
+    assert main(["keys", "embedded_scan", "--quick", "--against", "HEAD", "--turns", "1"]) == 0
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "this code against HEAD" in shown
+    assert "pages/s" in shown
