@@ -40,6 +40,7 @@ NAMES = (
     "hbase_indexed_ingest",
     "hbase_in_flight",
     "hbase_questions",
+    "single_get",
     "index_storage",
     "dictionaries",
     "verify_links",
