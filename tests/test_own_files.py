@@ -95,7 +95,7 @@ def test_a_link_that_lies_in_wait_for_a_file_is_not_followed(tmp_path):
 
 
 def test_spooled_pages_are_for_their_owner_alone(tmp_path, umask, sample_pages):
-    path = Spool(tmp_path / "unsent.jsonl.zst").write(sample_pages)
+    path = Spool(tmp_path / "unsent.jsonl.zst").append(sample_pages)
 
     assert mode(path) == allowed(umask)
 

@@ -15,6 +15,7 @@ from webtable import Link, WebTable
 from webtable.cli.app import app
 from webtable.errors import CellTooLarge, InvalidArgument, StoreUnavailable, WriteFailed
 from webtable.formats import read_pages
+from webtable.repository.spool import Spool
 from webtable.testing import FailingStore
 
 GONE = StoreUnavailable("the gateway is restarted")
@@ -106,6 +107,37 @@ def test_with_a_function_for_outcomes_the_spool_is_written_and_nothing_raised(si
 
     assert [type(outcome.error) for outcome in outcomes] == [StoreUnavailable]
     assert [page.url for page in read_pages(tmp_path / "unsent.jsonl.zst", types=None)] == [site.url("/a")]
+
+
+def test_a_page_is_in_the_spool_before_its_failure_is_reported(site, tmp_path):
+    spool, reported = tmp_path / "unsent.jsonl.zst", {}
+
+    def in_spool(url):
+        return spool.exists() and url in {page.url for page in read_pages(spool, types=None)}
+
+    def on_outcome(outcome):
+        reported[outcome.url] = in_spool(outcome.url)
+
+    with gone(site).writer(spool=spool, buffer_pages=2, on_outcome=on_outcome) as writer:
+        receipts = [writer.put(site.page(f"/{number}", html=b"x")) for number in range(7)]
+        for receipt in receipts:
+            assert isinstance(receipt.exception(), StoreUnavailable)
+            assert in_spool(receipt.url)
+
+    assert reported == dict.fromkeys([receipt.url for receipt in receipts], True)
+    assert list(tmp_path.iterdir()) == [spool]
+
+
+def test_a_spool_whose_process_was_killed_as_it_wrote_gives_the_pages_before(site, tmp_path):
+    spool = Spool(tmp_path / "unsent.jsonl.zst")
+    path = spool.append([site.page("/a", html=b"x")])
+    whole = path.stat().st_size
+    spool.append([site.page("/b", html=os.urandom(5_000))])
+    os.truncate(path, whole + 2_000)
+
+    pages = read_pages(path, types=None)
+
+    assert next(iter(pages)).url == site.url("/a")
 
 
 def test_more_than_the_writer_may_hold_is_written_before_it_is_closed(site, tmp_path):

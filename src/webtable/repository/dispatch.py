@@ -100,8 +100,8 @@ class Dispatch:
         """Whether `settle_first` would return at once."""
         return bool(self._under_way) and self._under_way[0].outcomes.done()
 
-    def settle_first(self, deadline: Deadline) -> tuple[list[Page], list[PageOutcome]]:
-        """Wait for the first batch under way, and return its pages and what became of them.
+    def settle_first(self, deadline: Deadline) -> list[PageOutcome]:
+        """Wait for the first batch under way, and return what became of its pages.
 
         What it has not done by *deadline* fails.
         """
@@ -109,7 +109,7 @@ class Dispatch:
         first.deadline.hasten(deadline)
         outcomes = first.outcomes.result()
         del self._under_way[0]
-        return [page for _, page in first.buffer.pages], outcomes
+        return outcomes
 
     def close(self) -> None:
         """Stop the threads."""

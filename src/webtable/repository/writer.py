@@ -279,9 +279,7 @@ class Writer:
 
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
-        pages, outcomes = self._dispatch.settle_first(deadline)
-        if self._unsent is not None:
-            self._unsent.add(pages, outcomes)
+        outcomes = self._dispatch.settle_first(deadline)
         for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1
@@ -291,6 +289,9 @@ class Writer:
         self._outcomes.add(outcomes)
 
     def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
+        # Before anybody hears of a failure: a process that is killed after that has its pages in the spool.
+        if self._unsent is not None:
+            self._unsent.add((page for _, page in buffer.pages), outcomes)
         if self._receipts.settle(buffer.receipts, outcomes):
             self._wake.set()
 
