@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from running import Run
 
 import webtable
 from webtable import Link, Page
+from webtable.cli.receipts import Receipt
+from webtable.repository import retention
+from webtable.repository.deletion import Deletion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 OLD = datetime.now(UTC) - timedelta(days=500)
 PAGES = {
@@ -58,32 +65,100 @@ def test_what_is_chosen_is_deleted_with_yes(run: Run, options, gone):
     assert left() == set(PAGES) - gone
 
 
-def test_a_receipt_has_a_line_for_each_page_and_the_sums(run: Run):
-    run("delete", "--domain", "a.example", "--and-links", "--receipt", "receipt.jsonl", "--yes")
+RECEIPT = ["delete", "--domain", "a.example", "--receipt", "receipt.jsonl", "--yes"]
+TOTAL = {"what": "total", "pages": 3, "versions": 3, "bytes": 19, "links": 0, "inlinks": 0, "damaged": 0}
 
-    lines = [json.loads(line) for line in Path("receipt.jsonl").read_text().splitlines()]
-    *pages, total = lines
+
+def receipt() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("receipt.jsonl").read_text().splitlines()]
+
+
+def test_a_receipt_has_what_was_asked_a_line_for_each_page_and_the_sums(run: Run):
+    run(*RECEIPT, "--and-links")
+
+    asked, *pages, total = receipt()
+    assert (asked["what"], asked["domain"], asked["and_links"]) == ("request", "a.example", True)
     assert {page["url"] for page in pages} == {url for url in PAGES if "a.example" in url}
     assert {page["what"] for page in pages} == {"page"}
     assert total.pop("at").startswith(datetime.now(UTC).date().isoformat())
-    assert total == {
-        "what": "total",
-        "pages": 3,
-        "versions": 3,
-        "bytes": 19,
-        "links": 1,
-        "inlinks": 0,
-        "damaged": 0,
-    }
+    assert total == {**TOTAL, "links": 1}
 
 
-def test_a_receipt_is_a_new_file(run: Run):
-    Path("receipt.jsonl").write_text("of something else")
+@pytest.mark.parametrize("there", ["of something else", "of something else\n", '{"what":"page"}\n'])
+def test_a_file_that_is_no_receipt_stays_as_it_is(run: Run, there):
+    Path("receipt.jsonl").write_text(there)
 
-    done = run("delete", "--domain", "a.example", "--receipt", "receipt.jsonl", "--yes")
+    done = run(*RECEIPT)
 
     assert done.code == 2
     assert left() == set(PAGES)
+    assert Path("receipt.jsonl").read_text() == there
+
+
+@pytest.mark.parametrize("end", [*range(6)])
+def test_a_delete_that_was_killed_goes_on_in_its_receipt_which_has_every_page(run: Run, monkeypatch, end):
+    """Killed before or after one of its writes; then repeated."""
+    monkeypatch.setattr(retention, "PAGES_AT_ONCE", 1)
+    events = iter(range(100))
+
+    def dying(function: Callable[..., Any], *, after: bool) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            if not after and next(events) == end:
+                raise KeyboardInterrupt
+            result = function(*arguments, **named)
+            if after and next(events) == end:
+                raise KeyboardInterrupt
+            return result
+
+        return call
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Receipt, "pages", dying(Receipt.pages, after=True))
+        patched.setattr(Deletion, "of", dying(Deletion.of, after=False))
+        run(*RECEIPT)
+    with Path("receipt.jsonl").open("a") as file:
+        file.write('{"what":"page","url":"https://a.ex')  # a line that was cut
+
+    gone = set(PAGES) - left()
+    listed = {line["url"] for line in receipt_without_cut() if line["what"] == "page"}
+    again = run(*RECEIPT)
+
+    assert gone <= listed
+    assert again.code == 0
+    _, *pages, total = receipt()
+    assert sorted(page["url"] for page in pages) == sorted(url for url in PAGES if "a.example" in url)
+    assert {key: value for key, value in total.items() if key != "at"} == TOTAL
+    assert left() == {"https://b.example/"}
+
+
+def receipt_without_cut() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path("receipt.jsonl").read_text().splitlines()[:-1]]
+
+
+def test_a_receipt_of_something_else_or_of_what_is_done_is_refused(run: Run):
+    run(*RECEIPT)
+    same = run(*RECEIPT)
+    lines = Path("receipt.jsonl").read_text().splitlines(keepends=True)
+    Path("receipt.jsonl").write_text("".join(lines[:-1]))
+    other = run("delete", "--domain", "b.example", "--receipt", "receipt.jsonl", "--yes")
+
+    assert (same.code, other.code) == (2, 2)
+    assert "that deletion was completed" in same.err
+    assert "something else" in other.err
+    assert left() == {"https://b.example/"}
+
+
+def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so(run: Run, monkeypatch):
+    def of(self: Deletion, row: bytes, is_meant: object) -> bool:
+        return deleted(self, row, lambda row: b"gone" not in row.key)
+
+    deleted = Deletion.of
+    monkeypatch.setattr(Deletion, "of", of)
+    run(*RECEIPT)
+
+    *_, kept, total = receipt()
+    assert (kept["what"], kept["url"]) == ("kept", "https://a.example/gone")
+    assert total["pages"] == 2
 
 
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,8 +77,9 @@ def delete(
     to about:blank then. On SQLite the file holds nothing of it after `webtable compact`; on HBase after a major
     compaction and `webtable compact --forget-deletes`. What other pages say of it in their own bodies stays.
 
-    A receipt has a line for each page ("what": "page", with its URL, date, status, bytes and number of versions), and
-    one with the sums at the end ("what": "total").
+    A receipt has a line for what was asked, one for each page before it is deleted ("what": "page", with its URL, date,
+    status, bytes and number of versions), and the sums at the end ("what": "total"). The same command goes on with a
+    receipt that has no sums yet, because it was killed.
     """
     is_chosen = domain is not None or older_than is not None or bool(status)
     if is_chosen == bool(urls):
@@ -88,22 +89,28 @@ def delete(
             raise InvalidArgument("--receipt goes with --domain, --older-than or --status; URLs are told as they go")
         _delete_named(session(ctx), urls or [], yes=yes)
         return
+    moment = parse_times(older_than=older_than)["older_than"]
+    asked: dict[str, Any] = {
+        "domain": domain,
+        "host_only": host_only,
+        "path": path,
+        "status": status or None,
+        "and_links": and_links,
+    }
     with session(ctx).open() as table:
-        delete_pages = partial(
-            table.delete_pages,
-            domain,
-            host_only=host_only,
-            path=path,
-            status=status or None,
-            fetched_before=parse_times(older_than=older_than)["older_than"],
-            full_scan=full_scan,
-            and_links=and_links,
-        )
+        delete_pages = partial(table.delete_pages, **asked, full_scan=full_scan)
         if not yes:
-            _ask(delete_pages)
+            _ask(partial(delete_pages, fetched_before=moment))
         with receipt_in(receipt) as written, progress_bar("delete", "page") as shown:
-            done = delete_pages(on_page=_told(written, shown))
-            written.total(done)
+            request = written.begin(table=table.name, **asked, older_than=older_than, fetched_before=moment)
+            if written.before.pages:
+                complain(f"going on with {receipt}: {_said(written.before)} deleted before")
+            done = delete_pages(
+                fetched_before=request["fetched_before"],
+                before_delete=written.pages,
+                on_page=_told(written.gone, shown),
+            )
+            done = written.total(done)
     typer.echo(f"{_said(done)} deleted")
     _complain_of(done)
 
@@ -111,7 +118,7 @@ def delete(
 def _ask(delete_pages: Callable[..., Deletions]) -> None:
     """Say what would be deleted, and end the command where that is not wanted, or nobody can be asked."""
     with progress_bar("counting", "page") as shown:
-        would = delete_pages(dry_run=True, on_page=_told(Receipt(), shown))
+        would = delete_pages(dry_run=True, on_page=_told(Receipt().gone, shown))
     typer.echo(f"{_said(would)} would be deleted")
     _complain_of(would)
     if not can_ask():
@@ -120,13 +127,13 @@ def _ask(delete_pages: Callable[..., Deletions]) -> None:
     confirm("Delete them?", otherwise=_NOTHING)
 
 
-def _told(receipt: Receipt, shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:
+def _told(take: Callable[[DeletedPage], None], shown: Callable[[int], None]) -> Callable[[DeletedPage], None]:
     count = 0
 
     def told(page: DeletedPage) -> None:
         nonlocal count
         count += 1
-        receipt.page(page)
+        take(page)
         if count % _SHOWN_EACH == 0:
             shown(count)
 

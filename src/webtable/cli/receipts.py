@@ -1,9 +1,19 @@
-"""The receipt of what `delete` has removed: lines of JSON, each written when it is so."""
+"""The receipt of `delete`: lines of JSON, one for each page, on the disk before the page is deleted.
+
+    {"what":"request","table":"webtable","domain":"example.com", …}    what was asked for
+    {"what":"page","url":"https://example.com/", …}                    is deleted next
+    {"what":"kept","url":"https://example.com/", …}                    is not: it was fetched again in between
+    {"what":"total", …}                                                all is done; the sums of all runs
+
+A run that was killed leaves no total. The same command goes on then, in the same file.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,44 +21,124 @@ import msgspec
 
 from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
+from webtable.repository import DeletedPage, Deletions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from webtable.repository import DeletedPage, Deletions
+MOST_UNSURE = 100
+"""Of a run that was killed so many pages are listed at most and not deleted: `delete_pages` takes a hundred at once."""
+
+_BEGIN = b'{"what":"'
+_SIGN = {"page": 1, "kept": -1}
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Receipt:
-    """Writes to *file* a line for each page that is deleted, and the sums; without one nothing."""
+    """Writes to *file* a line for each page before it is deleted, and the sums; without one nothing."""
 
     def __init__(self, file: BinaryIO | None = None) -> None:
         self._file = file
+        self._name = "" if file is None else file.name
+        self._unsure: deque[bytes] = deque(maxlen=MOST_UNSURE)
+        self._going: set[DeletedPage] = set()
+        self.before = Deletions()
+        """What earlier runs of the same command have deleted."""
 
-    def page(self, page: DeletedPage) -> None:
-        """Write that *page* was deleted."""
-        self._line({"what": "page", **page._asdict()})
+    def begin(self, **request: Any) -> dict[str, Any]:
+        """Write what is asked for, and return it: with the moments of the first run, where this is a later one.
 
-    def total(self, deletions: Deletions) -> None:
-        """Write what was deleted in all."""
-        self._line({"what": "total", "at": datetime.now(UTC), **asdict(deletions)})
+        Raises `InvalidArgument` where the file is the receipt of another request, of one that is done, or none.
+        """
+        if self._file is None:
+            return request
+        first = self._read(self._file)
+        if first is None:
+            self._write([_line("request", request)])
+            return request
+        if any(first.get(name) != value for name, value in request.items() if name != "fetched_before"):
+            raise self._refused("it is the receipt of something else")
+        return first
 
-    def _line(self, fields: dict[str, Any]) -> None:
-        if self._file is not None:
-            self._file.write(msgspec.json.encode(fields) + b"\n")
+    def pages(self, pages: Sequence[DeletedPage]) -> None:
+        """Write that *pages* are deleted next."""
+        self.settle()
+        self._going = set(pages)
+        if self._file is None:
+            return
+        lines = {_line("page", page._asdict()): page for page in pages}
+        for line in set(self._unsure).intersection(lines):  # listed by a run that was killed before it deleted them
+            self._count(-1, lines.pop(line)._asdict())
+        self._write(list(lines))
+
+    def gone(self, page: DeletedPage) -> None:
+        """Take it that *page* was deleted."""
+        self._going.discard(page)
+
+    def settle(self) -> None:
+        """Write which of the pages that were to be deleted last are still there."""
+        self._write([_line("kept", page._asdict()) for page in self._going])
+        self._going = set()
+
+    def total(self, done: Deletions) -> Deletions:
+        """Write what this and all earlier runs have deleted, and return it; links are those that this one erased."""
+        self.settle()
+        before = self.before
+        sums = {name: getattr(done, name) + getattr(before, name) for name in ("pages", "versions", "bytes")}
+        whole = replace(done, **sums)
+        self._write([_line("total", {"at": datetime.now(UTC), **asdict(whole)})])
+        return whole
+
+    def _read(self, file: BinaryIO) -> dict[str, Any] | None:
+        """Return the first line, None where there is none, and count the pages; a line that was cut is removed."""
+        first, end = None, 0
+        try:
+            for text in file:
+                if not text.endswith(b"\n") and text.startswith(_BEGIN[: len(text)]):
+                    break
+                line = _decode(text)
+                what = line["what"]
+                if first is None and what != "request":
+                    raise KeyError(what)
+                if what == "total":
+                    raise self._refused("that deletion was completed")
+                first, end = first or line, end + len(text)
+                self._count(_SIGN.get(what, 0), line)
+                self._unsure.append(text)
+        except (msgspec.MsgspecError, KeyError) as exc:
+            raise self._refused("it is there already, and is no receipt") from exc
+        file.seek(end)
+        file.truncate()
+        return first
+
+    def _refused(self, why: str) -> InvalidArgument:
+        return InvalidArgument(f"--receipt {self._name}: {why}; name a new file")
+
+    def _count(self, sign: int, page: dict[str, Any]) -> None:
+        before = self.before
+        self.before = Deletions(
+            before.pages + sign,
+            before.versions + sign * (page.get("versions") or 0),
+            before.bytes + sign * (page.get("size") or 0),
+        )
+
+    def _write(self, lines: Sequence[bytes]) -> None:
+        if self._file is not None and lines:
+            self._file.write(b"".join(lines))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+
+def _line(what: str, fields: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"what": what, **fields}) + b"\n"
 
 
 @contextmanager
 def receipt_in(name: str | None) -> Iterator[Receipt]:
-    """Give the receipt that is written to the new file *name*, if there is a name.
-
-    Raises `InvalidArgument` where the file is there already: a receipt is nothing to write over.
-    """
+    """Give the receipt in the file *name*, which goes on where it is there; without a name one that writes nothing."""
     if name is None:
         yield Receipt()
         return
-    try:
-        file = open(name, "xb", opener=own_file)  # noqa: SIM115 - what goes wrong in the block is not its
-    except FileExistsError as exc:
-        raise InvalidArgument(f"--receipt {name}: it is there already; a receipt is a new file") from exc
-    with file:
+    with open(name, "a+b", opener=own_file) as file:
+        file.seek(0)
         yield Receipt(file)

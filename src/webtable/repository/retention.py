@@ -20,7 +20,7 @@ from webtable.store.deadline import Deadline, until
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
@@ -86,12 +86,19 @@ class Retention:
         _, self._ranges = scope.ranges(frame)
         self._damage = frame.damage()
 
-    def run(self, *, and_links: bool, dry_run: bool, on_page: Callable[[DeletedPage], None] | None) -> Deletions:
+    def run(
+        self,
+        *,
+        and_links: bool,
+        dry_run: bool,
+        on_page: Callable[[DeletedPage], None] | None = None,
+        before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
+    ) -> Deletions:
         """Do it, or with *dry_run* only count."""
         if and_links and (self._scope.domain is None or self._is_chosen is not None):
             raise InvalidArgument("and_links=True is for all pages of a domain, without status= and fetched_before=")
         pages = versions = size = 0
-        for page in (page for _, page in self._found()) if dry_run else self._deleted():
+        for page in (page for _, page in self._found()) if dry_run else self._deleted(before_delete):
             pages, versions, size = pages + 1, versions + page.versions, size + (page.size or 0)
             if on_page is not None:
                 on_page(page)
@@ -104,12 +111,14 @@ class Retention:
                 erase_dictionaries(self._frame, self._scope.place(), self._damage)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
 
-    def _deleted(self) -> Iterator[DeletedPage]:
+    def _deleted(self, before_delete: Callable[[Sequence[DeletedPage]], None] | None) -> Iterator[DeletedPage]:
         """Delete the pages, and yield each when it is gone for good."""
         found, store = self._found(), self._frame.store
         with closing(Deletion(self._frame)) as deletion:
             while some := list(islice(found, PAGES_AT_ONCE)):
                 gone: list[DeletedPage] = []
+                if before_delete is not None:
+                    before_delete([page for _, page in some])
                 with store.together():
                     for key, page in some:
                         with until(Deadline(store.timeout)):

@@ -208,11 +208,13 @@ class WebTable(ShowsItself):
         and_links: bool = False,
         dry_run: bool = False,
         on_page: Callable[[DeletedPage], None] | None = None,
+        before_delete: Callable[[Sequence[DeletedPage]], None] | None = None,
     ) -> Deletions:
         """Remove all pages of *domain* that have a *status*, and whose newest capture was *fetched_before* a moment.
 
-        Each goes as by `delete`, a hundred at a time; *on_page* is told of each that is gone. It is done again where it
-        was cut short: what is gone is not met again. With *dry_run* nothing is removed, and what would be is counted.
+        Each goes as by `delete`, a hundred at a time. *before_delete* is called with those of each hundred before they
+        go, *on_page* with each that is gone; one that is fetched again in between stays. It is done again where it was
+        cut short: what is gone is not met again. With *dry_run* nothing is removed, and what would be is counted.
 
         With *and_links*, which goes with a domain alone, nothing of its pages is left with others: links that lead
         there lead to `about:blank` then, without their texts. The whole table is read for it, all queued counts are
@@ -224,7 +226,7 @@ class WebTable(ShowsItself):
 
         chosen = Chosen(status, moment_of("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope(domain, host_only, path, full_scan), chosen)
-        return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page)
+        return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page, before_delete=before_delete)
 
     def alter(self, *, dry_run: bool = False, **options: Unpack[AlterOptions]) -> LayoutPlan:
         """Alter what can be altered while the table is in use, and return what was to be done.
