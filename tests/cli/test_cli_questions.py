@@ -216,30 +216,39 @@ def test_crawls_are_listed_with_their_pauses(run: Run, site: None) -> None:
         days: str(sum(len(one.html) for one in SITE[1:] if one.fetched_at == NOW - timedelta(days=days)))
         for days in range(21)
     }
-    (newest, *_, oldest) = run("crawls").cells
+    (newest, *_, oldest) = run("crawls", "--full-scan").cells
 
     assert newest == [days_ago(1), days_ago(1), "1", sizes[1], "1"]
     assert oldest == [days_ago(20), days_ago(20), "1", sizes[20], "1"]
-    assert [cells[2] for cells in run("crawls", "--gap", "2d").cells] == ["6", "1"]
+    assert [cells[2] for cells in run("crawls", "--full-scan", "--gap", "2d").cells] == ["6", "1", "1"]
     assert [cells[:3] for cells in run("crawls", "example.com", "--gap", "4w").cells] == [
-        [days_ago(20), days_ago(1), "6"]
+        [days_ago(20), days_ago(1), "7"]
     ]
-    assert "docs" not in run("crawls", "--explain").out
-    assert json.loads(run("crawls", "--limit", "1", "--format", "jsonl").out)["hosts"] == 1
-    assert f"{NOW - timedelta(days=1):%Y-%m-%d %H:%M}" in run("crawls", "--format", "table").out
-    first = run("crawls", "--limit", "1", "--order", "oldest")
+    assert "docs" not in run("crawls", "--full-scan", "--explain").out
+    assert json.loads(run("crawls", "--full-scan", "--limit", "1", "--format", "jsonl").out)["hosts"] == 1
+    assert f"{NOW - timedelta(days=1):%Y-%m-%d %H:%M}" in run("crawls", "--full-scan", "--format", "table").out
+    first = run("crawls", "--full-scan", "--limit", "1", "--order", "oldest")
     on = shlex.split(first.err.removeprefix("more: "))
-    assert run("crawls", "--order", "oldest", *on).cells == run("crawls", "--order", "oldest").cells[1:]
+    assert (
+        run("crawls", "--full-scan", "--order", "oldest", *on).cells
+        == run("crawls", "--full-scan", "--order", "oldest").cells[1:]
+    )
 
 
-def test_crawls_of_a_table_without_the_time_index_take_a_full_scan(run: Run, site: None) -> None:
-    assert run("index", "drop", "time").code == 0
+def test_crawls_are_compared_by_the_moments_that_are_printed(run: Run, site: None) -> None:
+    newest, *_, oldest = run("crawls", "--full-scan", "--gap", "2d").cells
 
+    compared = run("compare", "example.com", "--since", oldest[1], "--until", newest[1])
+
+    assert compared.code == 0, compared.err
+    assert compared.out
+
+
+def test_crawls_of_all_pages_take_a_full_scan(run: Run, site: None) -> None:
     refused = run("crawls")
 
     assert (refused.code, refused.out) == (2, "")
     assert "--full-scan" in refused.err
-    assert len(run("crawls", "--full-scan", "--gap", "2d").lines) == 2
 
 
 def test_a_column_that_a_result_does_not_have_is_refused_with_those_that_it_has(run: Run, site: None) -> None:
@@ -548,7 +557,7 @@ BAD_INPUT = {
     "titles anywhere": (["titles"], "--full-scan"),
     "titles of no length": (["titles", "example.com", "--max-length", "0"], "--max-length 0"),
     "redirects anywhere": (["redirect-chains"], "--full-scan"),
-    "a gap that is no time": (["crawls", "--gap", "soon"], "--gap 'soon'"),
+    "a gap that is no time": (["crawls", "example.com", "--gap", "soon"], "--gap 'soon'"),
     "counts of everything": (["stats"], "--full-scan"),
     "counts by nothing": (["stats", "example.com", "--by", "colour"], "colour"),
     "a damaged token": (["errors", "--after", "x"], "x"),

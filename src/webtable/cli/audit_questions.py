@@ -110,9 +110,8 @@ def redirect_chains(
     CRAWLS,
     orders=("newest", "oldest"),
     panel=_PANEL,
-    is_indexed=True,
     epilog=examples(
-        "webtable crawls",
+        "webtable crawls --full-scan",
         "webtable crawls example.com --gap 2d --order oldest",
     ),
 )
@@ -127,8 +126,9 @@ def crawls(
     full_scan: FullScanOption = False,
     **asking: Unpack[Paging],
 ) -> Results[Crawl]:
-    """List when was crawled, the newest crawl first: its begin and end, and how many pages, bytes and hosts.
+    """List when was crawled, the newest crawl first: its begin and end, and how many captures, bytes and hosts.
 
-    A page counts in the crawl that has fetched it last. Without a domain the time index answers.
+    The captures are those that are stored: of each page the newest, and each that brought other content. `webtable
+    compare --since BEGIN --until END` compares the site at two of these moments.
     """
     return table.crawls(domain, gap=gap, host_only=host_only, path=path, full_scan=full_scan, **asking)

@@ -42,16 +42,15 @@ def question(
     epilog: str,
     panel: str | None = None,
     has_counts: bool = False,
-    is_indexed: bool = False,
     table_writer: Writer = write_records,
 ) -> Callable[[Question], Question]:
     """Make the function a command that lists the results of a question, which are of this *kind*.
 
     The function takes a table, its own options, and as keywords what the question shares with others: which those are
     is told by the annotation, as in `**asking: Unpack[Paging]`. Options that are datetimes are written as `parse_time`
-    reads them; where it has --full-scan, the table is read without a domain only with that, unless an index may answer
-    (*is_indexed*). Its docstring is the help text. *orders* are those that the question has, its default first. With
-    *has_counts* it is told what waits to be counted.
+    reads them; where it has --full-scan, the table is read without a domain only with that. Its docstring is the help
+    text. *orders* are those that the question has, its default first. With *has_counts* it says what waits to be
+    counted.
     """
 
     def made(function: Question) -> Question:
@@ -64,7 +63,7 @@ def question(
             limit = given["limit"]
             _complete(given, orders[0], listed.columns if "columns" in keys else None)
             with session(ctx).open() as table:
-                if "full_scan" in given and not is_indexed:
+                if "full_scan" in given:
                     check_scan(given["domain"], given["full_scan"])
                 results = function(table, **given)
                 if listed.is_explained:

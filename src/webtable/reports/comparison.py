@@ -13,6 +13,7 @@ from webtable.reports.comparison_page import page
 from webtable.reports.report import Report
 from webtable.reports.section import Found, Heading, Pair, Section, check_most
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
+from webtable.repository.questions.crawls import Crawl
 from webtable.repository.times import moments
 from webtable.rowkey.urls import canonical_host
 
@@ -83,23 +84,24 @@ def compare(
     table: WebTable,
     domain: str,
     *,
-    since: Moment,
-    until: Moment | None = None,
+    since: Moment | Crawl,
+    until: Moment | Crawl | None = None,
     most: int = MOST,
     program: str = "webtable",
     on_progress: Progress | None = None,
 ) -> Comparison:
     """Return what has changed on the pages of *domain*, and of all hosts below it, from *since* to *until*.
 
-    *until* is now by default. `WebTable.changes` says what is new, gone and changed; the first *most* pages of each
-    come with what they were before. *program* is how the command line is called, for the commands that list the rest.
-    *on_progress* is told how many pages were compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`;
-    `DamagedRow` where the table is strict.
+    *until* is now by default. A row of `WebTable.crawls` stands for the moment when that crawl ended.
+    `WebTable.changes` says what is new, gone and changed; the first *most* pages of each come with what they were
+    before. *program* is how the command line is called, for the commands that list the rest. *on_progress* is called
+    with how many pages were compared. Raises `InvalidURL`, `InvalidArgument` and `StoreError`; `DamagedRow` where the
+    table is strict.
     """
     check_most(most)
     now = datetime.now(UTC)
     host, damaged, counts = canonical_host(domain), table.metrics.damaged, Counter[str]()
-    first, last = moments(since=since, until=until).values()
+    first, last = moments(since=_end_of(since), until=_end_of(until)).values()
     found = {kind: Found(most) for kind in CHANGED}
     answer = table.changes(host, since=first, until=last, kind=CHANGE_KINDS)  # type: ignore[arg-type]
     for change in counting(answer, on_progress):
@@ -119,6 +121,10 @@ def compare(
         listing=command,
         sections=sections,
     )
+
+
+def _end_of(given: Moment | Crawl | None) -> Moment | None:
+    return given.end if isinstance(given, Crawl) else given
 
 
 def _section(kind: ChangeKind, found: Found, command: str) -> Section:

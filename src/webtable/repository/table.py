@@ -508,10 +508,10 @@ class WebTable(ShowsItself):
     ) -> Results[Crawl]:
         """Return when was crawled, the newest crawl first or the `oldest`: bursts of captures, parted by pauses.
 
-        A pause over *gap*, a `timedelta` or a text as in "6h", ends a crawl; by default six hours. What counts is the
-        last capture of each page: one that was fetched again since is in the later crawl alone. All pages are answered
-        by the time index, as they come; those of a *domain*, and where there is no such index with *full_scan* all, are
-        chosen as in `pages` and sorted.
+        A pause over *gap*, a `timedelta` or a text as in "6h", ends a crawl; by default six hours. What counts are the
+        captures that are stored: of each page the newest one, and each that brought other content than the one before
+        it, as far as these versions are kept. The pages are chosen as in `pages`; their versions are read without
+        bodies, and sorted. `webtable.reports.compare` takes two of its rows.
         """
         scope = Scope(domain, host_only, path, full_scan)
         return questions.crawls.crawls(self._frame, scope, gap, Slice(order, limit, after))

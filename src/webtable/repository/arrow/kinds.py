@@ -237,6 +237,6 @@ REDIRECT_CHAINS = Kind(
     ("urls", "length", "is_loop", "end"),
 )
 CRAWLS = Kind(
-    (*_columns("time", "begin", "end"), *_columns("int", "pages", "bytes", "hosts")),
-    ("begin", "end", "pages", "bytes", "hosts"),
+    (*_columns("time", "begin", "end"), *_columns("int", "captures", "bytes", "hosts")),
+    ("begin", "end", "captures", "bytes", "hosts"),
 )

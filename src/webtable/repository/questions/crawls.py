@@ -7,43 +7,39 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.errors import IndexNeeded
+from webtable._page import Page
+from webtable.errors import DamagedRow
 from webtable.repository.arrow.kinds import CRAWLS
-from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.indexes.web import HIGHEST_SIZE, TIME, time_text
-from webtable.repository.moments import milliseconds, moment_of, possible_moment
-from webtable.repository.questions.index_answer import Asking
-from webtable.repository.questions.indexed import by_time
+from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.page_state import DAMAGED_CAPTURE
 from webtable.repository.questions.passes import Pass
-from webtable.repository.questions.scope import Scope
 from webtable.repository.questions.scratch import Scratch
 from webtable.repository.results import number_of
 from webtable.repository.times import duration_of
-from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.web import host_and_rest
+from webtable.store import Row
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
+    from webtable.repository.questions.scope import Scope
     from webtable.repository.results import Explanation, Results, Slice
 
 
 HOSTS_BYTES = 4 * 2**20
 """How much memory the names of hosts take that are told apart."""
 
-_TABLES = (
-    "CREATE TABLE captures (at INTEGER, host BLOB, size INTEGER)",
-    "CREATE TABLE hosts (host BLOB PRIMARY KEY) WITHOUT ROWID",
-)
+_TABLE = "CREATE TABLE captures (at INTEGER, host BLOB, size INTEGER)"
+_HOSTS = "CREATE TABLE hosts (host BLOB PRIMARY KEY) WITHOUT ROWID"
 _SORTED = {
     "newest": "SELECT at, host, size FROM captures WHERE ? IS NULL OR at < ? ORDER BY at DESC",
     "oldest": "SELECT at, host, size FROM captures WHERE ? IS NULL OR at > ? ORDER BY at",
 }
 _NAME_BYTES = 100
-_FETCHED = b"fetched_"
 
 Capture = tuple[int, bytes, int]
 """When a page was fetched, in epoch milliseconds, of which host it is, and how many bytes its body has."""
@@ -53,13 +49,12 @@ Capture = tuple[int, bytes, int]
 class Crawl:
     """A burst of fetching, from its first capture (`begin`) to its last one (`end`).
 
-    `pages` are those that were fetched in it and not since, `bytes` the sizes of their bodies, `hosts` how many hosts
-    they are of.
+    `captures` are those of it that are stored, `bytes` the sizes of their bodies, `hosts` how many hosts they are of.
     """
 
     begin: datetime
     end: datetime
-    pages: int
+    captures: int
     bytes: int
     hosts: int
 
@@ -68,25 +63,16 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
     """Return what `WebTable.crawls` does."""
     part.check(*_SORTED)
     pause = duration_of("gap", gap)
-    is_whole = scope == Scope(full_scan=scope.full_scan)
-    said = "all pages" if is_whole else Pass(frame, scope).said
-    question = f"crawls of {said}, with pauses over {pause}"
-
-    def is_indexed() -> bool:
-        try:
-            return is_whole and frame.indexes.ready(TIME.name, question) is not None
-        except IndexNeeded:
-            return False
+    read = Pass(frame, scope)
+    question = f"crawls of {read.said}, with pauses over {pause}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Crawl]:
         if at_most == 0:
             return
-        behind = None if after is None else max(number_of(after), 0)
-        with Scratch(*_TABLES) as scratch:
-            if is_indexed():
-                captures = _indexed(frame, part.order, behind, damage)
-            else:
-                captures = _sorted(scratch, Pass(frame, scope).pages(damage), part.order, behind)
+        place = None if after is None else max(number_of(after), 0)
+        with Scratch(_TABLE, _HOSTS) as scratch:
+            scratch.fill("captures", _captures(frame, read, damage), 3)
+            captures = scratch.rows(_SORTED[part.order], (place, place))
             milliseconds_of_pause = pause // timedelta(milliseconds=1)
             found = _bursts(captures, milliseconds_of_pause, _Hosts(scratch), backwards=part.order == "newest")
             yield from islice(found, at_most)
@@ -95,55 +81,49 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
         return b"%d" % milliseconds(crawl.begin if part.order == "newest" else crawl.end)
 
     def explain() -> Explanation:
-        if is_indexed():
-            return by_time(frame, "fetched", None, None, Asking(order=part.order)).explain()
-        return Pass(frame, scope).explained(question, part.order)
+        return read.explained(question, part.order, "of each page the list of its versions is read too")
 
     return part.of(question, run, place, explain, frame.damage, CRAWLS)
 
 
-def _indexed(frame: Frame, order: str, behind: int | None, damage: Damage) -> Iterator[Capture]:
-    """Yield the captures behind a moment as the time index has them."""
-    places = KeyRange(_FETCHED, prefix_stop(_FETCHED))
-    if behind is not None and order == "newest":
-        places = KeyRange(_FETCHED, _FETCHED + time_text(possible_moment(behind)).encode())
-    elif behind is not None:
-        places = KeyRange(_FETCHED + time_text(possible_moment(behind + 1)).encode(), places.stop)
-    table = frame.indexes.ready(TIME.name, "crawls").table
-    lookup = Lookup(TIME, table, [places], reverse=order == "newest")
-    return (_capture(page) for _, page in EntryReader(frame).pages(lookup, (), damage))
-
-
-def _sorted(scratch: Scratch, pages: Iterator[Page], order: str, behind: int | None) -> Iterator[Capture]:
-    """Yield the captures of *pages* behind a moment, in the order of their dates."""
-    scratch.fill("captures", map(_capture, pages), 3)
-    return scratch.rows(_SORTED[order], (behind, behind))
-
-
-def _capture(page: Page) -> Capture:
-    return milliseconds(page.fetched_at), host_and_rest(page.url)[0].encode(), min(page.size or 0, HIGHEST_SIZE)
+def _captures(frame: Frame, read: Pass, damage: Damage) -> Iterator[Capture]:
+    """Yield the stored captures: the newest of each page, which may repeat its content, and all versions of that."""
+    names, versions = frame.codec.columns, frame.layouts.recent().versions
+    for row in read.rows(Wanted([names.page, names.capture], versions=versions)):
+        page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
+        if isinstance(page, DamagedRow):
+            damage.add(page)
+        if not isinstance(page, Page):
+            continue
+        host = host_and_rest(page.url)[0].encode()
+        sizes = {milliseconds(page.fetched_at): page.size}
+        for version in frame.codec.versions(row):
+            if version.capture is DAMAGED_CAPTURE:
+                damage.add(frame.codec.damaged(row.key, names.capture, ValueError("it cannot be read")))
+            else:
+                sizes.setdefault(milliseconds(version.at), version.capture.size)
+        for at, size in sizes.items():
+            yield at, host, min(size or 0, HIGHEST_SIZE)
 
 
 def _bursts(captures: Iterator[Capture], gap: int, hosts: _Hosts, *, backwards: bool) -> Iterator[Crawl]:
     """Yield the bursts of *captures*, which come in the order of their dates, or *backwards*."""
-    first = last = pages = total = 0
+    first = last = count = total = 0
 
     def crawl() -> Crawl:
         begin, end = sorted((first, last))
-        return Crawl(moment_of(begin), moment_of(end), pages, total, hosts.counted())
+        return Crawl(moment_of(begin), moment_of(end), count, total, hosts.counted())
 
     for at, host, size in captures:
         pause = last - at if backwards else at - last
-        if pages and pause < 0:
-            continue  # it was fetched again meanwhile: an index gives it where it was, with its new date
-        if pages and pause > gap:
+        if count and pause > gap:
             yield crawl()
-            pages = total = 0
-        if not pages:
+            count = total = 0
+        if not count:
             first = at
-        last, pages, total = at, pages + 1, total + size
+        last, count, total = at, count + 1, total + size
         hosts.add(host)
-    if pages:
+    if count:
         yield crawl()
 
 

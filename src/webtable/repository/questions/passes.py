@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
     from webtable.repository.results import Explanation
+    from webtable.store import Row
 
 
 class Pass:
@@ -37,6 +38,11 @@ class Pass:
     def pages(self, damage: Damage) -> Iterator[Page]:
         """Yield the pages."""
         return self._rows.pages(self._spec(), "storage", None, damage)
+
+    def rows(self, wanted: Wanted) -> Iterator[Row]:
+        """Yield the rows of the pages, with what is *wanted* of them."""
+        spec = self._spec()
+        return self._frame.store.scan(spec.table, spec.ranges, wanted)
 
     def place_of(self, url: str) -> bytes:
         """Return where *url* stands in the order of URLs; `url_at` makes the URL of it again."""
