@@ -1,18 +1,21 @@
-"""What the doctor says of regions: on no server, on one of many, with most of the salts or of the rows."""
+"""What the doctor says of regions: on no server, on one of many, hot, empty; and that the picture says the same."""
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
-from webtable.repository.diagnosis.regions import MOST_ROWS, placed, regions
+import webtable
+from webtable.repository.diagnosis import regions as judged
+from webtable.repository.diagnosis.patient import Patient
+from webtable.repository.diagnosis.regions import MOST_ROWS, placed
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row
-
-NONE = SimpleNamespace(digits=0)
-SALTED = SimpleNamespace(digits=2)
+from webtable.store.deadline import Deadline
 
 
 @dataclass
@@ -34,36 +37,81 @@ def between(*splits, servers=("a:1",)):
     return [Region(KeyRange(start, stop), servers[at % len(servers)]) for at, (start, stop) in enumerate(keys)]
 
 
-def checks_of(found, rows, layout):
-    patient = SimpleNamespace(store=Regions(found, rows), table="t", stored=SimpleNamespace(layout=layout))
-    return {one.check: one for one in regions(patient)}
+@pytest.fixture
+def checked(monkeypatch):
+    """Return what the doctor says of a table whose regions begin at some keys, and what its picture says."""
+    with webtable.open(f"memory:{uuid.uuid4().hex}", create=True, salt=webtable.Salt.url()) as table:
+
+        def checked(pages, splits):
+            found = between(*splits)
+            monkeypatch.setattr(type(table.store), "regions", lambda self, name: found)
+            with table.writer() as writer:
+                for page in pages:
+                    writer.put(page)
+            stored = SimpleNamespace(layout=table.layout)
+            checks = {one.check: one for one in judged.regions(Patient(table.store, table.table, stored, Deadline(30)))}
+            return checks["splits"], table.stats(full_scan=True, by="region").plot().get_xlabel().replace("\n", " ")
+
+        yield checked
 
 
-def test_a_region_with_most_of_the_salts_is_named():
-    found = checks_of(between(b"01", b"02", b"03"), [9, 9, 9, 9], SALTED)
-
-    assert found["splits"].state == "warning"
-    assert found["splits"].found.startswith("1 (03) of 4 regions hold far more")
-
-
-def test_salts_that_are_spread_evenly_are_well():
-    found = checks_of(between(b"40", b"80", b"c0"), [1, 0, 1, 1], SALTED)
-
-    assert found["splits"].is_ok
-    assert found["regions"].is_ok
+def pages_below(first, stop, count, size=1):
+    """Return pages whose salts lie from *first* up to *stop*."""
+    key = webtable.WebKey(webtable.Salt.url())
+    urls = (f"https://a.example/{number}" for number in range(100_000))
+    chosen = (url for url in urls if first <= key.encode(url)[:2] < stop)
+    return [
+        webtable.Page(url=url, html=b"x" * size, fetched_at=datetime(2026, 1, 1, tzinfo=UTC))
+        for url, _ in zip(chosen, range(count), strict=False)
+    ]
 
 
-def test_without_salts_the_rows_tell_which_region_is_hot():
-    found = checks_of(between(b"com.a", b"com.b", b"org"), [2, MOST_ROWS * 9, 3, 1], NONE)
-
-    assert found["splits"].found.startswith("1 (com.a) of 4 regions hold far more")
+EVEN = [page for at in (b"0", b"4", b"8", b"c") for page in pages_below(at + b"0", at + b"f", 10)]
 
 
-def test_regions_that_are_mostly_empty_are_a_warning():
-    found = checks_of(between(b"com.a", b"com.b", b"org"), [0, 5, 0, 0], NONE)
+@pytest.mark.parametrize(
+    ("pages", "state", "said"),
+    [
+        (EVEN, "ok", "4 regions: none holds over 2 times the fair share of pages or bytes"),
+        ([*EVEN, *pages_below(b"40", b"80", 60)], "warning", "4 regions: 1 (40) hold over 2 times"),
+        ([*EVEN, *pages_below(b"40", b"80", 11, size=50_000)[10:]], "warning", "4 regions: 1 (40) hold over 2 times"),
+        (pages_below(b"40", b"ff", 40), "ok", "no page"),
+        (pages_below(b"c0", b"ff", 9), "warning", "4 regions: 1 (c0) hold over 2 times the fair share"),
+        ([], "ok", "4 regions: none holds over"),
+    ],
+    ids=["even", "pages", "bytes", "one empty", "three empty", "no pages"],
+)
+def test_the_doctor_and_the_picture_say_the_same_of_the_regions(checked, pages, state, said):
+    check, label = checked(pages, [b"40", b"80", b"c0"])
 
-    assert found["splits"].state == "warning"
-    assert found["splits"].found.startswith("3 (the first, com.b, org) of 4 regions have no row")
+    assert check.state == state
+    assert said in check.found
+    assert check.found in label or not pages
+
+
+def test_of_a_large_table_the_salts_tell_which_region_is_hot(checked, monkeypatch):
+    monkeypatch.setattr(judged, "MOST_PAGES", 5)
+
+    check, _ = checked(EVEN, [b"01", b"02", b"03"])
+
+    assert check.state == "warning"
+    assert check.found.startswith("4 regions: 1 (03) hold over 2 times")
+    assert "by the salts" in check.found
+
+
+@pytest.mark.parametrize(
+    ("rows", "state"), [([2, MOST_ROWS * 9, 3, 1], "warning"), ([MOST_ROWS, MOST_ROWS * 9, MOST_ROWS, 1], "ok")]
+)
+def test_of_a_large_table_without_salts_the_rows_tell_whether_one_is_hot(monkeypatch, rows, state):
+    found = between(b"com.a", b"com.b", b"org")
+    monkeypatch.setattr(judged, "_pages", lambda *_: None)
+    layout = SimpleNamespace(layout=SimpleNamespace(digits=0))
+
+    checks = judged.regions(SimpleNamespace(store=Regions(found, rows), table="t", stored=layout))
+
+    (check,) = [one for one in checks if one.check == "splits"]
+    assert check.state == state
+    assert f"have {MOST_ROWS} rows or more" in check.found
 
 
 def test_a_region_that_is_on_no_server_has_failed():
@@ -84,4 +132,6 @@ def test_a_server_with_most_of_the_regions_is_a_warning(servers, state):
 
 
 def test_a_store_without_servers_has_nothing_to_tell():
-    assert checks_of([Region(KeyRange())], [1], NONE) == {}
+    store = Regions([Region(KeyRange())], [1])
+
+    assert list(judged.regions(SimpleNamespace(store=store, table="t"))) == []

@@ -129,7 +129,8 @@ def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_is_told(hb
 
         assert checks["clock"].is_ok
         assert checks["regions"].is_ok
-        assert checks["splits"].found.startswith("7 (")
+        assert checks["splits"].found.startswith("8 regions: 1 (")
+        assert ", 7 (" in checks["splits"].found
         assert checks["splits"].state == "warning"
         assert checks["digests"].found.startswith("50 bodies of 50 pages")
     finally:

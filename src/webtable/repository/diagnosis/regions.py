@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from webtable.errors import DamagedRow
+from webtable.repository.region_shares import HOT, RegionShares, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
 from webtable.store.wanted import Wanted
@@ -18,37 +19,74 @@ if TYPE_CHECKING:
     from webtable.store import Region, Store
     from webtable.store.health import Check
 
+MOST_PAGES: Final = 50_000
+"""Up to how many pages are counted, which takes a second or two; of more, their salts or first rows tell."""
 MOST_REGIONS: Final = 256
-"""Of how many regions it is looked how many rows they have."""
+"""Of how many regions it is looked then whether they are full."""
 MOST_ROWS: Final = 200
-"""Up to how many rows of a region are counted."""
+"""From how many rows on a region counts as full then."""
 _UNEVEN: Final = 4
-"""From how many times the median on a region holds too much, and a server too many regions."""
-_NAMED: Final = 3
+"""From how many times as many regions as another one a server has too many."""
+_SPLIT: Final = (
+    "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
+    "webtable keys splits names split points"
+)
+_COUNTS: Final = "webtable plot regions --full-scan counts the pages"
 
 
 def regions(patient: Patient) -> Iterator[Check]:
     """Yield what is wrong with the regions of the pages; nothing of a store that has none."""
     found = patient.store.regions(patient.table)
     yield from placed(patient.store, patient.table, found)
-    if not any(region.server for region in found):
-        return
-    if len(found) == 1:
+    if not any(region.server for region in found) or len(found) == 1:
         return
     digits = patient.stored.layout.digits
-    counted = _rows(patient.store, patient.table, found[:MOST_REGIONS], 1 if digits else MOST_ROWS)
-    empty, hot = [one for one, rows in counted if not rows], _hot(counted, digits)
-    if hot:
-        told = f"{_some(hot)} of {len(found):,} regions hold far more than the others"
-        remedy = "split them in the HBase shell (split 'TABLE', 'KEY'); webtable keys splits names better split points"
-        yield warned("splits", told, remedy)
-    elif len(empty) > len(counted) // 2 and len(empty) < len(counted):
-        told = f"{_some(empty)} of {len(found):,} regions have no row, so few servers have all the load"
-        yield warned(
-            "splits", told, "webtable keys splits names split points by keys; merge_region takes empty ones away"
-        )
+    groups = _pages(patient, found)
+    if groups is not None:
+        yield _judged(RegionShares.of(groups))
+    elif digits:
+        salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
+        shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
+        yield _judged(shares, f", by the salts that begin in them; {_COUNTS}")
     else:
-        yield well("splits", f"{len(found):,} regions, {len(empty):,} without a row, none with far more than others")
+        yield _filled(patient, found)
+
+
+def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, tuple[int, int]] | None:
+    """Return the pages and bytes of each region, None where there are more pages than are counted."""
+    frame, starts = patient.frame, [region.keys.start for region in found]
+    pages, sizes = [0] * len(found), [0] * len(found)
+    wanted = Wanted([frame.codec.columns.page])
+    for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
+        if number == MOST_PAGES:
+            return None
+        page = frame.counted.each(row)
+        if page is not None and not isinstance(page, DamagedRow):
+            at = bisect_right(starts, row.key) - 1
+            pages[at], sizes[at] = pages[at] + 1, sizes[at] + (page.size or 0)
+    return {_name(region): pair for region, *pair in zip(found, pages, sizes, strict=True)}  # type: ignore[misc]
+
+
+def _judged(shares: RegionShares, basis: str = "") -> Check:
+    """Return what *shares* say, as the picture of the regions says it."""
+    few_servers = len(shares.empty) > len(shares.pages) // 2
+    return (
+        warned("splits", f"{shares}{basis}", _SPLIT)
+        if shares.hot or few_servers
+        else well("splits", f"{shares}{basis}")
+    )
+
+
+def _filled(patient: Patient, found: Sequence[Region]) -> Check:
+    """Return in how few regions nearly all pages are, as far as their first rows tell."""
+    some = found[:MOST_REGIONS]
+    rows = patient.store.first_rows(patient.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
+    full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
+    told = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
+    # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
+    if len(some) == len(found) and len(full) < len(found) / HOT:
+        return warned("splits", told, _SPLIT)
+    return well("splits", f"{told}; {_COUNTS}")
 
 
 def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:
@@ -61,31 +99,14 @@ def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> I
     told = f"{len(found):,} on {len(servers):,} servers"
     if lost:
         remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
-        yield failed("regions", f"{_some(lost)} of {len(found):,} regions are on no server", remedy)
+        yield failed(
+            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", remedy
+        )
     elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
         (busiest, most), *_ = servers.most_common(1)
         yield warned("regions", f"{told}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
     else:
         yield well("regions", told)
-
-
-def _rows(store: Store, table: str, found: Sequence[Region], most: int) -> list[tuple[Region, int]]:
-    """Return how many rows each region has, those with more than *most* as that many."""
-    rows = store.first_rows(table, [region.keys for region in found], most, Wanted(keys_only=True))
-    return [(region, len(some)) for region, some in zip(found, rows, strict=True)]
-
-
-def _hot(counted: Sequence[tuple[Region, int]], digits: int) -> list[Region]:
-    """Return the regions that have far more salts than the others, or are full where most have next to nothing."""
-    if digits:
-        salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
-        return _above([(region, _begin_in(region.keys, salts)) for region, _ in counted])
-    return [region for region in _above(counted) if (region, MOST_ROWS) in counted]
-
-
-def _above(counted: Sequence[tuple[Region, int]]) -> list[Region]:
-    usual = max(1.0, median(number for _, number in counted))
-    return [region for region, number in counted if number > _UNEVEN * usual]
 
 
 def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
@@ -94,6 +115,5 @@ def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
     return max(0, stop - bisect_left(salts, keys.start))
 
 
-def _some(found: Sequence[Region]) -> str:
-    named = ", ".join(key_text(region.keys.start) or "the first" for region in found[:_NAMED])
-    return f"{len(found):,} ({named}{', …' if len(found) > _NAMED else ''})"
+def _name(region: Region) -> str:
+    return key_text(region.keys.start)
