@@ -243,3 +243,23 @@ def test_the_charset_of_a_version_does_not_change_its_text(charset):
     old = page("мир".encode("koi8-r"), headers={"content-type": "text/html; charset=koi8-r"}, charset=charset)
 
     assert difference(old, page("мир")).text == ()
+
+
+def test_what_a_difference_says_commands_no_terminal():
+    evil = "\x1b[2J\x07\u202e\x9b1m"
+    pages = [
+        Page(
+            url="https://example.com/",
+            html=f"<title>{evil}{n}</title><p>{evil}{n}".encode(),
+            headers={"X-A": f"{evil}{n}"},
+            outlinks=(Link("https://example.com/a", f"{evil}{n}"),),
+        )
+        for n in range(2)
+    ]
+
+    found = difference(*pages)
+
+    assert found.title
+    assert found.text
+    for said in (str(found), repr(found), found._repr_html_(), *map(str, found)):
+        assert all(character.isprintable() or character == "\n" for character in said)

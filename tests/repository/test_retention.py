@@ -12,6 +12,7 @@ from answers import check_questions, missing
 import webtable
 from webtable import DeletedPage, Link, Page
 from webtable.errors import FullScanNeeded, InvalidArgument
+from webtable.reports import audit
 from webtable.store import NewCell, Put
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -195,6 +196,20 @@ def test_what_is_left_of_others_is_whole_when_a_domain_is_erased(linked, domain)
 
     assert linked.verify(full_scan=True).is_sound
     assert missing(linked) == {}
+
+
+def test_links_that_were_erased_are_in_no_answer_about_pages(linked, domain):
+    linked.delete_pages(domain, and_links=True)
+    other = "https://other.example/"
+
+    around = linked.neighbours(other)
+    answers = [linked.broken_links(), linked.discovered(domain), linked.most_linked()]
+    audited = audit(linked, "other.example")
+
+    assert [one.url for one in around.linked] == [f"https://{domain}.evil.org/"]
+    assert "about:blank" not in str([list(around), *map(list, answers), audited.to_dict()])
+    assert around.plot().texts
+    assert linked.stats(full_scan=True).damaged == 0
 
 
 def test_without_their_links_others_keep_what_they_say_of_a_domain(linked, domain):

@@ -14,6 +14,7 @@ from webtable._digests import digest_like
 from webtable._extract import extract, is_html
 from webtable._headers import Headers
 from webtable._page import Link, Page, charset_of
+from webtable._shown import harmless
 from webtable.repository.arrow.kinds import CHANGES, Kind
 from webtable.repository.matcher import text_of
 from webtable.repository.side_by_side import side_by_side
@@ -97,7 +98,7 @@ class Difference(Tabular[Change]):
         return bool(self.links_added or self.links_removed or self.links_changed)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(harmless, self._lines()))
 
     def _lines(self) -> Iterator[str]:
         urls = dict.fromkeys((self.old.url, self.new.url))

@@ -12,6 +12,7 @@ from webtable.repository.questions.inlinks import linking_to
 from webtable.repository.results import Slice
 from webtable.repository.tabular import Tabular
 from webtable.rowkey import canonical_url
+from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,11 +86,15 @@ def neighbours(frame: Frame, url: str, limit: int) -> Neighbours:
 
 
 def _links(frame: Frame, url: str) -> Sequence[Link]:
-    """Return the links of *url*, the first to each page; none where it is not stored."""
+    """Return the links of *url*, the first to each page; none where it is not stored.
+
+    A link that leads to no page, as one that was erased (`about:blank`), is left out.
+    """
     (page,) = frame.counted.read([frame.key.encode(url)], ("outlinks",))
     links: dict[str, Link] = {}
     for link in (page and page.outlinks) or ():
-        links.setdefault(link.url, link)
+        if canonical_or_none(link.url) is not None:
+            links.setdefault(link.url, link)
     return tuple(links.values())
 
 
