@@ -110,3 +110,12 @@ def test_a_history_tells_of_a_damaged_version(run: Run) -> None:
 
     assert (listed.code, listed.out) == (1, "")
     assert "1 damaged version left out" in listed.err
+
+
+def test_info_counts_no_damaged_row_and_says_so_as_stats_does(run: Run) -> None:
+    held, counted = run("info", "--count"), run("stats", "--full-scan", "--format", "jsonl")
+
+    assert "holdings.pages\t7" in held.lines
+    assert json.loads(counted.lines[0])["pages"] == 7
+    assert (held.code, counted.code) == (1, 1)
+    assert held.err == "webtable: 1 damaged row left out\n"

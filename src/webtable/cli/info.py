@@ -12,6 +12,8 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown import harmless, size_text
 from webtable.cli.cells import new_table
+from webtable.cli.damage import tell_damage
+from webtable.cli.exits import NOT_DONE, note
 from webtable.cli.indexes import IndexLine, index_lines
 from webtable.cli.output import ToldFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.session import session
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 _SHOWN_REGIONS = 20
-_HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis")
+_HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest", "basis", "as_of", "waiting")
 
 
 @commands.command(
@@ -46,7 +48,11 @@ _HELD = ("pages", "captures", "stored", "unpacked", "hosts", "oldest", "newest",
 def info(
     ctx: typer.Context,
     count: Annotated[
-        bool, typer.Option("--count", help="Read all of the table and count what it holds. Default: estimate it.")
+        bool,
+        typer.Option(
+            "--count",
+            help="Read all of the table and count what it holds. Default: the counts of its hosts, else an estimate.",
+        ),
     ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Show the families with all their options, and the regions.")
@@ -63,13 +69,17 @@ def info(
 ) -> None:
     """Show what the table holds, its layout and its indexes; with --schema its families and regions as well.
 
-    What it holds is an estimate that says what it goes by, made in some seconds; with --count all of it is read and
-    counted. How much of a file is free is what `compact` gives back at least; HBase tells nobody its sizes.
+    Pages, hosts and the bytes of the newest body of each page are exact as of the last `links refresh`, where the
+    table has the host index; it is said how many rows wait for the next one. Else they are an estimate, as are always
+    captures and the bytes of all bodies as they are stored: "basis" says what each goes by. With --count all is read
+    and counted. How much of a file is free is what `compact` gives back at least; HBase does not report its sizes.
 
     Each line of JSON tells by its field "what" which fields it has: "table" (name), "holdings" (pages, captures,
-    stored and unpacked, the bytes of all bodies as they are stored and as they were crawled, hosts, oldest, newest,
-    basis, which is null where it was counted), "space" (bytes, free), "layout" (format, key, salt, digits, suffix_list,
-    names, compression, digest, plain_columns, versions, ttl in seconds, family_options), "index" (name, phase, of),
+    stored and unpacked, the bytes of all bodies as they are stored and of the newest of each page as it was crawled,
+    hosts, oldest, newest, basis, which is null where all was counted, as_of, the refresh that pages, hosts and unpacked
+    are of, and waiting, how many rows have changed since; both are null where they are of no refresh), "space" (bytes,
+    free), "layout" (format, key, salt, digits, suffix_list, names, compression, digest, plain_columns, versions, ttl in
+    seconds, family_options), "index" (name, phase, of),
     "family" (name and its options; ttl in seconds) and "region" (start, stop, server; keys as the HBase shell shows
     them). Of a table of rows under a declared key, "layout" has format and key, and there are no holdings and no
     indexes.
@@ -81,6 +91,9 @@ def info(
         _show_info(told)
     else:
         _write_lines(told)
+    _tell_what_is_missing(told.holdings)
+    if count and told.holdings is not None and told.holdings.damaged:
+        raise typer.Exit(NOT_DONE)
 
 
 class _Told(NamedTuple):
@@ -135,6 +148,15 @@ def _told_of(this: Session, *, count: bool, schema: bool) -> _Told:
 def _counted(table: WebTable) -> Holdings:
     with progress_bar("info", "page") as counting:
         return counted(table, counting)
+
+
+def _tell_what_is_missing(holdings: Holdings | None) -> None:
+    """Say what waits to be counted, and how many rows were left out."""
+    if holdings is None:
+        return
+    if holdings.pending:
+        note(f"{holdings.pending}; run `webtable links refresh`")
+    tell_damage((), holdings.damaged)
 
 
 def _of_store(store: Store, table: str) -> tuple[Sequence[FamilySchema], list[tuple[str, str, str]]]:
@@ -197,7 +219,7 @@ def _show_amounts(told: _Told) -> None:
         elif isinstance(value, int):
             shown.add_row(name, f"{value:,}")
         elif value is not None:
-            shown.add_row("estimated by" if name == "basis" else name, _amount_text(value))
+            shown.add_row(name.replace("_", " "), _amount_text(value))
     if told.space is not None:
         shown.add_row("file", f"{size_text(told.space.bytes)}, {size_text(told.space.free)} of it free")
     if shown.row_count:

@@ -31,11 +31,11 @@ commands = typer.Typer()
 
 _STATES = {"ok": 0, "warning": 1, "failed": 2}
 _HELD = {
-    "pages": "Pages, about.",
+    "pages": "Pages, as of the last refresh of links; else about.",
     "captures": "Captures that are kept, about.",
-    "stored": "Bytes of bodies as they are stored, about.",
-    "unpacked": "Bytes of bodies as they were crawled, about.",
-    "hosts": "Hosts that have pages, about.",
+    "stored": "Bytes of the bodies of all captures as they are stored, about.",
+    "unpacked": "Bytes of the newest body of each page as it was crawled, as of the last refresh of links; else about.",
+    "hosts": "Hosts that have pages, as of the last refresh of links; else about.",
 }
 
 
@@ -134,6 +134,8 @@ def _of_holdings(found: Holdings) -> Iterator[Gauge]:
     for name, told in _HELD.items():
         unit = "_bytes" if name in ("stored", "unpacked") else ""
         yield Gauge.of(f"{name}{unit}", told, getattr(found, name))
+    if found.waiting is not None:
+        yield Gauge.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
     if found.newest is not None:
         told = "When the newest page was fetched."
         yield Gauge.of("newest_page_timestamp_seconds", told, found.newest.timestamp())

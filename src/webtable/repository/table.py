@@ -97,7 +97,7 @@ class WebTable(ShowsItself):
             ("kept", f"{ttl}, {layout.versions} versions"),
             ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
             ("links counted", counted),
-            *questions.hosts.counted_rows(questions.hosts.known_totals(self._frame)),
+            *questions.hosts.counted_rows(questions.hosts.known_totals(self._frame, questions.hosts.MOST_HOSTS)),
         ]
         return Shown(self.name, ("what", "as it is now"), rows)
 

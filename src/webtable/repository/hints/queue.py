@@ -32,6 +32,8 @@ ROWS_A_CELL = 10_000
 BATCHES_AT_ONCE = 4
 """How many batches of the queue are read at once: each may have a hundred thousand rows."""
 REMOVED_AT_ONCE = 1_000
+MOST_LOOKED_AT = 1_000_000
+"""How many rows of the queue are read to say how many pages wait: that takes a second or so."""
 
 _LAST = 253_402_300_800_000
 """The end of the year 9999 in epoch milliseconds."""
@@ -60,6 +62,22 @@ class Waiting(NamedTuple):
     """Whether some of it cannot be read: what that was to be counted for is lost."""
     row_columns: Sequence[bytes] = ()
     """The columns that `rows` are stored in."""
+
+
+class Pending(NamedTuple):
+    """How many pages wait to be counted for their hosts, each once, and how many hosts of which all pages do."""
+
+    rows: int
+    hosts: int
+    is_all: bool
+    """Whether that is all: not where more wait than are looked at, or some of it cannot be read."""
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.hosts) or not self.is_all
+
+    def __str__(self) -> str:
+        hosts = f" and all of {self.hosts:,} host{'s'[: self.hosts != 1]}" if self.hosts else ""
+        return f"{'' if self.is_all else 'at least '}{self.rows:,} row{'s'[: self.rows != 1]}{hosts} waiting"
 
 
 class Counted(NamedTuple):
@@ -98,6 +116,19 @@ class RecountQueue:
         pieces = (keys[at : at + BATCHES_AT_ONCE] for at in range(0, len(keys), BATCHES_AT_ONCE))
         rows = (row for some in pieces for row in self._store.read(self.table, some) if row is not None)
         return (_waiting(row, row.key in settled) for row in rows)
+
+    def pending(self) -> Pending:
+        """Return how many pages and hosts wait to be counted, also of writers that are at it still."""
+        pages, hosts, looked_at, is_all = set[bytes](), set[str](), 0, True
+        for batch in self.waiting(also_unfinished=True):
+            pages.update(batch.pages)
+            hosts.update(batch.hosts)
+            is_all = is_all and not batch.is_damaged
+            looked_at += len(batch.rows) + len(batch.pages)
+            if looked_at > MOST_LOOKED_AT:
+                is_all = False
+                break
+        return Pending(len(pages), len(hosts), is_all)
 
     def unfinished(self) -> int:
         """Return how many batches wait whose writer must be dead: it has not said in ten minutes that it is done."""

@@ -1,4 +1,4 @@
-"""How much a table holds: estimated in a moment, or counted, by reading all of it."""
+"""How much a table holds: by the counts of its hosts and a sample, in a moment; or counted, by reading all of it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
-from webtable.errors import DamagedRow, IndexNeeded, KeyFormatError
+from webtable._page import Page
+from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
-from webtable.repository.moments import milliseconds, moment_of
+from webtable.repository.hints.queue import Pending, RecountQueue
+from webtable.repository.indexes.web import HOST
+from webtable.repository.moments import moment_of
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.samples import sample_urls
 from webtable.rowkey import KeyRange, prefix_stop
+from webtable.rowkey.web import host_and_rest
+from webtable.store import Row
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.questions.hosts import Totals
     from webtable.repository.table import WebTable
-    from webtable.store import Row
 
 SAMPLE: Final = 400
 """Of so many pages sizes and versions are looked at."""
@@ -34,14 +38,18 @@ _LEAST_PAGES: Final = 2_000
 _LEAST_SALTS: Final = 4
 """So many pages and salts are counted at least: that is off by some percent where salts are of URLs."""
 _AT_ONCE: Final = 16
+_MOST_HOSTS: Final = 200_000
+"""Of so many hosts the counts are added up; of more, pages are estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a table holds: its pages, their captures that are kept, and the bytes of the bodies of these.
+    """What a table holds: its pages, their captures that are kept, and the bytes of bodies.
 
-    `stored` are those bytes as they are stored, `unpacked` as they were crawled. `oldest` and `newest` are the dates of
-    the newest captures of pages. `basis` tells what an estimate goes by; it is empty where all of it was counted.
+    `unpacked` are the bytes of the newest body of each page as it was crawled, as `stats` and `hosts` count them;
+    `stored` those of the bodies of all captures as they are stored. `oldest` and `newest` are the dates of the newest
+    captures of pages. `basis` tells what is exact as of which moment, and what an estimate goes by; it is empty where
+    all of it was counted.
     """
 
     pages: int
@@ -52,10 +60,21 @@ class Holdings:
     oldest: datetime | None
     newest: datetime | None
     basis: str = ""
+    as_of: datetime | None = None
+    """When pages, hosts and `unpacked` were counted last, None where they are as of now or an estimate."""
+    pending: Pending | None = None
+    """What has changed since, and waits to be counted; None where `as_of` is."""
+    damaged: int = 0
+    """How many rows were read and left out because they cannot be read."""
+
+    @property
+    def waiting(self) -> int | None:
+        """How many rows wait to be counted by the next refresh, at least; None where nothing was counted before."""
+        return None if self.pending is None else self.pending.rows
 
     @property
     def is_estimate(self) -> bool:
-        """Whether it was not counted."""
+        """Whether some of it was not counted."""
         return bool(self.basis)
 
 
@@ -68,30 +87,53 @@ def counted(table: WebTable, on_progress: Progress | None = None) -> Holdings:
 def estimated(table: WebTable) -> Holdings:
     """Return about how much *table* holds, in some seconds however large it is.
 
-    Pages and hosts are those that the hosts were counted with (`WebTable.refresh_links`) where they were; else pages
-    are counted of some salts, and without salts for two seconds: then there are at least so many. All else is what a
-    sample of the pages has, for as many.
+    Pages, hosts and `unpacked` are exactly those that the hosts were counted with (`WebTable.refresh_links`) where
+    they were; else pages are counted of some salts, and without salts for two seconds: then there are at least that
+    many. All else is what a sample of the pages has, for as many.
     """
     frame = _frame(table)
     found = _sums(frame, _sampled(table, frame))
     if found.pages < SAMPLE // 2:  # then it is all of the pages
-        exact = _sums(frame, frame.store.scan(frame.table, [KeyRange()], _wanted(frame), limit=SAMPLE + 1))
-        if exact.pages <= SAMPLE:
+        rows = frame.store.scan(frame.table, [KeyRange()], _wanted(frame), limit=SAMPLE + 1)
+        exact = _sums(frame, islice(rows, SAMPLE))
+        if next(rows, None) is None:
             return exact
-    pages, hosts, basis = _pages(frame)
-    factor = pages / (found.pages or 1)
     oldest, newest = _dates(table, found)
-    others = "sizes and captures" if hosts else "sizes, captures and hosts, of which there may be more,"
+    found = replace(found, oldest=oldest, newest=newest)
+    # The queue first: what is counted in between is named as waiting, rather than not at all.
+    pending = RecountQueue(frame.store, frame.table).pending() if HOST.name in frame.indexes.read() else None
+    totals = known_totals(frame, _MOST_HOSTS)
+    return _by_sample(frame, found) if totals is None else _by_hosts(found, totals, pending)
+
+
+def _by_hosts(found: Holdings, totals: Totals, pending: Pending | None) -> Holdings:
+    """Return what the hosts were counted with, and for the rest what the sample *found* has for as many pages."""
+    factor = totals.pages / (found.pages or 1)
+    exact = f"pages, hosts and unpacked are as of {totals.as_of:%Y-%m-%d %H:%M:%S} UTC, the last refresh of links"
+    return replace(
+        found,
+        pages=totals.pages,
+        captures=round(found.captures * factor),
+        stored=round(found.stored * factor),
+        unpacked=totals.bytes,
+        hosts=totals.hosts,
+        basis=f"{exact}; captures and stored are estimated by a sample of {found.pages:,} pages",
+        as_of=totals.as_of,
+        pending=pending,
+    )
+
+
+def _by_sample(frame: Frame, found: Holdings) -> Holdings:
+    pages, basis = _pages(frame)
+    factor = pages / (found.pages or 1)
     return replace(
         found,
         pages=pages,
         captures=round(found.captures * factor),
         stored=round(found.stored * factor),
         unpacked=round(found.unpacked * factor),
-        hosts=hosts or found.hosts,
-        oldest=oldest,
-        newest=newest,
-        basis=f"{basis}; {others} by a sample of {found.pages:,} pages",
+        basis=f"estimated: {basis}; sizes, captures and hosts, of which there may be more, by a sample of "
+        f"{found.pages:,} pages",
     )
 
 
@@ -112,55 +154,40 @@ def _sampled(table: WebTable, frame: Frame) -> Iterator[Row]:
 
 def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None) -> Holdings:
     names = frame.codec.columns
-    pages = captures = stored = unpacked = 0
-    hosts: set[str | None] = set()
+    pages = captures = stored = unpacked = damaged = 0
+    hosts: set[str] = set()
     dates: list[int] = []
     for row in rows:
         if names.page not in row.cells:
+            continue
+        page = frame.pages.each(Row(row.key, {names.page: row.cells[names.page]}))
+        if not isinstance(page, Page):
+            damaged += isinstance(page, DamagedRow)
             continue
         at = row.cells[names.page][0].timestamp
         versions = row.cells.get(names.capture, ())
         pages += 1
         captures += len(versions) + (at not in {cell.timestamp for cell in versions})
         stored += sum(len(cell.value) for cell in row.cells.get(names.html, ()))
-        unpacked += _unpacked(frame, row)
-        hosts.add(_host(frame, row))
+        unpacked += page.size or 0
+        hosts.add(host_and_rest(page.url)[0])
         dates = [min([*dates, at]), max([*dates, at])]
         if on_progress is not None and pages % PROGRESS_PAGES == 0:
             on_progress(pages)
     oldest, newest = (moment_of(dates[0]), moment_of(dates[1])) if dates else (None, None)
-    return Holdings(pages, captures, stored, unpacked, len(hosts - {None}), oldest, newest)
+    return Holdings(pages, captures, stored, unpacked, len(hosts), oldest, newest, damaged=damaged)
 
 
-def _unpacked(frame: Frame, row: Row) -> int:
-    bodies = {cell.timestamp for cell in row.cells.get(frame.codec.columns.html, ())}
-    try:
-        versions = frame.codec.versions(row)
-    except DamagedRow:
-        return 0
-    return sum(one.capture.size or 0 for one in versions if milliseconds(one.at) in bodies)
-
-
-def _host(frame: Frame, row: Row) -> str | None:
-    try:
-        return urlsplit(frame.key.url_of(row.key)).hostname
-    except KeyFormatError:
-        return None
-
-
-def _pages(frame: Frame) -> tuple[int, int | None, str]:
-    """Return how many pages there are about, and hosts if that is known, and what that goes by."""
-    totals = known_totals(frame)
-    if totals is not None:
-        return totals.pages, totals.hosts, f"pages and hosts as counted {totals.as_of:%Y-%m-%d %H:%M} UTC"
+def _pages(frame: Frame) -> tuple[int, str]:
+    """Return how many pages there are about, and what that goes by."""
     digits = frame.layout.digits
     if not digits:
         pages, is_whole = _counted(frame, KeyRange(), time.monotonic() + _SECONDS)
-        return pages, None, "pages counted" if is_whole else f"at least so many pages, counted for {_SECONDS:g} s"
+        return pages, "pages counted" if is_whole else f"at least as many pages as were counted in {_SECONDS:g} s"
     return _by_salts(frame, digits)
 
 
-def _by_salts(frame: Frame, digits: int) -> tuple[int, None, str]:
+def _by_salts(frame: Frame, digits: int) -> tuple[int, str]:
     """Return the pages of some salts, for as many as there are: salts are hashes, so they have about equally many."""
     salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
     random.shuffle(salts)
@@ -171,11 +198,11 @@ def _by_salts(frame: Frame, digits: int) -> tuple[int, None, str]:
             break
         pages, looked_at = pages + found, looked_at + 1
         if not is_whole:
-            return pages, None, "at least so many pages: those of a part of a salt"
+            return pages, "at least as many pages as a part of a salt has"
         if looked_at >= _LEAST_SALTS and pages >= _LEAST_PAGES:
             break
     what = "all" if looked_at == len(salts) else f"{looked_at} of {len(salts)}"
-    return pages * len(salts) // looked_at, None, f"pages by those of {what} salts"
+    return pages * len(salts) // looked_at, f"pages by those of {what} salts"
 
 
 def _counted(frame: Frame, keys: KeyRange, last: float) -> tuple[int, bool]:

@@ -11,11 +11,12 @@ from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.arrow.kinds import HOSTS
 from webtable.repository.damage import Damage
+from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.scope import PLAIN_KEY, Scope
 from webtable.repository.results import Explanation, Results, Slice
-from webtable.repository.scan import ScanSpec, in_key_order
+from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
@@ -91,7 +92,7 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
 
 
 class Totals(NamedTuple):
-    """What the hosts of a table had when they were counted, the one that was counted first at `as_of`."""
+    """What the hosts of a table had when links and hosts were refreshed last, which was at `as_of`."""
 
     hosts: int
     pages: int
@@ -99,23 +100,39 @@ class Totals(NamedTuple):
     as_of: datetime
 
 
-def known_totals(frame: Frame) -> Totals | None:
-    """Return the sums of the counts that hosts have, by one short look at their entries.
+def known_totals(frame: Frame, most: int) -> Totals | None:
+    """Return the sums of the counts that hosts have, which are exact but for what waits in the queue.
 
-    None where there is no host index, where a host has no counts, and where there are more than MOST_HOSTS of them.
+    None where there is no host index, where no host was counted, where the counts of one cannot be read, and where
+    there are more than *most* hosts. A host without counts waits for them; where nothing waits and it has pages, the
+    sums would lack these, and there are none.
     """
     try:
-        rows = list(islice(_Entries(frame, None, "").rows(None, MOST_HOSTS + 1), MOST_HOSTS + 1))
+        entries = _Entries(frame, None, "").all(most + 1)
     except IndexNeeded:
         return None
+    waits = RecountQueue(frame.store, frame.table).extent()[0] > 0
+    uncounted: list[Row] = []
+    count = hosts = pages = size = 0
+    newest: datetime | None = None
     # Of its own, for to be shown a table neither raises nor counts what is damaged.
-    counts = [_counts(row, Damage(Tally(), [])) for row in rows]
-    found = [one for one in counts if one is not None]
-    if len(rows) > MOST_HOSTS or not found or len(found) < len(counts):
+    damage = Damage(Tally(), [])
+    for row in entries:
+        if (count := count + 1) > most:
+            return None
+        found = _counts(row, damage)
+        if found is None:
+            uncounted.append(row)
+            continue
+        hosts, pages, size = hosts + (found.pages > 0), pages + found.pages, size + found.bytes
+        newest = max(newest or found.counted_at, found.counted_at)
+    if newest is None or damage.count:
         return None
-    hosts = sum(one.pages > 0 for one in found)
-    sums = sum(one.pages for one in found), sum(one.bytes for one in found)
-    return Totals(hosts, *sums, min(one.counted_at for one in found))
+    if not waits and any(has_pages for _, has_pages in _checked(frame, iter(uncounted), damage)):
+        return None
+    # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
+    # nothing but the counts tells of it.
+    return Totals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
 
 
 def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
@@ -123,7 +140,7 @@ def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
     if totals is None:
         return [("pages", "stats() counts them")]
     hosts, pages, size, as_of = totals
-    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M}")]
+    return [("pages", f"{pages:,} of {hosts:,} hosts, {size:,} bytes, as of {as_of:%Y-%m-%d %H:%M} UTC")]
 
 
 def narrowed(frame: Frame, scope: Scope, ranges: list[KeyRange]) -> list[KeyRange]:
@@ -160,6 +177,11 @@ class _Entries:
         # An address is no domain, and what is below a single label is in all shards.
         is_one = self._host.count(".") > 0
         return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
+
+    def all(self, limit: int) -> Iterator[Row]:
+        """Return at most *limit* entries with their counts, in any order."""
+        spec = ScanSpec(self.table(), self.ranges(), Wanted([INDEX_COLUMN, HOST_COUNTS]), limit=limit)
+        return in_storage_order(self._frame.store, spec, None)
 
     def rows(self, after: bytes | None, expected: int | None, *, keys_only: bool = False) -> Iterator[Row]:
         wanted = Wanted([INDEX_COLUMN, HOST_COUNTS], keys_only=keys_only)
