@@ -77,7 +77,7 @@ EVEN = [page for at in (b"0", b"4", b"8", b"c") for page in pages_below(at + b"0
         ([*EVEN, *pages_below(b"40", b"80", 11, size=50_000)[10:]], "warning", "4 regions: 1 (40) hold over 2 times"),
         (pages_below(b"40", b"ff", 40), "ok", "no page"),
         (pages_below(b"c0", b"ff", 9), "warning", "4 regions: 1 (c0) hold over 2 times the fair share"),
-        ([], "ok", "4 regions: none holds over"),
+        ([], "ok", "4 regions: no pages"),
     ],
     ids=["even", "pages", "bytes", "one empty", "three empty", "no pages"],
 )
@@ -87,6 +87,13 @@ def test_the_doctor_and_the_picture_say_the_same_of_the_regions(checked, pages, 
     assert check.state == state
     assert said in check.found
     assert check.found in label or not pages
+
+
+def test_of_an_only_region_the_doctor_and_the_picture_say_just_that(checked):
+    check, label = checked(EVEN, [])
+
+    assert (check.state, check.found) == ("ok", "1 region")
+    assert label.endswith(check.found)
 
 
 def test_of_a_large_table_the_salts_tell_which_region_is_hot(checked, monkeypatch):

@@ -115,7 +115,7 @@ def test_a_thrift2_gateway_in_the_place_of_thrift1_is_told_with_its_option(gatew
 
 
 @pytest.mark.hbase
-def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_is_told(hbase_url):
+def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_are_told_as_the_picture_does(hbase_url):
     base = urlsplit(hbase_url)
     name = f"doctor_{time.time_ns()}"
     url = base._replace(path=f"/{name}").geturl()
@@ -126,7 +126,10 @@ def test_a_table_of_real_regions_is_well_and_all_pages_on_few_of_them_is_told(hb
                 writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"x"))
 
         checks = {one.check: one for one in webtable.doctor(url, deep=True)}
+        with webtable.open(url) as table:
+            label = table.stats(full_scan=True, by="region").plot().get_xlabel().replace("\n", " ")
 
+        assert checks["splits"].found in label
         assert checks["clock"].is_ok
         assert checks["regions"].is_ok
         assert checks["splits"].found.startswith("8 regions: 1 (")

@@ -129,6 +129,6 @@ def crawls(
     """List when was crawled, the newest crawl first: its begin and end, and how many captures, bytes and hosts.
 
     The captures are those that are stored: of each page the newest, and each that brought other content. `webtable
-    compare --since BEGIN --until END` compares the site at two of these moments.
+    compare HOST --since END --until END` compares the site as two crawls have left it, by their ends as listed here.
     """
     return table.crawls(domain, gap=gap, host_only=host_only, path=path, full_scan=full_scan, **asking)

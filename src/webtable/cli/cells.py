@@ -221,6 +221,8 @@ def _cell(record: object, name: str, width: int | None = None) -> Text:
             return Text(value_text(value))
         case _, int():
             return Text(f"{value:,}" if name in _NUMBERS else str(value))
+        case (("begin" | "end"), datetime()):
+            return Text(value_text(value))  # whole, as `compare` takes it: a minute would leave captures out
         case _, datetime():
             return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
         case "digest", str():

@@ -44,7 +44,10 @@ class RegionShares:
 
     @property
     def hot(self) -> list[str]:
-        """The regions that hold more than `HOT` times their fair share; an only region is never hot."""
+        """The regions that hold more than `HOT` times their fair share; an only region is never hot.
+
+        Where over half of the regions are empty, one of the others is hot.
+        """
         return [name for name in self.pages if len(self.pages) > 1 and self.highest(name)[0] > HOT * self.fair]
 
     @property
@@ -56,6 +59,8 @@ class RegionShares:
         """Return what is to be known of them, in a line."""
         if len(self.pages) == 1:
             return "1 region"
+        if not any(self.pages.values()):
+            return f"{len(self.pages):,} regions: no pages"
         hot, empty = self.hot, self.empty
         over = f"over {HOT:g} times the fair share of pages or bytes"
         held = f"{named(hot)} hold {over}" if hot else f"none holds {over}"

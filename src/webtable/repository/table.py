@@ -509,9 +509,10 @@ class WebTable(ShowsItself):
         """Return when was crawled, the newest crawl first or the `oldest`: bursts of captures, parted by pauses.
 
         A pause over *gap*, a `timedelta` or a text as in "6h", ends a crawl; by default six hours. What counts are the
-        captures that are stored: of each page the newest one, and each that brought other content than the one before
-        it, as far as these versions are kept. The pages are chosen as in `pages`; their versions are read without
-        bodies, and sorted. `webtable.reports.compare` takes two of its rows.
+        captures that are stored: of each page the newest one, and each that began a version that is kept (another body,
+        status or redirect) or wrote its content again for its TTL. One that only repeats content counts until the next
+        capture of its page. The pages are chosen as in `pages`, all of them with *full_scan*; their versions are read
+        without bodies, and sorted. `webtable.reports.compare` takes two of its rows.
         """
         scope = Scope(domain, host_only, path, full_scan)
         return questions.crawls.crawls(self._frame, scope, gap, Slice(order, limit, after))

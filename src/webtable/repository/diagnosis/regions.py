@@ -38,7 +38,10 @@ def regions(patient: Patient) -> Iterator[Check]:
     """Yield what is wrong with the regions of the pages; nothing of a store that has none."""
     found = patient.store.regions(patient.table)
     yield from placed(patient.store, patient.table, found)
-    if not any(region.server for region in found) or len(found) == 1:
+    if not any(region.server for region in found):
+        return
+    if len(found) == 1:
+        yield _judged(RegionShares.of({_name(found[0]): (0, None)}))
         return
     digits = patient.stored.layout.digits
     groups = _pages(patient, found)
@@ -69,12 +72,7 @@ def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, tuple[int, in
 
 def _judged(shares: RegionShares, basis: str = "") -> Check:
     """Return what *shares* say, as the picture of the regions says it."""
-    few_servers = len(shares.empty) > len(shares.pages) // 2
-    return (
-        warned("splits", f"{shares}{basis}", _SPLIT)
-        if shares.hot or few_servers
-        else well("splits", f"{shares}{basis}")
-    )
+    return warned("splits", f"{shares}{basis}", _SPLIT) if shares.hot else well("splits", f"{shares}{basis}")
 
 
 def _filled(patient: Patient, found: Sequence[Region]) -> Check:
