@@ -233,15 +233,22 @@ def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extra
     """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
 
     These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
-    counts as HTML unless it is binary. The second value is what was found in the HTML, None if it was not parsed.
+    is HTML unless it is binary, and gets that type. The second value is what was found in the HTML, None if it was not
+    parsed.
     """
     given = page
     page = with_facts(page)
     # Whoever has parsed a page knows its links and its charset, also where it has no title.
     known = page.outlinks is not None and (page.title is not None or page.charset is not None)
-    if page.html is None or known or not _may_be_html(page.html, page.charset, page.content_type):
+    html = page.html
+    if html is None or (known and page.content_type) or not _may_be_html(html, page.charset, page.content_type):
         return page, None
-    found = extract(page.html, page.url, page.charset, limits)
+    if not page.content_type:
+        # What is treated as HTML has that type in every answer.
+        page = msgspec.structs.replace(page, content_type="text/html")
+    if known:
+        return page, None
+    found = extract(html, page.url, page.charset, limits)
     page = msgspec.structs.replace(
         page,
         **_said(given, found.facts, page),

@@ -475,7 +475,7 @@ def test_the_next_dictionary_of_a_site_is_used_by_all_when_the_first_is_lost(sit
 
 
 def test_a_capture_put_again_can_be_read_where_its_writer_was_killed_as_it_crossed_an_erasure(site, url):
-    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000))
+    new = site.page("/new", host="www", html=body(f"www.{site.domain}", 7_000), content_type="text/html")
     with prepared_before_an_erasure(site, url, new) as (other, _, prepared):
         other.store.write(other.table, [one.put for one in prepared.puts])
 

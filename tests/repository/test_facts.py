@@ -144,3 +144,17 @@ def test_pages_in_the_same_html_are_read_alike_from_files_and_by_hand(site):
     page = site.table.get(site.url("/a"))
 
     assert (page.title, page.outlinks, filled(without_type)[1]) == (None, None, None)
+
+
+def test_a_body_that_is_treated_as_html_has_that_type_in_every_answer(site):
+    site.table.put(Page(url=site.url("/untyped"), html=b"<title>a</title><p>x", fetched_at=site.now))
+    site.table.put(Page(url=site.url("/parsed"), html=b"x", title="t", outlinks=(), fetched_at=site.now))
+    site.table.put(Page(url=site.url("/binary"), html=b"\x89PNG\r\n\x1a\n\x00", fetched_at=site.now))
+
+    typed = [page.url for page in site.table.pages(site.domain, content_type="text/html")]
+
+    assert typed == [site.url("/parsed"), site.url("/untyped")]
+    assert site.table.get(site.url("/untyped")).content_type == "text/html"
+    assert site.table.history(site.url("/untyped"))[0].content_type == "text/html"
+    found = site.table.stats(site.domain, by="type").by["type"]
+    assert {kind: group.pages for kind, group in found.items()} == {"text/html": 2, "unknown": 1}
