@@ -86,7 +86,7 @@ QUESTIONS: list[Question] = [
     lambda t, after: t.titles(DOMAIN, max_length=5, after=after),
     lambda t, after: t.redirect_chains(DOMAIN, after=after),
     lambda t, after: t.crawls(DOMAIN, gap="1h", after=after),
-    lambda t, after: t.crawls(gap="1h", order="oldest", after=after),
+    lambda t, after: t.crawls(gap="1h", full_scan=True, order="oldest", after=after),
     lambda t, after: t.search("word", domain=DOMAIN, after=after),
     lambda t, after: t.hosts(DOMAIN, after=after),
 ]
