@@ -197,7 +197,7 @@ async def main() -> None:
             hit: Hit = found
         host: Host | None = await table.hosts().first()
         async with table.writer(max_age=1) as writer:
-            receipt: aio.Receipt = await writer.put(Page(url="https://a.example/"))
+            receipt: aio.Receipt = await writer.put(Page(url="https://a.example/", html=b""))
         await table.get(7)  # error: arg-type
         await table.get("https://a.example/", no=7)  # error: call-arg
         table.errors(limit="7")  # error: arg-type

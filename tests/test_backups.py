@@ -246,15 +246,6 @@ def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, fo
     assert verify_backup(tmp_path / "out").problems == []
 
 
-def test_a_status_that_a_warc_file_cannot_have_is_counted(tmp_path):
-    table = stored(new_table(), [Page(url=URL, html=b"x", status_code=1000, fetched_at=START)])
-
-    done = write_backup(table, tmp_path / "warc", format="warc", full_scan=True)
-
-    assert (done.manifest.captures, done.manifest.left_out) == (0, 1)
-    assert out_and_in(table, tmp_path / "out", "jsonl").get(URL).status_code == 1000
-
-
 @pytest.fixture
 def whole(tmp_path):
     table = stored(new_table(), pages(500))

@@ -316,14 +316,6 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written(tmp_path):
     assert peak < 24 * 2**20
 
 
-def test_a_status_that_no_response_can_have_is_left_out_and_counted(tmp_path):
-    table = stored(new_table(), [Page(url=URL, html=b"x", status_code=status, fetched_at=START) for status in [1000]])
-
-    archived = write_warc(table, tmp_path / "out", full_scan=True)
-
-    assert (archived.pages, archived.records, archived.left_out) == (0, 0, 1)
-
-
 def test_a_type_that_only_the_crawler_knew_comes_back(tmp_path):
     table = stored(new_table(), [Page(url=URL, html=b"%PDF", content_type="application/pdf", fetched_at=START)])
 

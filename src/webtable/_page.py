@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,12 @@ class Link(NamedTuple):
     url: str
     anchor: str = ""
     rel: str = ""
+
+
+# Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
+# a damaged one; columns of 64 bits could not hold it, nor a WARC file a status of four digits.
+Status = Annotated[int, msgspec.Meta(ge=100, le=999)]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,7 +64,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     html: bytes | None = None
     """The body as it was sent, without transfer and content encodings; HTML or any other type."""
     title: str | None = None
-    status_code: int = 200
+    status_code: Status = 200
+    """The status of the response, from 100 to 999."""
     content_type: str | None = None
     """The media type, as in `text/html`. What is given as in a header is stored in lower case, without parameters."""
     charset: str | None = None
@@ -73,7 +80,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     etag: str | None = None
     digest: str | None = None
     """The digest of the whole body, as in `blake3:` and 64 hexadecimal digits; one without a name is SHA-256."""
-    size: int | None = None
+    size: Size | None = None
     """The length of the whole body in bytes, even if the stored body was cut."""
     truncated: bool = False
     """Whether the stored body was cut (`max_body`)."""
@@ -96,13 +103,13 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     """
     changed_at: datetime | None = None
     """The date of the first capture with the content that the page has now."""
-    change_count: int = 0
+    change_count: Size = 0
     """How many times a capture had other content than was stored, in the order in which they were stored."""
     content_at: datetime | None = None
     """The date of the capture with which body and links are stored: before `fetched_at` if they did not change."""
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `html`."""
-    outlink_count: int | None = None
+    outlink_count: Size | None = None
     only_self_links: bool = False
     """Whether the page has links, all of them to itself."""
     outlinks: tuple[Link, ...] | None = None

@@ -13,10 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from running import Result, Run
 from typer.main import get_command
 
+import hostile
 import webtable
 from webtable.cli import app
 from webtable.cli.cells import CHUNK
@@ -300,6 +303,33 @@ def test_other_types_are_left_out_and_counted(run: Run, tmp_path: Path) -> None:
     assert result.code == 0
     assert "1 page stored" in result.out
     assert "1 left out (image/png 1)" in result.out
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "warc"])
+def test_a_status_that_no_response_has_is_reported_and_the_other_pages_are_stored(
+    run: Run, tmp_path: Path, form: str
+) -> None:
+    file = tmp_path / f"pages.{form}"
+    records = [{"url": f"https://example.com/{code}", "html": "x", "status_code": code} for code in (200, 2**40, 404)]
+    match form:
+        case "jsonl":
+            file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist(records), file)
+        case _:
+            file.write_bytes(
+                b"".join(hostile.record(b"HTTP/1.1 %d\r\n\r\nx" % one["status_code"], one["url"]) for one in records)
+            )
+
+    result = run("ingest", file, "--types", "all")
+
+    assert result.code == 1
+    assert "2 pages stored" in result.out
+    assert "status" in result.err
+    assert [line.split("\t")[0] for line in run("pages", "example.com").lines] == [
+        "https://example.com/200",
+        "https://example.com/404",
+    ]
 
 
 def test_types_says_what_is_stored(run: Run, tmp_path: Path) -> None:

@@ -306,9 +306,14 @@ def test_captures_without_a_body_that_say_the_same_are_one_version(site):
         {"last_modified": datetime(2026, 1, 1)},
         {"fetched_at": datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))},
         {"fetched_at": datetime(1960, 1, 1, tzinfo=UTC)},
+        {"status_code": 99},
+        {"status_code": 1000},
+        {"status_code": 2**63},
+        {"size": -1},
+        {"size": 2**63},
     ],
 )
-def test_a_value_of_another_type_is_refused_and_spoils_no_other_page(site, fields):
+def test_a_value_of_another_type_or_out_of_bounds_is_refused_and_spoils_no_other_page(site, fields):
     good = site.page("/good", html=b"x")
     bad = Page(**{"url": site.url("/bad"), "html": b"x", "title": "t", "fetched_at": site.now, **fields})
 
@@ -424,6 +429,16 @@ def test_a_capture_that_the_table_cannot_keep_is_refused_before_anything_is_writ
         assert isinstance(raised.value, InvalidCapture)
         assert isinstance(raised.value, ValueError)
         assert list(table.store.scan(table.table, [KeyRange()])) == []
+
+
+def test_a_page_of_which_nothing_but_its_url_is_known_is_refused(site):
+    with pytest.raises(InvalidCapture, match="nothing is known of it but its URL"):
+        site.table.put(Page(url=site.url("/unknown")))
+
+    known = ({"html": b""}, {"status_code": 204}, {"headers": {"server": "x"}}, {"title": "moved"})
+    for number, fields in enumerate(known):
+        site.table.put(Page(url=site.url(f"/{number}"), **fields))
+    assert len(list(site.table.pages(site.domain))) == len(known)
 
 
 def test_a_date_without_a_timezone_is_refused(site):

@@ -208,6 +208,19 @@ def test_a_cell_of_another_program_with_an_end_of_line_is_one_row(web, change):
     assert len(rows) == 4
 
 
+@pytest.mark.parametrize("number", [b'"status_code":9223372036854775808', b'"status_code":99', b'"size":-1'])
+def test_a_number_that_no_page_has_is_one_damaged_row_of_a_table_and_of_a_listing(web, number):
+    url = web.url("/a")
+    cell = cell_of(web.table, url, PAGE)
+    stored = b'{"url":"%s","fetched_at":"2026-01-01T00:00:00Z",%s}' % (url.encode(), number)
+    write(web.table, web.table.table, web.table.key.encode(url), PAGE, cell.timestamp, stored)
+
+    for read in (list, lambda answer: answer.to_arrow().read_all().to_pylist(), lambda answer: list(answer.to_dicts())):
+        answer = web.table.pages(web.site.domain)
+        assert len(read(answer)) == 3
+        assert [one.url for one in answer.damaged] == [url]
+
+
 def test_a_table_of_metadata_reads_no_bodies(web):
     asked = []
     store = ListeningStore(web.table.store, lambda call: asked.append(call.arguments.get("wanted")))

@@ -221,7 +221,7 @@ def test_explain_shows_ranges_and_calls_without_reading_pages(spied, web):
 
 def test_a_subtree_without_a_host_index_is_looked_for_below_every_salt(new_url, web):
     with webtable.open(new_url(), create=True, indexes=["time"]) as table:
-        table.put(Page(url=web.url("/docs/a")))
+        table.put(Page(url=web.url("/docs/a"), html=b""))
 
         assert len(table.pages(web.domain).explain().ranges) == 256
         assert urls(table.pages(web.domain)) == [web.url("/docs/a")]

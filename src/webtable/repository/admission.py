@@ -49,15 +49,19 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
     """Return *page* as it can be stored, its date in UTC and to the millisecond.
 
     Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
-    than a day from *now*, `InvalidCapture` for a value of another type, or a date without a timezone or before 1970.
+    than a day from *now*, `InvalidCapture` for a value of another type or out of its bounds, a date without a timezone
+    or before 1970, and a page of which nothing is known but its URL.
     """
     _check_types(page)
+    _check_numbers(page)
     page = _with_text_headers(page)
     fetched_at = _in_utc(page)
     if fetched_at > now + MAX_AHEAD:
         raise FutureCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d %H:%M:%S} is over a day from now")
     if fetched_at.year < 1970:
         raise InvalidCapture(f"{page.url[:200]}: fetched_at={fetched_at:%Y-%m-%d} is before 1970")
+    if page.html is None:
+        _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
     if error := expired(page, ttl, now):
         raise error
@@ -114,6 +118,23 @@ def _check_each_type(page: Page) -> None:
         if not isinstance(value, types):
             wanted = " or ".join("None" if one is NoneType else one.__name__ for one in types)
             raise InvalidCapture(f"{str(page.url)[:200]}: {name} is {type(value).__name__}; it must be {wanted}")
+
+
+def _check_numbers(page: Page) -> None:
+    if not 100 <= page.status_code <= 999:
+        raise InvalidCapture(f"{page.url[:200]}: status_code={page.status_code} is no status: they are from 100 to 999")
+    for name in ("size", "outlink_count", "change_count"):
+        if not 0 <= (getattr(page, name) or 0) < 2**63:
+            raise InvalidCapture(f"{page.url[:200]}: {name}={getattr(page, name)} must be from 0 to 2**63 - 1")
+
+
+def _check_is_known(page: Page) -> None:
+    # By its default it would be stored as a page with status 200, which nobody has seen.
+    if page == Page(url=page.url, fetched_at=page.fetched_at):
+        raise InvalidCapture(
+            f"{page.url[:200]}: nothing is known of it but its URL: give its body (html=b'' for an empty one), or its "
+            "headers, a status_code other than 200, or what else was fetched"
+        )
 
 
 def _with_text_headers(page: Page) -> Page:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from webtable._page import Page
+from webtable._page import Page, Size, Status
 from webtable.errors import DamagedRow
 from webtable.repository.moments import milliseconds
 
@@ -17,9 +17,9 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a history needs to know of a version without its body: the value of the capture column."""
 
     digest: str | None = None
-    size: int | None = None
+    size: Size | None = None
     title: str | None = None
-    status_code: int = 200
+    status_code: Status = 200
     content_type: str | None = None
     truncated: bool = False
     headers: Mapping[str, str] = {}

@@ -18,7 +18,6 @@ from webtable._whole_file import OWN_FOLDER, named, own_file, part_of, whole_fil
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.wacz import Package, page_line, page_lines
 from webtable.formats.archives.warc_files import WarcFiles
-from webtable.formats.archives.warc_records import MAX_STATUS, Written
 from webtable.repository.frame import Frame
 from webtable.repository.questions.kept import kept
 from webtable.repository.questions.scope import Scope
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from webtable._page import Page
     from webtable.formats.archives.warc_files import Measured
+    from webtable.formats.archives.warc_records import Written
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
 
@@ -48,8 +48,6 @@ class Archived:
     records: int = 0
     files: list[str] = field(default_factory=list)
     bytes: int = 0
-    left_out: int = 0
-    """Captures whose status is no number of three digits, as that of a response is."""
     damaged: int = 0
     """Rows that cannot be read, or not all of them; `examples` are the first 100."""
     examples: list[DamagedRow] = field(default_factory=list)
@@ -160,28 +158,21 @@ def _fill(
     try:
         pages = groupby(kept(frame, scope, damage), attrgetter("url"))
         for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
-            newest = _write_captures(files, captures, archived)
-            if newest is not None:
-                archived.pages += 1
-                listed(newest)
+            listed(_write_captures(files, captures))
+            archived.pages += 1
         files.close()
     finally:
         files.abandon()
     archived.records, archived.damaged = files.records, damage.count
 
 
-def _write_captures(files: WarcFiles, captures: Iterator[Page], archived: Archived) -> Page | None:
-    """Write the captures of one page, and return the last one that was written."""
+def _write_captures(files: WarcFiles, captures: Iterator[Page]) -> Page:
+    """Write the captures of one page, at least one, and return the last of them."""
     written: dict[datetime, Written] = {}
-    newest = None
     for page in captures:
-        if not 0 <= page.status_code <= MAX_STATUS:
-            archived.left_out += 1
-            continue
         repeated = None if page.content_at is None else written.get(page.content_at)
         written[page.fetched_at] = files.write(page, repeated)
-        newest = page
-    return newest
+    return page
 
 
 class _Folder:

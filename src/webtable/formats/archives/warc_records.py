@@ -30,7 +30,6 @@ RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
 CHARSET = "WebTable-Charset"
 """The field of a record that has the charset of the page where its headers tell none, or another one."""
-MAX_STATUS = 999
 RESPONSE = "application/http; msgtype=response"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 """What the profile of a revisit begins with; `identical-payload-digest` or `server-not-modified` is its end."""

@@ -27,7 +27,6 @@ from webtable.formats.backups.manifest import (
     file_name,
     read_manifest,
 )
-from webtable.formats.export import Counted
 from webtable.repository.frame import Frame
 from webtable.repository.questions.kept import kept
 from webtable.repository.questions.scope import Scope
@@ -220,7 +219,6 @@ class _Export:
             files=(*manifest.files, entry),
             pages=manifest.pages + counts.pages,
             captures=manifest.captures + counts.captures,
-            left_out=manifest.left_out + counts.left_out,
         )
         return following
 
@@ -252,14 +250,11 @@ class _Counts:
 
     pages: int = 0
     captures: int = 0
-    left_out: int = 0
     last: str = ""
 
     def add(self, page: _Captures, file: CaptureFile) -> None:
         """Write the captures of *page* to *file*, and count them."""
         self.last, captures = page
-        given = Counted(captures)
-        written = file.write(iter(given))
+        written = file.write(captures)
         self.pages += written > 0
         self.captures += written
-        self.left_out += given.count - written

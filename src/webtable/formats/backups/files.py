@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from webtable._page import LINK_BYTES, Page
 from webtable._page_json import page_to_json
 from webtable.formats.archives.warc_files import software, write_member
-from webtable.formats.archives.warc_records import MAX_STATUS, Written, capture, warcinfo
+from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, arrow, batch_of, schema_of
 from webtable.repository.arrow.kinds import PAGES, Column
 from webtable.repository.arrow.pages import GIVEN
@@ -113,14 +113,13 @@ class WARCFile:
         write_member(file, info)
 
     def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, a record each, but for those whose status no response can have."""
+        """Write the captures of a page, a record each."""
         written: dict[datetime, Written] = {}
         for page in captures:
-            if 0 <= page.status_code <= MAX_STATUS:
-                repeated = None if page.content_at is None else written.get(page.content_at)
-                record = capture(page, self._info, repeated)
-                write_member(self._file, record)
-                written[page.fetched_at] = Written(record.id, record.digest)
+            repeated = None if page.content_at is None else written.get(page.content_at)
+            record = capture(page, self._info, repeated)
+            write_member(self._file, record)
+            written[page.fetched_at] = Written(record.id, record.digest)
         return len(written)
 
     def close(self) -> None:

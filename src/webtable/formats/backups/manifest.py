@@ -55,7 +55,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     It was written by `webtable` from `begun` to `ended`: a page is in it as it was when it was read in between.
     `domain`, `host_only` and `path` say of which pages, None for all; `layout` and `indexes` are those of the table.
-    `damaged` rows could not be read, or not all of them; `left_out` captures have a status that no WARC file can have.
+    `damaged` rows could not be read, or not all of them.
     """
 
     format_number: int = FORMAT_NUMBER
@@ -71,7 +71,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pages: Count = 0
     captures: Count = 0
     damaged: Count = 0
-    left_out: Count = 0
     layout: Layout
     indexes: tuple[str, ...] = ()
     files: tuple[BackupFile, ...] = ()
