@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -14,7 +15,7 @@ import zstandard
 
 from hostile import EMPTY_MEMBER, FILES, line, page, record, response
 from webtable.errors import FormatError
-from webtable.formats import ReadLimits, ReadReport, read_pages
+from webtable.formats import ReadLimits, ReadReport, packed, read_pages
 
 READ = """
 import json, sys
@@ -161,3 +162,22 @@ def test_what_is_left_out_by_its_type_needs_no_time_for_its_length():
     pages, report = read(record(image) + GOOD)
 
     assert (len(pages), report.left_out) == (1, {"image/png": 1})
+
+
+def test_a_file_of_members_inside_of_members_is_not_read_again_for_each_of_them(monkeypatch):
+    # Each is copied as it is by the one before it, and none has a right checksum.
+    monkeypatch.setattr(packed, "_ALWAYS_AGAIN", 1 << 16)
+    heads = [b"\x1f\x8b\x08" + bytes(7) + b"\x00" + (40_000).to_bytes(2, "little") + (25_535).to_bytes(2, "little")]
+    data = gzip.compress(GOOD) + (heads[0] + b"WARC/1.1") * 50_000 + gzip.compress(GOOD)
+    taken = 0
+
+    def counting(self, size, take=packed.Packed.take):
+        nonlocal taken
+        taken += size
+        take(self, size)
+
+    monkeypatch.setattr(packed.Packed, "take", counting)
+    with contextlib.suppress(FormatError):
+        read(data)
+
+    assert len(data) < taken < 3 * len(data)

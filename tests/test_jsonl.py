@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -167,3 +168,19 @@ def test_a_damaged_first_line_does_not_make_a_jsonl_file_a_warc(tmp_path):
     assert len(list(read_pages(path, report=report))) == 1
     assert report.damaged_count == 1
     assert report.total_bytes == report.bytes_read == path.stat().st_size
+
+
+def test_a_damaged_member_costs_the_lines_that_are_in_it():
+    bodies = [hashlib.sha512(b"%d" % n).hexdigest().encode() for n in range(30)]
+    lines = [b'{"url":"https://example.com/%d","html":"%s"}\n' % (n, body * 3) for n, body in enumerate(bodies)]
+    text = b"".join(lines)
+    members = [bytearray(gzip.compress(text[at : at + 2_000])) for at in range(0, len(text), 2_000)]
+    members[1][300:304] = bytes(4)
+    report = ReadReport()
+
+    found = [page.url for page in read_pages(io.BytesIO(b"".join(map(bytes, members))), types=None, report=report)]
+
+    ends = [sum(map(len, lines[: number + 1])) for number in range(30)]
+    whole = [number for number, end in enumerate(ends) if end <= 2_000 or end - len(lines[number]) >= 4_000]
+    assert found == [f"https://example.com/{number}" for number in whole]
+    assert (report.damaged_count, report.bytes_skipped) == (1, len(members[1]))

@@ -110,3 +110,23 @@ def test_what_a_table_has_written_comes_back(tmp_path):
         {"X": "y"},
         404,
     )
+
+
+def test_a_damaged_row_group_is_reported_with_its_bytes_and_the_others_are_read(tmp_path):
+    path = tmp_path / "pages.parquet"
+    urls = [f"https://example.com/{number}" for number in range(30)]
+    pq.write_table(pa.table({"url": urls, "html": [f"<p>{url}" * 20 for url in urls]}), path, row_group_size=10)
+    chunks = [pq.ParquetFile(path).metadata.row_group(1).column(number) for number in range(2)]
+    data = bytearray(path.read_bytes())
+    at = chunks[1].dictionary_page_offset or chunks[1].data_page_offset
+    data[at : at + chunks[1].total_compressed_size] = bytes(chunks[1].total_compressed_size)
+    path.write_bytes(data)
+    report = ReadReport()
+
+    found = [page.url for page in read_pages(path, types=None, report=report)]
+
+    assert found == urls[:10] + urls[20:]
+    assert (report.damaged_count, report.damaged[0].offset, report.damaged[0].unit) == (1, 11, "row")
+    assert report.bytes_skipped == sum(chunk.total_compressed_size for chunk in chunks)
+    assert report.place == Place(0, 30)
+    assert [page.url for page in read_pages(path, types=None, start=Place(0, 25))] == urls[25:]

@@ -105,3 +105,26 @@ def test_a_cut_file_is_parted_up_to_there_and_the_last_part_says_what_it_is(tmp_
     with pytest.raises(FormatError, match=r"crawl.warc.gz from byte .+ ends inside a gzip member"):
         urls_of(last)
     assert found == [f"https://example.com/{number}" for number in range(len(found))]
+
+
+def test_parts_beside_a_damaged_member_are_read_as_the_whole_file_is(tmp_path):
+    members = [gzip.compress(record(number)) for number in range(RECORDS)]
+    begins = [sum(map(len, members[:number])) for number in range(RECORDS)]
+    for damaged in (7, 8, 20):
+        data = bytearray(b"".join(members))
+        data[begins[damaged] + 30] ^= 1
+        file = written(tmp_path / f"crawl{damaged}.warc.gz", bytes(data))
+        whole, report = ReadReport(), ReadReport()
+        urls = [page.url for page in read_pages(file, types=None, report=whole)]
+
+        for size in (100, 1_000, 4_000):
+            report, found = ReadReport(), []
+            for part in parts_of(file, size=size):
+                with part.opened() as source:
+                    found += [
+                        page.url for page in read_pages(source, types=None, report=report, start=Place(part.begin))
+                    ]
+
+            assert found == urls
+            assert report.bytes_skipped == whole.bytes_skipped == len(members[damaged])
+            assert report.damaged_count == whole.damaged_count == 1

@@ -87,3 +87,23 @@ def test_a_place_outlives_damage_in_front_of_it():
 
     assert len(found) == RECORDS - 11 - 1
     assert (rest.damaged[0].unit, rest.damaged[0].offset) == ("byte", sum(map(len, lines[:20])))
+
+
+@pytest.mark.parametrize(
+    "form", ["warc.gz", "warc.gz of members of five records", "jsonl.gz of members that begin anywhere"]
+)
+def test_reading_goes_on_at_any_page_beside_a_damaged_member(tmp_path, form):
+    data = bytearray(FORMS[form])
+    at = data.index(b"\x1f\x8b", len(data) // 2)
+    data[at + 20 : at + 24] = b"\xff\xff\xff\xff"
+    report = ReadReport()
+    file = tmp_path / f"pages.{form.partition(' ')[0]}"
+    file.write_bytes(data)
+    found = [(page.url, report.place) for page in read_pages(file, types=None, report=report)]
+    urls = [url for url, _ in found]
+
+    for number, (_, place) in enumerate(found):
+        assert [page.url for page in read_pages(file, types=None, start=place)] == urls[number + 1 :]
+    assert report.damaged_count == 1
+    assert report.bytes_skipped == data.index(b"\x1f\x8b", at + 1) - at
+    assert 24 - 8 <= len(urls) < RECORDS

@@ -313,18 +313,52 @@ def test_a_cut_is_noticed_when_all_records_share_one_gzip_member():
         assert bodies == whole[: len(bodies)]
 
 
-def test_a_flipped_byte_in_a_gzip_member_is_never_a_wrong_page():
-    members = [gzip.compress(record(response(HTML), url=f"{URL}/{n}"), mtime=0) for n in range(3)]
+@pytest.mark.parametrize(
+    "encode",
+    [lambda data: gzip.compress(data, mtime=0), zstandard.ZstdCompressor(write_checksum=True).compress],
+    ids=["gzip", "zstd"],
+)
+def test_a_flipped_byte_in_a_member_costs_its_page_alone_and_never_gives_a_wrong_one(encode):
+    members = [encode(record(response(HTML), url=f"{URL}/{n}")) for n in range(3)]
     start, end = len(members[0]), len(members[0]) + len(members[1])
-    right = (f"{URL}/0", HTML)
+    right = [(f"{URL}/0", HTML), (f"{URL}/2", HTML)]
 
     for at in range(start + 10, end):
         data = bytearray(b"".join(members))
         data[at] ^= 0x55
-        pages, message = read_until_damaged(bytes(data))
+        pages, report = read(bytes(data))
 
-        assert [(page.url, page.html) for page in pages] == [right]
-        assert f"byte {start:,}, after 1 good records" in message
+        assert [(page.url, page.html) for page in pages] == right
+        assert (report.records, report.damaged_count, report.bytes_skipped) == (3, 1, len(members[1]))
+        assert (report.damaged[0].offset, f"{len(members[1]):,} bytes skipped" in report.damaged[0].reason) == (
+            start,
+            True,
+        )
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_first_or_last_member_that_is_damaged_takes_no_other_with_it(at):
+    members = [gzip.compress(record(response(HTML), url=f"{URL}/{n}")) for n in range(3)]
+    members[at] = members[at][:40] + b"\0\0\0\0" + members[at][44:]
+    report = ReadReport()
+    pages = []
+
+    # Where no member follows that can be read, nobody knows whether the file is cut.
+    with pytest.raises(FormatError, match="after 2 good records") if at == 2 else contextlib.nullcontext():
+        pages += read_pages(io.BytesIO(b"".join(members)), report=report)
+
+    assert [page.url for page in pages] == [f"{URL}/{n}" for n in range(3) if n != at]
+    assert report.bytes_skipped == (len(members[0]) if at == 0 else 0)
+
+
+def test_what_does_not_begin_with_a_record_in_a_file_of_members_is_skipped():
+    members = [gzip.compress(record(response(HTML), url=f"{URL}/{n}")) for n in range(3)]
+    strange = gzip.compress(b"no record") + gzip.compress(b"nor this")
+
+    pages, report = read(members[0] + strange + members[1] + members[2])
+
+    assert [page.url for page in pages] == [f"{URL}/{n}" for n in range(3)]
+    assert (report.damaged_count, report.bytes_skipped) == (1, len(strange))
 
 
 def test_a_block_that_does_not_match_its_digest_is_damaged_when_digests_are_verified():

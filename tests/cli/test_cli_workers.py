@@ -156,6 +156,7 @@ class TestWhatCannotBeRead:
         one = run("-s", "one.db", "ingest", "--types", "all", *files)
 
         assert (many.code, one.code) == (1, 1)
+        assert "11 damaged bytes skipped" in one.out
         assert sorted(many.errors) == sorted(one.errors)
         assert many.out.split(" in ")[0] == one.out.split(" in ")[0].replace("one.db", "many.db")
         assert many.out.split("; ")[1:] == one.out.split("; ")[1:]

@@ -67,7 +67,9 @@ def _summary(load: Load, store: str) -> str:
         more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
         parts.append(f"{left_out:,} left out ({shown}{more})")
     if report.damaged_count:
-        parts.append(f"{plural(report.damaged_count, 'damaged record')}")
+        parts.append(plural(report.damaged_count, "damaged record"))
+    if report.bytes_skipped:
+        parts.append(f"{plural(report.bytes_skipped, 'damaged byte')} skipped")
     if load.damaged_files:
         parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
     if refused := load.refused.counts.total() + load.failed.counts.total():

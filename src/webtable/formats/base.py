@@ -74,6 +74,9 @@ class ReadReport:
     """Those of the damaged records that are over a limit: how many, by its name in `ReadLimits`."""
     unparsed: Counter[str] = field(default_factory=Counter)
     """Pages over a limit that were passed on without the title and links that they may have, by its name."""
+    bytes_skipped: int = 0
+    """Bytes of the files that were passed over because a gzip or zstd member, or a row group, is damaged. How many
+    records they held is not known: each such place counts as one damaged record."""
     shortened: Counter[str] = field(default_factory=Counter)
     """Pages over a limit of which only the first links were passed on, by its name."""
 
@@ -90,6 +93,12 @@ class ReadReport:
         if len(self.damaged) < MAX_DAMAGED:
             url = record.url and record.url[:_MAX_TEXT]
             self.damaged.append(record._replace(url=url, reason=record.reason[:_MAX_TEXT]))
+
+    def add_gap(self, record: DamagedRecord, skipped: int) -> None:
+        """Count *record*, after which *skipped* bytes of the file could not be read."""
+        self.records += 1
+        self.bytes_skipped += skipped
+        self.add_damaged(record._replace(reason=f"{record.reason}: {skipped:,} bytes skipped"))
 
     def taken(self, read: Callable[[], Page], damaged: Callable[[str], DamagedRecord]) -> Page | None:
         """Return the page that *read* returns, None where it says why there is none: that is counted.

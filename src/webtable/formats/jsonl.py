@@ -62,9 +62,11 @@ def read_jsonl(
     """Yield the pages of a JSON Lines file behind the first *skip* of its lines.
 
     A line that is no page is passed over, and reported with its number; where the file was not read from its beginning
-    on, with its place in bytes.
+    on, or a part of it is lost, with its place in bytes.
     """
     number = 1
+    if (stream.gaps or stream.begin) and stream.peek(1) not in b"{\t\r\n ":
+        stream.skip_to(b"\n")  # the end of a line whose beginning is in a damaged member
     if stream.peek(3) == _BYTE_ORDER_MARK:
         stream.skip(3)
     while True:
@@ -76,7 +78,7 @@ def read_jsonl(
             skip, number = skip - 1, number + 1
             stream.skip_to(b"\n")
             continue
-        place, unit = (number, "line") if not stream.begin else (stream.mark, "byte")
+        place, unit = (number, "line") if not (stream.begin or stream.gaps) else (stream.mark, "byte")
         page = report.taken(
             lambda: check_announced(types, _page(_line(stream, limits), report, limits)),
             lambda reason: DamagedRecord(source, place, None, reason, unit),  # noqa: B023 - it is called at once

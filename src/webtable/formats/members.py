@@ -13,6 +13,7 @@ import zstandard
 from fastwarc.stream_io import Lz4Reader
 
 from webtable.formats.base import DamagedFile
+from webtable.formats.packed import Packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +23,16 @@ if TYPE_CHECKING:
 _PIECE = 1 << 20
 _MAX_DICTIONARY = 1 << 24
 _ALWAYS_INFLATED = 1 << 28
+_TRIED = 64
 _ZSTD_FRAME = b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
+
+
+class Gap(NamedTuple):
+    """Why a member cannot be read, and how many bytes of the file are passed over up to the next that can be."""
+
+    reason: str
+    skipped: int
 
 
 class Piece(NamedTuple):
@@ -33,7 +42,9 @@ class Piece(NamedTuple):
     """Where they are in the file, or where the compressed member that holds them begins."""
     data: bytes
     sealed: bool
-    """Whether the checksum behind them was seen and right."""
+    """Whether the checksum after them was seen and right."""
+    gap: Gap | None = None
+    """What cannot be read where they should be; there are none of them then."""
 
 
 class Offsets(NamedTuple):
@@ -43,8 +54,13 @@ class Offsets(NamedTuple):
     can_begin: bool = True
 
 
-def pieces_of(blocks: Iterator[bytes], limits: ReadLimits) -> tuple[Iterator[Piece], Offsets]:
-    """Return the pieces of the file that *blocks* are, and what their offsets are."""
+def pieces_of(
+    blocks: Iterator[bytes], limits: ReadLimits, member_start: Callable[[], bytes] = bytes
+) -> tuple[Iterator[Piece], Offsets]:
+    """Return the pieces of the file that *blocks* are, and what their offsets are.
+
+    After a gzip or zstd member that is damaged comes the next one whose data begins with what *member_start* returns.
+    """
     start = [next(blocks, b"")]
     length, wanted = len(start[0]), min(_dictionary_end(start[0]), _MAX_DICTIONARY)
     while length < wanted and (block := next(blocks, b"")):
@@ -53,12 +69,13 @@ def pieces_of(blocks: Iterator[bytes], limits: ReadLimits) -> tuple[Iterator[Pie
     first = b"".join(start)
     blocks = _rejoined(first, blocks)
     if first.startswith(b"\x1f\x8b"):
-        return _members(blocks, _GzipMember, limits), Offsets(are_of_members=True)
+        return _Members(blocks, _GzipMember, limits, member_start).pieces(), Offsets(are_of_members=True)
     if first.startswith((_ZSTD_FRAME, _ZSTD_DICTIONARY)):
         context = _zstd_context(first)
         # The dictionary stands in front of the first member, and all need it.
         needs_dictionary = first.startswith(_ZSTD_DICTIONARY)
-        return _members(blocks, lambda: _ZstdMember(context), limits), Offsets(True, not needs_dictionary)
+        members = _Members(blocks, lambda: _ZstdMember(context), limits, member_start)
+        return members.pieces(), Offsets(True, not needs_dictionary)
     if first.startswith(b"\x04\x22\x4d\x18"):
         return _lz4(blocks), Offsets(are_of_members=False, can_begin=False)
     return _plain(blocks), Offsets(are_of_members=False)
@@ -118,10 +135,16 @@ def _read_lz4(reader: Lz4Reader) -> bytes:
         raise DamagedFile(f"its LZ4 data is damaged: {exc}") from exc
 
 
+class _DamagedMember(Exception):
+    """The reason why a member cannot be read."""
+
+
 class _Member(Protocol):
     """One member of a compressed file."""
 
     name: str
+    magic: bytes
+    """What it begins with."""
     most: int
     """So many bytes are given to it at once."""
 
@@ -134,6 +157,7 @@ class _Member(Protocol):
 
 class _GzipMember:
     name = "gzip"
+    magic = b"\x1f\x8b\x08"
     # What a member leaves over is copied, and there may be thousands of them in a block.
     most = 1 << 14
 
@@ -151,6 +175,7 @@ class _GzipMember:
 
 class _ZstdMember:
     name = "zstd"
+    magic = _ZSTD_FRAME
     # It returns all that comes of what it is given, up to 32 KB for each byte.
     most = 1 << 10
 
@@ -194,51 +219,74 @@ def _dictionary_end(first: bytes) -> int:
     return 8 + int.from_bytes(first[4:8], "little") if first.startswith(_ZSTD_DICTIONARY) else 0
 
 
-class _Packed:
-    """The bytes of a compressed file, taken from the front."""
+class _Members:
+    """A file of one or more members, each checked to its end; after a damaged one comes the next that can be read."""
 
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-        self._block = b""
-        self._at = 0
-        self._before = 0
+    def __init__(
+        self, blocks: Iterator[bytes], opened: Callable[[], _Member], limits: ReadLimits, start: Callable[[], bytes]
+    ) -> None:
+        self._packed = Packed(blocks)
+        self._opened = opened
+        self._limits = limits
+        self._start = start
+        self._total = 0
 
-    @property
-    def offset(self) -> int:
-        return self._before + self._at
+    def pieces(self) -> Iterator[Piece]:
+        """Yield what is in the members."""
+        packed, empty = self._packed, 0
+        while packed.ahead(1):
+            offset, before = packed.offset, self._total
+            member = self._opened()
+            try:
+                for out in self._data(member, offset):
+                    if out or member.eof:
+                        yield Piece(offset, out, member.eof)
+            except _DamagedMember as exc:
+                packed.seek(offset + 1)
+                if not self._goes_on():
+                    raise DamagedFile(str(exc), offset) from exc
+                yield Piece(offset, b"", sealed=False, gap=Gap(str(exc), packed.offset - offset))
+                continue
+            empty = empty + 1 if self._total == before else 0
+            if empty > self._limits.members:
+                raise DamagedFile(f"over {self._limits.members:,} {member.name} members in a row are empty", offset)
 
-    def ahead(self, size: int) -> bytes:
-        """Return up to *size* bytes without taking them; none at the end."""
-        if self._at == len(self._block):
-            self._before += len(self._block)
-            self._block, self._at = next(self._blocks, b""), 0
-        return self._block[self._at : self._at + size]
-
-    def take(self, size: int) -> None:
-        self._at += size
-
-
-def _members(blocks: Iterator[bytes], opened: Callable[[], _Member], limits: ReadLimits) -> Iterator[Piece]:
-    """Decompress a file of one or more members, each checked to its end."""
-    packed = _Packed(blocks)
-    total = empty = 0
-    while packed.ahead(1):
-        offset, before = packed.offset, total
-        member = opened()
+    def _data(self, member: _Member, offset: int) -> Iterator[bytes]:
+        """Yield what is in the *member* at *offset*."""
+        packed = self._packed
         while not member.eof:
             data = packed.ahead(member.most)
             if not data:
-                raise DamagedFile(f"the file ends inside a {member.name} member", offset)
+                raise _DamagedMember(f"the file ends inside a {member.name} member")
             try:
                 out, left = member.decompress(data)
             except (zlib.error, zstandard.ZstdError) as exc:
-                raise DamagedFile(f"its {member.name} data is damaged: {exc}", offset) from exc
+                raise _DamagedMember(f"its {member.name} data is damaged: {exc}") from exc
             packed.take(len(data) - left)
-            total += len(out)
-            if total > max(_ALWAYS_INFLATED, limits.inflation * packed.offset):
-                raise DamagedFile(f"its {member.name} data becomes over {limits.inflation} times its size", offset)
-            if out or member.eof:
-                yield Piece(offset, out, member.eof)
-        empty = empty + 1 if total == before else 0
-        if empty > limits.members:
-            raise DamagedFile(f"over {limits.members:,} {member.name} members in a row are empty", offset)
+            self._total += len(out)
+            if self._total > max(_ALWAYS_INFLATED, self._limits.inflation * packed.offset):
+                raise DamagedFile(
+                    f"its {member.name} data becomes over {self._limits.inflation} times its size", offset
+                )
+            yield out
+
+    def _goes_on(self) -> bool:
+        """Go to the next place where a member begins, with the bytes that can begin one; False where there is none."""
+        packed, member = self._packed, self._opened()
+        while packed.find(member.magic):
+            at, wanted, found = packed.offset, self._start(), b""
+            member.most = _TRIED  # no more of what is no member than needed
+            try:
+                for out in self._data(member, at):
+                    found += out
+                    if len(found) >= max(len(wanted), 1):
+                        break
+            except _DamagedMember:
+                found = b""
+            if found and found.startswith(wanted):
+                packed.seek(at)
+                if packed.offset == at:
+                    return True
+            packed.seek(at + 1)
+            member = self._opened()
+        return False

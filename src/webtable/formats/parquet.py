@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from webtable.errors import InvalidURL, UnknownColumn
-from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, OverLimit, ReadReport, check_announced
+from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, OverLimit, Place, ReadReport, check_announced
 from webtable.repository.arrow.batches import arrow
 from webtable.repository.arrow.pages import ROWS_AT_ONCE, checked_columns, page_of
 from webtable.rowkey import canonical_url
@@ -38,7 +38,7 @@ def read_parquet(
     try:
         parquet = pa.parquet.ParquetFile(file)
         fields = checked_columns(parquet.schema_arrow.names)
-        for number, row in enumerate(_rows(parquet, list(fields)), 1):
+        for number, row in _rows(parquet, list(fields), source, report):
             if number <= skip:
                 continue
             values = {fields[name]: value for name, value in row.items()}
@@ -47,6 +47,7 @@ def read_parquet(
                 lambda reason: DamagedRecord(source, number, None, reason, "row"),  # noqa: B023
             )
             report.add_record(0)
+            report.place = Place(0, number)  # rows that cannot be read are behind it too
             if page is not None:
                 report.pages += 1
                 yield page
@@ -56,11 +57,22 @@ def read_parquet(
         raise DamagedFile(f"it is no sound Parquet file: {exc}", 0) from exc
 
 
-def _rows(parquet: Any, columns: list[str]) -> Iterator[Mapping[str, Any]]:
+def _rows(parquet: Any, columns: list[str], source: str, report: ReadReport) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the rows with their numbers, from 1; what cannot be read of a row group is reported."""
+    first = 1
     # One row group after another: else a batch takes rows of many, and with them all of their bodies.
     for group in range(parquet.num_row_groups):
-        for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=columns):
-            yield from batch.to_pylist()
+        number, described = first, parquet.metadata.row_group(group)
+        try:
+            for batch in parquet.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=columns):
+                for row in batch.to_pylist():
+                    yield number, row
+                    number += 1
+        except (arrow().ArrowException, OSError, UnicodeDecodeError) as exc:
+            chunks = map(described.column, range(described.num_columns))
+            skipped = sum(chunk.total_compressed_size for chunk in chunks)
+            report.add_gap(DamagedRecord(source, number, None, f"its row group is damaged: {exc}", "row"), skipped)
+        first += described.num_rows
 
 
 def _page(values: Mapping[str, Any], limits: ReadLimits) -> Page:

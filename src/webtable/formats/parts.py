@@ -11,6 +11,7 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.base import DamagedFile
 from webtable.formats.members import pieces_of
 from webtable.formats.stream import BLOCK
+from webtable.formats.warc import MEMBER_START
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,13 +82,15 @@ def _records(file: str, limits: ReadLimits) -> Iterator[int]:
     member = -1
     date: bytes | None = None
     with Path(file).open("rb") as opened:
-        pieces, offsets = pieces_of(iter(lambda: opened.read(BLOCK), b""), limits)
+        pieces, offsets = pieces_of(iter(lambda: opened.read(BLOCK), b""), limits, lambda: MEMBER_START)
         if not (offsets.are_of_members and offsets.can_begin):
             return
         for piece in pieces:
-            if piece.offset == member:
+            if piece.gap is not None:
+                date = None  # no part ends with it, for it would not know where reading goes on
+            if piece.gap is not None or piece.offset == member:
                 continue
-            if not piece.data.startswith(b"WARC/"):
+            if not piece.data.startswith(MEMBER_START):
                 return
             member, before, date = piece.offset, date, _date(piece.data)
             if date != before and before is not None:

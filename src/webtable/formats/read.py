@@ -12,11 +12,11 @@ from webtable._extract import filled
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
-from webtable.formats.base import DEFAULT_TYPES, DamagedFile, Place, ReadReport
+from webtable.formats.base import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.parquet import MAGIC, read_parquet
-from webtable.formats.stream import BLOCK, ByteStream
-from webtable.formats.warc import read_warc
+from webtable.formats.stream import BLOCK, ByteStream, DamagedMember
+from webtable.formats.warc import MEMBER_START, read_warc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -44,7 +44,8 @@ def read_pages(
     With `start`, a `place` of the report of an earlier read, the pages behind that record come; the file must be one
     that can be read from anywhere, and be the same.
 
-    A damaged record is reported and skipped. A file that is damaged or cut gives the pages up to there, then raises
+    A damaged record is reported and skipped, and so is a damaged gzip or zstd member, or row group of Parquet, with the
+    number of bytes. A file that cannot be read any further, or is cut, gives the pages up to there, then raises
     `FormatError` with the place and the number of good records; so does a file in no such format. `InvalidArgument` is
     raised for *types* that are one text, and for a file that is open for text.
     """
@@ -74,17 +75,43 @@ def _pages(
             if begin:
                 file.seek(begin)
             stream = ByteStream(_blocks(file, name, report), limits, begin=begin)
-            if stream.peek(4) == MAGIC:
-                pages = read_parquet(_from_its_end(file), name, report, types, limits, skip=skip)
-            elif _is_json_lines(name, stream.peek(64)):
-                pages = read_jsonl(stream, name, report, types, limits, skip=skip)
-            else:
-                pages = read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
+            pages = _read(stream, file, name, report, types, limits, verify_digests=verify_digests, skip=skip)
             yield from (_filled(page, report, limits) if with_extract else with_facts(page) for page in pages)
         except DamagedFile as exc:
             offset = begin + exc.offset if exc.offset is not None else stream.mark if stream else begin
             count = report.records - report.damaged_count - already
             raise FormatError(f"{name}, byte {offset:,}, after {count:,} good records: {exc}") from exc
+
+
+def _read(
+    stream: ByteStream,
+    file: BinaryIO,
+    name: str,
+    report: ReadReport,
+    types: Collection[str] | None,
+    limits: ReadLimits,
+    *,
+    verify_digests: bool,
+    skip: int,
+) -> Iterator[Page]:
+    """Yield the pages as the file has them, and go on after each member that is damaged."""
+    is_lines: bool | None = None
+    while True:
+        try:
+            if stream.peek(4) == MAGIC:
+                yield from read_parquet(_from_its_end(file), name, report, types, limits, skip=skip)
+                return
+            is_lines = _is_json_lines(name, stream.peek(64)) if is_lines is None else is_lines
+            if is_lines:
+                yield from read_jsonl(stream, name, report, types, limits, skip=skip)
+            else:
+                stream.member_start = MEMBER_START
+                yield from read_warc(stream, name, report, types, limits, verify_digests=verify_digests, skip=skip)
+        except DamagedMember as exc:
+            report.add_gap(DamagedRecord(name, stream.begin + exc.begin, None, str(exc)), exc.skipped)
+            skip = 0  # what was to be skipped is in front of it
+        else:
+            return
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.base import DamagedFile
@@ -12,18 +12,38 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator
 
+    from webtable.formats.members import Piece
+
 BLOCK = 1 << 16
+_SETTLED = 1 << 20
 
 
 class TooLong(DamagedFile):
     """What was to be read has no end within its limit."""
 
 
+class DamagedMember(DamagedFile):
+    """The reason why a member of a file cannot be read; *skipped* bytes of the file are between it and the next."""
+
+    def __init__(self, reason: str, offset: int, skipped: int) -> None:
+        super().__init__(reason, offset)
+        self.begin = offset
+        self.skipped = skipped
+
+
 class ByteStream:
-    """The decompressed bytes of a file, taken from the front; raises `DamagedFile` where they end too early."""
+    """The decompressed bytes of a file, taken from the front; raises `DamagedFile` where they end too early.
+
+    Raises `DamagedMember` once where a gzip or zstd member is damaged; the next bytes then are those of another one.
+    """
 
     def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
-        self._pieces, self._offsets = pieces_of(blocks, limits)
+        self.member_start = b""
+        """What a member begins with to which reading goes on after a damaged one; its reader may set it."""
+        self.gaps = 0
+        """How many times members could not be read."""
+        self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
+        self._ahead: Piece | None = None
         self.begin = begin
         """Where in the file its first byte is."""
         self._data = b""
@@ -107,10 +127,31 @@ class ByteStream:
             if self._at < len(self._data) or not self._more():
                 return
 
-    def settle(self, ahead: int) -> None:
-        """Make sure that what was taken is right, by the checksum of its member if that ends within *ahead* bytes."""
-        while not self._sealed and len(self._data) - self._at <= ahead and self._more():
-            pass
+    def settle(self, end: bytes, start: bytes) -> None:
+        """Make sure that a record which was taken is right, by the checksum of its member if that ends with the record.
+
+        A record ends with *end*, and the next one begins with *start*: where anything else follows, in a member that
+        may be damaged, its end is waited for within 1 MiB.
+        """
+        expected = end + start
+        while not self._sealed:
+            rest = self._data[self._at : self._at + len(expected)]
+            is_next = len(rest) > len(end) and expected.startswith(rest)
+            if is_next or len(self._data) - self._at > _SETTLED or not self._more():
+                return
+
+    def skip_member(self, reason: str) -> NoReturn:
+        """Raise `DamagedMember` for the member at hand, for that *reason*; `DamagedFile` where no other can be read."""
+        offset = self._offset
+        while self._offsets.are_of_members and (piece := self._ahead or next(self._pieces, None)) is not None:
+            self._ahead = None
+            if piece.gap is not None or (piece.offset != offset and piece.data.startswith(self.member_start)):
+                self._ahead, self._data, self._at, self._sealed = piece, b"", 0, True
+                if piece.gap is None:
+                    self.gaps += 1
+                    raise DamagedMember(reason, offset, piece.offset - offset)
+                self._more()  # raises what is known of the gap
+        raise DamagedFile(reason)
 
     def _taken(self, size: int) -> Iterator[bytes]:
         while size:
@@ -139,9 +180,13 @@ class ByteStream:
 
     def _more(self, size: int = 0) -> bool:
         """Take in the next piece, and further ones until there are *size* bytes more; False at the end."""
-        piece = next(self._pieces, None)
+        piece, self._ahead = self._ahead or next(self._pieces, None), None
         if piece is None:
             return False
+        if piece.gap is not None:
+            self.gaps += 1
+            self._data, self._at, self._sealed = b"", 0, True
+            raise DamagedMember(piece.gap.reason, piece.offset, piece.gap.skipped)
         rest = self._data[self._at :]
         if not rest:
             self._offset = piece.offset
@@ -149,6 +194,9 @@ class ByteStream:
             self._offset += self._at
         parts, length = [rest, piece.data], len(piece.data)
         while length < size and (following := next(self._pieces, None)) is not None:
+            if following.gap is not None:
+                self._ahead = following
+                break
             piece = following
             parts.append(piece.data)
             length += len(piece.data)

@@ -28,6 +28,8 @@ _PROBE = 1 << 20
 _PAGE_KINDS = frozenset({"response", "resource", "revisit"})
 _DIGESTS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 _SEPARATOR = b"\r\n\r\n"
+MEMBER_START = b"WARC/"
+"""What records begin with, and with them the members of a compressed file."""
 _GAP = re.compile(rb"[\r\n]+")
 _IDENTIFIED = "warc-identified-payload-type"
 
@@ -68,7 +70,7 @@ def read_warc(
     while skip and (record := _next_record(stream, limits, is_first=is_first)) is not None:
         is_first, skip = False, skip - 1
         stream.skip(record.length)
-        stream.settle(len(_SEPARATOR))
+        stream.settle(_SEPARATOR, MEMBER_START)
     while (record := _next_record(stream, limits, is_first=is_first)) is not None:
         is_first = False
         page = None
@@ -98,11 +100,10 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         if not (is_first or gap.endswith((_SEPARATOR, b"\n\n"))):
             raise DamagedFile("the file ends before the empty lines that close a record")
         return None
-    if not start.startswith(b"WARC/"):
-        what = (
-            "it is no WARC file (nor JSON Lines), but begins" if is_first else "no record begins where one should, but"
-        )
-        raise DamagedFile(f"{what} with {start!r}")
+    if not start.startswith(MEMBER_START):
+        if is_first:
+            raise DamagedFile(f"it is no WARC file (nor JSON Lines), but begins with {start!r}")
+        stream.skip_member(f"no record begins where one should, but with {start!r}")
     head = stream.read_to(_SEPARATOR, limits.head)
     headers = parse_headers(head.removesuffix(_SEPARATOR)).folded()
     length = headers.get("content-length", "")
@@ -126,10 +127,10 @@ def _block(stream: ByteStream, record: _Record, types: Collection[str] | None, l
             raise OverLimit("record", reason)
     except (Damaged, LeftOut):
         stream.skip(record.length)
-        stream.settle(len(_SEPARATOR))
+        stream.settle(_SEPARATOR, MEMBER_START)
         raise
     block = stream.read(record.length)
-    stream.settle(len(_SEPARATOR))
+    stream.settle(_SEPARATOR, MEMBER_START)
     return block
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHUNK_PAGES = 100
 CHUNK_BYTES = 1 << 20
 """A chunk is so many pages, or so many bytes of memory and one page more, at most."""
-NUMBERS = ("records", "pages", "bytes_read", "damaged_count")
+NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
 COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
 
 

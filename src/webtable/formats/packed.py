@@ -1,0 +1,86 @@
+"""The bytes of a compressed file, taken from the front, with a way back to look for a member that can be read."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEPT = 1 << 20
+"""Bytes that are kept of what was taken. Where deflate runs on past the end of a damaged member, it fails within 64 KB,
+the longest block that it copies as it is."""
+_ALWAYS_AGAIN = 1 << 24
+
+
+class Packed:
+    """The bytes of a compressed file."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._block = b""
+        self._at = 0
+        self._before = 0
+        self._kept: deque[bytes] = deque()
+        self._kept_bytes = 0
+        self._again = 0
+
+    @property
+    def offset(self) -> int:
+        """Where the next byte is in the file."""
+        return self._before + self._at
+
+    def ahead(self, size: int) -> bytes:
+        """Return up to *size* bytes without taking them; none at the end."""
+        if self._at == len(self._block):
+            self._next_block(b"")
+        return self._block[self._at : self._at + size]
+
+    def take(self, size: int) -> None:
+        """Pass over *size* bytes that are `ahead`."""
+        self._at += size
+
+    def seek(self, offset: int) -> None:
+        """Go to *offset*, the next byte at most, or as far back towards it as bytes are kept.
+
+        In all not over more bytes than the file has so far, and 16 MiB: a file that is made to hurt is read twice, and
+        not once for each of its bytes.
+        """
+        while self._before > offset and self._kept:
+            block = self._kept.pop()
+            self._kept_bytes -= len(block)
+            self._before -= len(block)
+            self._block = block + self._block
+            self._at += len(block)
+        at = max(offset - self._before, 0)
+        if at > self._at:
+            self._at = at
+        elif self._again + self._at - at <= self._before + len(self._block) + _ALWAYS_AGAIN:
+            self._again += self._at - at
+            self._at = at
+
+    def find(self, what: bytes) -> bool:
+        """Go to the next *what*; returns False where there is none, at the end."""
+        while self.ahead(1):
+            at = self._block.find(what, self._at)
+            if at >= 0:
+                self._at = at
+                return True
+            # The last bytes may be the first of *what*.
+            self._at = max(self._at, len(self._block) - len(what) + 1)
+            if not self._next_block(self._block[self._at :]):
+                return False
+        return False
+
+    def _next_block(self, rest: bytes) -> bool:
+        """Take in the next block after the *rest* of this one; returns False, and passes over the rest, at the end."""
+        following = next(self._blocks, b"")
+        done = self._block[: len(self._block) - len(rest)] if following else self._block
+        self._before += len(done)
+        self._kept.append(done)
+        self._kept_bytes += len(done)
+        while self._kept_bytes - len(self._kept[0]) >= _KEPT:
+            self._kept_bytes -= len(self._kept.popleft())
+        self._block, self._at = (rest + following if following else b""), 0
+        return bool(following)
