@@ -29,7 +29,7 @@ from webtable.errors import (
     TableNotFound,
 )
 from webtable.rowkey import KeyRange
-from webtable.schema import FamilySchema, TableSchema
+from webtable.schema import ALL_VERSIONS, FamilySchema, TableSchema
 from webtable.store import EVERYTHING, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted, open_store
 from webtable.store.sqlite import SQLiteStore, pieces, reader
 
@@ -613,3 +613,23 @@ def test_no_statement_sorts_or_walks_more_than_its_range(store, path):
     assert len(plans) > 30
     for statement, plan in plans.items():
         assert not [step for step in plan if "TEMP B-TREE" in step or step.startswith("SCAN cells")], statement
+
+
+def test_a_read_of_some_versions_of_a_row_steps_over_no_others(tmp_path):
+    everything = FamilySchema("all", versions=ALL_VERSIONS)
+    with SQLiteStore(tmp_path / "store.db", create=True) as store:
+        store.create_table(TableSchema("t", (everything,)))
+        store.write("t", [Put(b"row", [NewCell(b"all:a", at, b"value") for at in range(5_000)])])
+        store.write("t", [Put(b"row", [NewCell(b"all:b", 7, b"other")])])
+        steps = []
+        with store._file.reader() as connection:
+            connection.set_progress_handler(lambda: steps.append(1), 100)
+
+        (newest,) = store.read("t", [b"row"], Wanted([b"all:a", b"all:b"]))
+        (some,) = store.read("t", [b"row"], Wanted([b"all:a", b"all:b"], versions=8))
+        (dated,) = store.read("t", [b"row"], Wanted([b"all:a"], versions=2, time_range=TimeRange(0, 100)))
+
+    assert newest.cells == {b"all:a": (Cell(4_999, b"value"),), b"all:b": (Cell(7, b"other"),)}
+    assert [cell.timestamp for cell in some.cells[b"all:a"]] == list(range(4_999, 4_991, -1))
+    assert [cell.timestamp for cell in dated.cells[b"all:a"]] == [99, 98]
+    assert len(steps) * 100 < 5_000

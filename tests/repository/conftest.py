@@ -44,7 +44,7 @@ def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> I
 
 @pytest.fixture(scope="session")
 def shared_table(new_url) -> Iterator[WebTable]:
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, versions=3) as table:
         yield table
 
 

@@ -596,8 +596,8 @@ def test_a_304_after_an_error_brings_back_what_a_server_is_asked_with(site):
 
 @pytest.fixture
 def long_lived(new_url, site):
-    """A site in a table that keeps 40 versions, with a page that has 30 of them."""
-    with webtable.open(new_url(), create=True, versions=40, ttl=None, indexes=[]) as table:
+    """A site in a table that keeps all versions, with a page that has 30 of them."""
+    with webtable.open(new_url(), create=True, versions=None, ttl=None, indexes=[]) as table:
         site = type(site)(table, site.domain, site.now)
         with table.writer() as writer:
             for number in range(30):

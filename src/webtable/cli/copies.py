@@ -45,7 +45,7 @@ class Verify(StrEnum):
     epilog=examples(
         "webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16",
         "webtable copy crawl.db other.db --salt url --digits 3 --names short",
-        "webtable copy crawl.db kept.db --ttl none --versions 10 --verify full",
+        "webtable copy crawl.db kept.db --ttl none --versions all --verify full",
         "webtable copy crawl.db copy.db --rate 500 --resume",
         "webtable copy crawl.db next.db --follow",
     )
@@ -57,7 +57,7 @@ def copy(
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
-    versions: Annotated[int | None, typer.Option(metavar="N", help="How many contents of a page are kept.")] = None,
+    versions: Annotated[str | None, typer.Option(metavar="N|all", help="How many contents of a page are kept.")] = None,
     names: NamesOption = None,
     compression: Annotated[Compression | None, typer.Option(help="Of bodies.")] = None,
     indexes: IndexesOption = None,

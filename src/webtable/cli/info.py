@@ -22,7 +22,7 @@ from webtable.errors import LayoutMismatch
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated
 from webtable.rowkey.key_text import key_text
-from webtable.schema import FAMILY_OPTIONS, FamilySchema, KeyLayout, Layout
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, KeyLayout, Layout, versions_text
 from webtable.store import open_store
 from webtable.store.health import Space
 
@@ -230,6 +230,8 @@ def _option_text(name: str, value: object) -> str:
     match name, value:
         case "ttl", int():
             return f"{value} ({value / 86_400:g} days)"
+        case "versions", int():
+            return versions_text(value)
         case "ttl", None:
             return "none"
         case _, None | () | {}:

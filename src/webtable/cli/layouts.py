@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from webtable.cli.session import import_indexes
-from webtable.cli.text import parse_days, parse_names
+from webtable.cli.text import parse_days, parse_names, parse_versions
 from webtable.errors import InvalidArgument
 from webtable.repository.indexes import WEB_INDEXES
 from webtable.rowkey import Salt
@@ -54,6 +54,12 @@ TTLOption = Annotated[
         "--ttl", metavar="DAYS|none", help="How long content is kept. Default: always in a file, 90 days on HBase."
     ),
 ]
+VersionsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--versions", metavar="N|all", help="How many contents of a page are kept. Default: all in a file, 3 on HBase."
+    ),
+]
 NamesOption = Annotated[
     Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")
 ]
@@ -77,7 +83,7 @@ def layout_options(
     ttl: str | None = None,
     names: Names | None = None,
     compression: Compression | None = None,
-    versions: int | None = None,
+    versions: str | None = None,
     plain_columns: str | None = None,
     indexes: str | None = None,
 ) -> LayoutOptions:
@@ -92,7 +98,7 @@ def layout_options(
     if compression is not None:
         options["compression"] = compression.value
     if versions is not None:
-        options["versions"] = versions
+        options["versions"] = parse_versions(versions)
     if plain_columns is not None:
         given = () if plain_columns == "none" else tuple(parse_names(plain_columns))
         options["plain_columns"] = cast("tuple[PlainColumn, ...]", given)  # the layout refuses others
@@ -102,14 +108,14 @@ def layout_options(
 
 
 def altered_options(
-    *, ttl: str | None, versions: int | None, families: Iterable[str], fixed: Mapping[str, str | None]
+    *, ttl: str | None, versions: str | None, families: Iterable[str], fixed: Mapping[str, str | None]
 ) -> AlterOptions:
     """Return those options that were given, also the *fixed* ones, which a table refuses; raises `InvalidArgument`."""
     options: dict[str, Any] = {name: value for name, value in fixed.items() if value is not None}
     if ttl is not None:
         options["ttl"] = parse_days("ttl", ttl)
     if versions is not None:
-        options["versions"] = versions
+        options["versions"] = parse_versions(versions)
     for text in families:
         name, equals, value = text.partition("=")
         family, dot, option = name.strip().partition(".")

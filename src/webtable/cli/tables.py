@@ -17,6 +17,7 @@ from webtable.cli.layouts import (
     RegionsOption,
     SaltOption,
     TTLOption,
+    VersionsOption,
     altered_options,
     layout_options,
 )
@@ -48,9 +49,7 @@ def create(
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
-    versions: Annotated[
-        int | None, typer.Option(metavar="N", help="How many contents of a page are kept. Default: 3.")
-    ] = None,
+    versions: VersionsOption = None,
     names: NamesOption = None,
     compression: Annotated[Compression | None, typer.Option(help="Of bodies. Default: zstd.")] = None,
     plain_columns: Annotated[
@@ -97,7 +96,7 @@ def create(
 
 @commands.command(
     epilog=examples(
-        "webtable alter --ttl none",
+        "webtable alter --ttl none --versions all",
         "webtable alter --ttl 30d --versions 5 --dry-run",
         "webtable -s hbase://localhost:9090/crawl?thrift2=9091 alter --set content.block_size=131072 --yes",
     )
@@ -107,7 +106,7 @@ def alter(
     ttl: Annotated[
         str | None, typer.Option(metavar="DAYS|none", help="How long content is kept; links are kept twice as long.")
     ] = None,
-    versions: Annotated[int | None, typer.Option(metavar="N", help="How many contents of a page are kept.")] = None,
+    versions: Annotated[str | None, typer.Option(metavar="N|all", help="How many contents of a page are kept.")] = None,
     options: Annotated[
         list[str] | None,
         typer.Option(

@@ -54,6 +54,19 @@ def parse_days(name: str, text: str) -> int | None:
     return int(seconds)
 
 
+def parse_versions(text: str) -> int | None:
+    """Return a number of versions, None for `all`; raises `InvalidArgument`.
+
+    >>> parse_versions("5"), parse_versions("all")
+    (5, None)
+    """
+    if text.strip().lower() == "all":
+        return None
+    if not text.strip().isdecimal():
+        raise InvalidArgument(f"versions={text!r} must be a number of contents above 0, or all")
+    return int(text)
+
+
 def plural(count: int, noun: str, ending: str = "s") -> str:
     """Return a count with its noun.
 

@@ -90,11 +90,10 @@ class WebTable(ShowsItself):
     def _shown(self) -> Shown:
         """Return where it is, how its keys are made, its indexes, what hosts were counted, and what waits for that."""
         layout, freshness = self.layout, self.links_freshness()
-        ttl = "everything" if layout.ttl is None else f"content for {layout.ttl / 86_400:g} days"
         counted = f"{freshness.waiting:,} batches wait, since {freshness.since}" if freshness.waiting else "all"
         rows = [
             ("salt", str(layout.salt)),
-            ("kept", f"{ttl}, {layout.versions} versions"),
+            ("kept", layout.limits),
             ("indexes", ", ".join(f"{name} ({state.phase})" for name, state in self.index_states().items()) or "none"),
             ("links counted", counted),
             *questions.hosts.counted_rows(questions.hosts.known_totals(self._frame, questions.hosts.MOST_HOSTS)),

@@ -26,6 +26,7 @@ from webtable.schema.layout import (
     OptionValue,
     check_layout,
     check_suffix_list,
+    layout_values,
     meta_table,
     option_column,
     option_json,
@@ -33,11 +34,30 @@ from webtable.schema.layout import (
 from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
 from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.snapshots import Snapshots
-from webtable.schema.table import FAMILY_OPTIONS, BlockEncoding, Bloom, Compression, FamilySchema, TableSchema
-from webtable.schema.web import DEFAULT_TTL, ColumnNames, PlainColumn, WebColumns, web_columns, web_table_schema
+from webtable.schema.table import (
+    ALL_VERSIONS,
+    FAMILY_OPTIONS,
+    BlockEncoding,
+    Bloom,
+    Compression,
+    FamilySchema,
+    TableSchema,
+    versions_text,
+)
+from webtable.schema.web import (
+    DEFAULT_TTL,
+    DEFAULT_VERSIONS,
+    ColumnNames,
+    PlainColumn,
+    WebColumns,
+    web_columns,
+    web_table_schema,
+)
 
 __all__ = [
+    "ALL_VERSIONS",
     "DEFAULT_TTL",
+    "DEFAULT_VERSIONS",
     "FAMILIES",
     "FAMILY_ALTERABLE",
     "FAMILY_OPTIONS",
@@ -75,6 +95,7 @@ __all__ = [
     "create_statement",
     "index_of_column",
     "index_table",
+    "layout_values",
     "meta_table",
     "option_column",
     "option_json",
@@ -82,6 +103,7 @@ __all__ = [
     "queue_table",
     "splits_text",
     "state_column",
+    "versions_text",
     "web_columns",
     "web_table_schema",
 ]

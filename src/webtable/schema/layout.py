@@ -15,7 +15,7 @@ from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource
 from webtable.schema.indexes import index_table, queue_table
-from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
+from webtable.schema.table import ALL_VERSIONS, FAMILY_OPTIONS, FamilySchema, TableSchema, days_text, versions_text
 from webtable.schema.web import DEFAULT_TTL, DEFAULT_VERSIONS, ColumnNames, PlainColumn, web_table_schema
 
 if TYPE_CHECKING:
@@ -48,10 +48,11 @@ _NAMELESS = re.compile(r"through=([\w.]+\.<\w+>[\w.<>]*|functools\.partial\b)|<[
 class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the keys, columns and bodies of a web table are made.
 
-    `versions` and `ttl` (in seconds, None for ever) are those of the content family. `suffix_list` is the version of
-    the Public Suffix List if the salt is taken from the registered domain, because another list would look for pages
-    elsewhere. `digest` is the algorithm of the digests of bodies. `family_options` are the options of families that
-    were altered, named as in `content.block_size`. Raises `InvalidArgument` for what no table can have.
+    `versions` (`ALL_VERSIONS`: all of them) and `ttl` (in seconds, None for ever) are those of the content family.
+    `suffix_list` is the version of the Public Suffix List if the salt is taken from the registered domain, because
+    another list would look for pages elsewhere. `digest` is the algorithm of the digests of bodies. `family_options`
+    are the options of families that were altered, named as in `content.block_size`. Raises `InvalidArgument` for what
+    no table can have.
     """
 
     format: int = LAYOUT_FORMAT
@@ -82,7 +83,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Raises `InvalidArgument` for what no table can have.
         """
         suffixes = suffix_list_version() if salt.source == "domain" else None
-        values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **options}
+        values = {"salt": salt.source, "digits": salt.digits, "suffix_list": suffixes, **layout_values(options)}
         try:
             return msgspec.convert(values, cls)
         except msgspec.ValidationError as exc:
@@ -121,6 +122,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         Raises `InvalidArgument` for a value that HBase would refuse.
         """
+        options = layout_values(options)
         families = {name: value for name, value in options.items() if "." in name}
         fields = {name: value for name, value in options.items() if name not in families}
         values = {**_values(self), **fields, "family_options": {**self.family_options, **families}}
@@ -135,6 +137,16 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def option(self, name: str) -> OptionValue:
         """Return the value of the option *name*, which can be altered; None also if a family has its default."""
         return self.family_options.get(name) if "." in name else getattr(self, name)
+
+    @property
+    def limits(self) -> str:
+        """What is kept of a page, by number and by age, in words.
+
+        >>> Layout(versions=ALL_VERSIONS, ttl=None).limits, Layout(versions=3, ttl=90 * 86_400).limits
+        ('every content of a page, for ever', 'the newest 3 contents of a page, for 90 days')
+        """
+        number = "every content" if self.versions == ALL_VERSIONS else f"the newest {self.versions:,} contents"
+        return f"{number} of a page, {'for ever' if self.ttl is None else f'for {days_text(self.ttl)}'}"
 
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
@@ -190,6 +202,12 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def _without_first_indexes(values: dict[str, Any]) -> dict[str, Any]:
     """Return the *values* of a layout without the empty `indexes` that the first ones had, before there was any."""
     return {name: value for name, value in values.items() if name != "indexes" or value != {}}
+
+
+def layout_values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the *options* of a layout as it has them: all versions are a number, which HBase can hold too."""
+    every = {"versions": ALL_VERSIONS} if options.get("versions", 1) is None else {}
+    return {**options, **every}
 
 
 class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -320,7 +338,7 @@ def meta_table(name: str) -> TableSchema:
 def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
     """Raise `LayoutMismatch`, which shows both, if *table* was not created with the layout *wanted*."""
     differences = [
-        f"{field}: the table has {getattr(stored, field)!r}, asked for is {getattr(wanted, field)!r}"
+        f"{field}: the table has {_value_text(stored, field)}, asked for is {_value_text(wanted, field)}"
         for field in Layout.__struct_fields__
         if getattr(stored, field) != getattr(wanted, field)
     ]
@@ -330,6 +348,10 @@ def check_layout(table: str, stored: Layout, wanted: Layout) -> None:
             "; webtable alter changes that" if all(one.startswith(("ttl:", "versions:")) for one in differences) else ""
         )
         raise LayoutMismatch(f"{table} was created with another layout. " + "; ".join(differences) + remedy)
+
+
+def _value_text(layout: Layout, field: str) -> str:
+    return versions_text(layout.versions) if field == "versions" else repr(getattr(layout, field))
 
 
 def check_suffix_list(table: str, stored: Layout) -> None:

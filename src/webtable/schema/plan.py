@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webtable._shown import Shown, ShowsItself
 from webtable.schema.layout import Layout
 from webtable.schema.shell import alter_statement, create_statement, option_text
-from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, days_text
+from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, days_text, versions_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +148,8 @@ def _steps_shown(title: str, steps: Sequence[str], losses: Sequence[str]) -> Sho
 def _value_text(value: OptionValue, name: str) -> str:
     if name.rpartition(".")[2] == "ttl" and not isinstance(value, str):
         return "for ever" if value is None else days_text(value)
+    if name == "versions" and isinstance(value, int):
+        return versions_text(value)
     return "default" if value is None else option_text(value)
 
 

@@ -13,15 +13,18 @@ Bloom = Literal["NONE", "ROW", "ROWCOL"]
 BlockEncoding = Literal["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"]
 
 FOREVER = None  # a TTL that never ends; HBase shows it as FOREVER or 2147483647
+ALL_VERSIONS = 2**31 - 1
+"""The `versions` of a family that keeps all of them: the largest number that HBase takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilySchema(ShowsItself):
     """A column family: columns with the same options. The defaults are those of HBase.
 
-    `versions` is how many versions of a cell are kept, `min_versions` how many of them even after the TTL. `ttl` is in
-    seconds (None keeps cells for ever), `block_size` in bytes; `replication_scope` is 0 (local) or 1 (replicated). The
-    options are those of HBase's ColumnFamilyDescriptor. Raises `InvalidArgument` for a value that HBase would refuse.
+    `versions` is how many versions of a cell are kept (2147483647: all), `min_versions` how many of them even after the
+    TTL. `ttl` is in seconds (None keeps cells for ever), `block_size` in bytes; `replication_scope` is 0 (local) or 1
+    (replicated). The options are those of HBase's ColumnFamilyDescriptor. Raises `InvalidArgument` for a value that
+    HBase would refuse.
     """
 
     name: str
@@ -70,9 +73,20 @@ class FamilySchema(ShowsItself):
 def option_value(family: FamilySchema, option: str) -> object:
     """Return the value of an *option* of *family* as people read it."""
     value = getattr(family, option)
+    if option == "versions" and value == ALL_VERSIONS:
+        return versions_text(value)
     if option != "ttl":
         return value
     return "for ever" if value is None else days_text(value)
+
+
+def versions_text(versions: int) -> str:
+    """Return a number of versions in words.
+
+    >>> versions_text(3), versions_text(ALL_VERSIONS)
+    ('3', 'all')
+    """
+    return "all" if versions == ALL_VERSIONS else str(versions)
 
 
 def days_text(seconds: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.schema.table import FOREVER, FamilySchema, TableSchema
+from webtable.schema.table import ALL_VERSIONS, FOREVER, FamilySchema, TableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ DAY = 86_400
 DEFAULT_TTL = 90 * DAY
 """For how many seconds the content of a page is kept on HBase; links are kept twice as long."""
 DEFAULT_VERSIONS = 3
-"""How many different contents of a page are kept."""
+"""How many different contents of a page are kept on HBase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +83,18 @@ def web_table_schema(
     name: str,
     *,
     names: ColumnNames = "readable",
-    versions: int = DEFAULT_VERSIONS,
+    versions: int | None = DEFAULT_VERSIONS,
     ttl: int | None = DEFAULT_TTL,
     split_keys: Sequence[bytes] = (),
 ) -> TableSchema:
     """Return the schema of the web table *name*.
 
-    The content of a page is kept in *versions* versions for *ttl* seconds (None: for ever). Links are kept for twice
-    that time, outlinks in as many versions (at least 2), inlinks in 2. Metadata is always kept. Raises
-    `InvalidArgument` for a value that HBase would refuse.
+    The content of a page is kept in *versions* versions (None: all of them) for *ttl* seconds (None: for ever). Links
+    are kept for twice that time, outlinks in as many versions (at least 2), inlinks in 2. Metadata is always kept.
+    Raises `InvalidArgument` for a value that HBase would refuse.
     """
     columns = web_columns(names)
+    versions = ALL_VERSIONS if versions is None else versions
     twice = FOREVER if ttl is None else min(2 * ttl, 2**31 - 2)
     return TableSchema(
         name,

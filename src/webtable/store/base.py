@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Self
 
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey import KeyRange, merged
-from webtable.schema import DEFAULT_TTL, FamilySchema, TableSchema
+from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, FamilySchema, TableSchema
 from webtable.store.health import Examined
 from webtable.store.meter import Meter, size_of_cells, size_of_found, size_of_lists
 from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
@@ -74,7 +74,9 @@ class Store(Examined, abc.ABC):
     changes_families: bool = True
     """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
     default_ttl: int | None = DEFAULT_TTL
-    """For how many seconds a new web table keeps content here unless it is told otherwise; None keeps everything."""
+    """For how many seconds a new web table keeps content here unless it is told otherwise; None is for ever."""
+    default_versions: int | None = DEFAULT_VERSIONS
+    """How many contents of a page a new web table keeps here unless it is told otherwise; None is all of them."""
 
     has_snapshots: bool = False
     """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""

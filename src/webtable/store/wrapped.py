@@ -52,6 +52,7 @@ class WrappedStore(Store):
         self.scans_range_by_range = store.scans_range_by_range
         self.changes_families = store.changes_families
         self.default_ttl = store.default_ttl
+        self.default_versions = store.default_versions
         self.has_snapshots = store.has_snapshots
         self.made_when_missing = store.made_when_missing
         self.why_empty = store.why_empty

@@ -57,7 +57,7 @@ _COPY = "create another table with it and copy the pages: webtable copy SRC DST 
 
 
 class AlterOptions(TypedDict, total=False):
-    """What can be altered: `versions` and `ttl` of the content, and further options of families.
+    """What can be altered: `versions` (None: all) and `ttl` of the content, and further options of families.
 
     `families` maps `content`, `metadata`, `outlinks`, `inlinks`, `indexes` (the entries of all of them) or `queue` to
     options of a `FamilySchema`: `min_versions`, `compression`, `bloom`, `block_encoding`, `block_size`, `in_memory`,
@@ -65,7 +65,7 @@ class AlterOptions(TypedDict, total=False):
     """
 
     ttl: int | None
-    versions: int
+    versions: int | None
     families: Mapping[str, Mapping[str, int | bool | str]]
 
 

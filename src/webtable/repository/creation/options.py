@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 class LayoutOptions(TypedDict, total=False):
     """What a new table can be given; a table that is there must have been created with it.
 
-    `salt` as in `Salt.host()`; `names` of the columns;
-    `compression` of bodies: by zstd, by zstd with a dictionary for each site, or none; `plain_columns` stored as
-    plain text too; `versions` of the content that are kept, for `ttl` seconds (None: always, which is the default of a
-    file; that of HBase is 90 days). `indexes` are names of webtable's own (all seven by default, `[]` for none) and
-    importable ones (`package.module:attribute`).
+    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies: by zstd, by zstd with a dictionary for
+    each site, or none; `plain_columns` stored as plain text too; the newest `versions` of the content are kept (None:
+    all), for `ttl` seconds (None: always). A file keeps all of them for ever by default, HBase 3 for 90 days. `indexes`
+    are names of webtable's own (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
     """
 
     salt: Salt
     names: ColumnNames
     compression: Literal["zstd", "zstd-site", "none"]
     plain_columns: tuple[PlainColumn, ...]
-    versions: int
+    versions: int | None
     ttl: int | None
     indexes: Sequence[str]
 
@@ -45,7 +44,8 @@ class NewWebTable(NamedTuple):
     @classmethod
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
         """Return the table that *options* describe; raises `InvalidArgument` before anything is touched."""
-        given = {"ttl": adapter_of(url).default_ttl, **options}
+        adapter = adapter_of(url)
+        given = {"versions": adapter.default_versions, "ttl": adapter.default_ttl, **options}
         salt = given.pop("salt", Salt.host())
         indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
         given.pop("indexes", None)

@@ -29,6 +29,7 @@ from webtable.schema import (
     check_suffix_list,
     index_of_column,
     index_table,
+    layout_values,
     meta_table,
     queue_table,
 )
@@ -84,7 +85,7 @@ class StoredWebTable:
         if isinstance(salt, Salt):
             given.update(salt=salt.source, digits=salt.digits)
         kept = {field: getattr(self.layout, field) for field in Layout.__struct_fields__}
-        check_layout(self.name, self.layout, msgspec.convert({**kept, **given}, Layout))
+        check_layout(self.name, self.layout, msgspec.convert({**kept, **layout_values(given)}, Layout))
         check_suffix_list(self.name, self.layout)
 
     def check_indexes(self, wanted: Mapping[str, IndexState]) -> None:

@@ -18,9 +18,8 @@ def layout(patient: Patient) -> Iterator[Check]:
     """Yield what the layout says; raises `LayoutMismatch` where its keys cannot be made here."""
     found = patient.stored.layout
     check_suffix_list(patient.stored.name, found)
-    kept = "everything" if found.ttl is None else f"content for {found.ttl / 86_400:g} days"
-    told = f"salt {found.salt}, names {found.names}, compression {found.compression}, {found.versions} versions"
-    yield well("layout", f"{told}; keeps {kept}")
+    told = f"salt {found.salt}, names {found.names}, compression {found.compression}"
+    yield well("layout", f"{told}; keeps {found.limits}")
 
 
 def missing(patient: Patient) -> Iterator[Check]:

@@ -36,7 +36,8 @@ CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
 """The kinds that are a change."""
 
 PAGES_AT_ONCE = 256
-VERSIONS_AT_ONCE = 4_096
+VERSIONS_AT_ONCE = 16
+"""How many versions of each page are read first, and all where these are too new to answer."""
 """How many versions, each without its body, are read at once at most."""
 
 
@@ -101,7 +102,7 @@ def changes(
         return rows.place_of(change.url, part.order)
 
     def explain() -> Explanation:
-        note = f"of pages with other content since, the list of versions is read, {_at_once(frame)} pages a call"
+        note = f"of pages with other content since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
         return rows.explained(question, part.order, spec(None), note)
 
     return part.of(question, run, place, explain, frame.damage, PAGE_CHANGES)
@@ -131,29 +132,28 @@ def _changes(
     frame: Frame, pages: Iterator[Page], period: Period, expected: int | None
 ) -> Iterator[Change | DamagedRow]:
     """Yield what became of each of *pages*, in their order; nothing of those that were stored later."""
-    most = _at_once(frame)
-    size = min(expected or most, most)
+    size = min(expected or PAGES_AT_ONCE, PAGES_AT_ONCE)
     while some := list(islice(pages, size)):
         asked = [frame.key.encode(page.url) for page in some if _needs_versions(page, period)]
-        versions = _versions(frame, asked)
+        versions = _versions(frame, asked, period.since)
         for page in some:
             change = _change(page, period, versions.get(page.url, ()))
             if change is not None:
                 yield change
-        size = most
+        size = PAGES_AT_ONCE
 
 
-def _at_once(frame: Frame) -> int:
-    return max(1, min(PAGES_AT_ONCE, VERSIONS_AT_ONCE // frame.layouts.recent().versions))
-
-
-def _versions(frame: Frame, rows: Sequence[bytes]) -> Mapping[str, Sequence[tuple[int, Page | DamagedRow]]]:
-    """Return the versions of the pages of *rows*, newest first, each with its date, by their URLs."""
+def _versions(frame: Frame, rows: Sequence[bytes], since: int) -> Mapping[str, Sequence[tuple[int, Page | DamagedRow]]]:
+    """Return the versions of the pages of *rows* down to the moment *since*, newest first, by their URLs."""
     if not rows:
         return {}
     # All of them, and not a time range: in one HBase may find versions that are to be removed.
-    wanted = Wanted([frame.codec.columns.capture], versions=frame.layouts.recent().versions)
-    found = frame.store.read(frame.table, rows, wanted)
+    column, most = frame.codec.columns.capture, frame.layouts.recent().versions
+    found = frame.store.read(frame.table, rows, Wanted([column], versions=min(most, VERSIONS_AT_ONCE)))
+    for place, row in enumerate(found):
+        cells = () if row is None else row.cells[column]
+        if row is not None and VERSIONS_AT_ONCE == len(cells) < most and cells[-1].timestamp > since:
+            (found[place],) = frame.store.read(frame.table, [row.key], Wanted([column], versions=most))
     return {frame.key.url_of(row.key): list(versions_in(frame, row)) for row in found if row is not None}
 
 

@@ -50,7 +50,7 @@ class MemoryStore(Store):
     store without a name has its own. *timeout* is in seconds, and nothing takes so long here.
     """
 
-    default_ttl = None
+    default_ttl = default_versions = None
 
     def __init__(self, name: str = "", *, timeout: float = 30.0) -> None:
         self.name = f"memory:{name}"

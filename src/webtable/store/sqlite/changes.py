@@ -11,6 +11,8 @@ from collections import Counter
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Final
 
+from webtable.schema import ALL_VERSIONS
+
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Mapping
@@ -68,7 +70,8 @@ def put_cells(connection: sqlite3.Connection, family: Family, cells: list[CellRo
         some = cells[start : start + _TOGETHER]
         if hiding:
             some = _not_hidden(connection, family.id, some)
-        crowded = _crowded(connection, family, some)
+        # Where all versions are kept none is beyond them, and nothing has to be looked up.
+        crowded = [] if family.schema.versions == ALL_VERSIONS else _crowded(connection, family, some)
         _insert(connection, family, some)
         _drop_excess(connection, family, crowded)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
+from webtable.schema import ALL_VERSIONS
 from webtable.store.rows import Cell, Row
 from webtable.store.sqlite.failures import Damage, check_cell
 from webtable.store.wanted import Containing, TimeRange, Wanted
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 SEARCH_SECONDS: Final = 1.0
 """How long a row is looked for that holds some words before any other one is let through."""
 
+_MOST_NAMED: Final = 64
+"""For more columns of a row there is no statement that names each: SQLite takes 500 in one."""
 _ROW: Final = "row = :start"
 _ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
 
@@ -74,6 +77,7 @@ class _Source:
         self.cells = f"cells_{family.id}"
         self.parameters: dict[str, object] = {}
         self.chosen = self.alive = ""
+        named: dict[str, bytes] = {}
         if qualifiers is not None:
             named = {f"q{family.id}_{i}": qualifier for i, qualifier in enumerate(qualifiers)}
             self.parameters.update(named)
@@ -82,6 +86,8 @@ class _Source:
             self.alive = f" AND timestamp >= :cutoff{family.id}"
             self.parameters[f"cutoff{family.id}"] = cutoff
 
+        self.newest = ""
+        """The statement for one row where a column may have any number of cells: it steps over none of them."""
         self.decode: Callable[[sqlite3.Cursor], Iterator[Found]]
         if wanted.versions == 1 and wanted.time_range is None:
             self.decode = partial(_newest, family.prefix)
@@ -89,6 +95,7 @@ class _Source:
             grouped = schema.versions > 1
             self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
             self.order = "GROUP BY row, qualifier ORDER BY row, qualifier" if grouped else _ORDER
+            among, own = "row, qualifier, timestamp, value", ""
         else:
             since, until = wanted.time_range or TimeRange()
             self.decode = partial(_versions, family.prefix, schema, cutoff, wanted.versions)
@@ -98,11 +105,26 @@ class _Source:
             )
             self.parameters.update(since=_signed(since), until=_signed(until))
             self.order = _ORDER
+            among = f"row, qualifier, timestamp, {value}"
+            own = "" if wanted.time_range is None else " AND timestamp >= :since AND timestamp < :until"
+        if (
+            0 < len(named) <= _MOST_NAMED
+            and schema.versions == ALL_VERSIONS
+            and (schema.ttl is None or not schema.min_versions)
+        ):
+            each = (
+                f"SELECT {among} FROM {self.cells} WHERE row = :start AND qualifier = :{name}{self.alive}{own}"
+                f" ORDER BY timestamp DESC LIMIT {wanted.versions}"
+                for name in named
+            )
+            self.newest = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
 
     def keys(self, where: str) -> str:
         return f"SELECT DISTINCT row FROM {self.cells} WHERE {self._condition(where)}"
 
     def statement(self, where: str) -> str:
+        if self.newest and where == _ROW:
+            return self.newest
         return f"SELECT {self.select} FROM {self.cells} WHERE {self._condition(where)} {self.order}"
 
     def _condition(self, where: str) -> str:

@@ -47,7 +47,7 @@ class SQLiteStore(Store):
     """
 
     writes_side_by_side = False
-    default_ttl = None  # nobody expects a file to lose what was put into it
+    default_ttl = default_versions = None  # nobody expects a file to lose what was put into it
     made_when_missing = True
     why_empty = (
         "A file looks like this that was copied without the -wal file beside it, which has what was written last: copy "
