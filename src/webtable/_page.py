@@ -254,13 +254,17 @@ def with_facts(page: Page) -> Page:
 class PageOutcome:
     """What happened to a page that was given to a writer. It is stored if `error` is None.
 
-    `is_new` tells whether its content differs from the newest that was stored before.
+    `is_new` tells whether its content differs from the newest that was stored before. Where the table keeps a limited
+    number of contents of a page, `pushed_out` is how many older ones this has taken the place of, and `is_kept` is
+    False where it is older than all that are kept itself: nobody will see it.
     """
 
     url: str
     fetched_at: datetime
     error: WebTableError | None = None
     is_new: bool = True
+    pushed_out: int = 0
+    is_kept: bool = True
 
 
 LINK_BYTES = 250

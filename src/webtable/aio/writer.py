@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from webtable._page import Page, PageOutcome
     from webtable.aio.missed import Missed
+    from webtable.repository.outcomes import Dropped
 
 
 class Receipt(Wrapped[sync.Receipt]):
@@ -87,6 +88,11 @@ class Writer(Wrapped[sync.Writer]):
     def unchanged(self) -> int:
         """How many of them brought no new content."""
         return self._core.unchanged
+
+    @property
+    def dropped(self) -> Dropped:
+        """How many contents the limits of the table have dropped, so far."""
+        return self._core.dropped
 
     async def put(self, page: Page) -> Receipt:
         """Take *page* to be stored, and return a receipt, to be awaited by who wants to know of this one.

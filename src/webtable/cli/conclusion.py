@@ -13,14 +13,18 @@ from webtable.cli.limits import over_limits
 from webtable.cli.text import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from webtable.cli.load import Load
+    from webtable.repository import Dropped
+    from webtable.schema import Layout
 
 _SHOWN_DAMAGES = 10
 _SHOWN_TYPES = 5
 
 
-def conclude(load: Load, store: str) -> int:
-    """Tell what became of it and return the exit code."""
+def conclude(load: Load, store: str, layout: Layout | None = None) -> int:
+    """Tell what became of it and return the exit code; *layout* is that of the table, where there is one."""
     report = load.report
     for damaged in report.damaged[:_SHOWN_DAMAGES]:
         note(f"damaged: {damaged}")
@@ -29,7 +33,7 @@ def conclude(load: Load, store: str) -> int:
     for failures in (load.refused, load.failed):
         for kind, count in failures.counts.most_common():
             note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
-    for message in (*over_limits(report), *load.remarks):
+    for message in (*over_limits(report), *dropped(load.dropped, layout), *load.remarks):
         note(message)
     for message in load.damaged_files:
         complain(message)
@@ -48,6 +52,19 @@ def conclude(load: Load, store: str) -> int:
         return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
+
+
+def dropped(counts: Dropped, layout: Layout | None) -> Iterator[str]:
+    """Yield what the limit of versions has dropped; captures that are too old are among those not stored."""
+    what = [
+        f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
+        f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
+    ]
+    if layout is not None and any(what):
+        yield (
+            f"dropped: {' and '.join(filter(None, what))}, as the table keeps the newest "
+            f"{plural(layout.versions, 'content')} of a page; webtable alter --versions all keeps all from now on"
+        )
 
 
 def _summary(load: Load, store: str) -> str:
@@ -72,6 +89,8 @@ def _summary(load: Load, store: str) -> str:
         parts.append(f"{plural(report.bytes_skipped, 'damaged byte')} skipped")
     if load.damaged_files:
         parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
+    if gone := load.dropped.older + load.dropped.late:
+        parts.append(f"{gone:,} dropped")
     if refused := load.refused.counts.total() + load.failed.counts.total():
         parts.append(f"{refused:,} not stored")
     if load.recount is not None and load.recount.batches:

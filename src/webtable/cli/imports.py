@@ -65,7 +65,7 @@ def import_(
             load.run(lambda _: table, batch=500, max_body=None)
             if refresh:
                 load.count_links(table)
-        code = conclude(load, table.name)
+        code = conclude(load, table.name, table.layout)
     raise typer.Exit(code)
 
 

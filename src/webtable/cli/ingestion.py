@@ -142,7 +142,9 @@ def ingest(
             table = load.run(opened, batch=batch, max_body=cut)
         if refresh and table is not None:
             load.count_links(table)
-    raise typer.Exit(conclude(load, this.store if table is None else table.name))
+    if table is None:
+        raise typer.Exit(conclude(load, this.store))
+    raise typer.Exit(conclude(load, table.name, table.layout))
 
 
 def check_files(files: Sequence[str]) -> None:

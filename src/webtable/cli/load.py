@@ -28,6 +28,7 @@ from webtable.errors import (
 from webtable.formats import Place, ReadReport, read_pages
 from webtable.repository import Writer
 from webtable.repository.hints.refresh import Recount
+from webtable.repository.outcomes import Dropped
 from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Load:
     # Two of them, since the writer tells of failures in a thread of its own.
     refused: Failures = field(default_factory=Failures)
     failed: Failures = field(default_factory=Failures)
+    dropped: Dropped = field(default_factory=Dropped)
+    """What the limits of the table have dropped."""
     damaged_files: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     signal: Signals | None = None
@@ -161,7 +164,7 @@ class Load:
 
     def store(self, pages: Iterable[Page], writer: Writer) -> None:
         """Put *pages*, until they or the store end or a signal comes, and flush what was put."""
-        self.writer = writer
+        self.writer, self.dropped = writer, writer.dropped
         put = writer.put
         for page in pages:
             url = self._taken(page)

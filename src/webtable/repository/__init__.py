@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable.repository.indexes.web import handle_of
     from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
-    from webtable.repository.outcomes import OutcomeCallback
+    from webtable.repository.outcomes import Dropped, OutcomeCallback
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
@@ -68,6 +68,7 @@ __all__ = [
     "Diagnosis",
     "Difference",
     "Drift",
+    "Dropped",
     "DuplicateGroup",
     "Explanation",
     "Freshness",
@@ -151,7 +152,7 @@ _HOMES = {
         "Metrics",
         "WriterMetrics",
     ),
-    "webtable.repository.outcomes": ("OutcomeCallback",),
+    "webtable.repository.outcomes": ("Dropped", "OutcomeCallback"),
     "webtable.repository.questions.changes": (
         "Change",
         "ChangeKind",

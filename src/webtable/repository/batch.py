@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_outcome
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +15,7 @@ from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
 from webtable.repository.crossed_erasures import StoredBody, packed_again, repeated_bodies
+from webtable.repository.dropped import Drop, dropped
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.upkeep import Keeper, Upkeep
 from webtable.repository.moments import milliseconds
@@ -71,6 +73,8 @@ class Prepared:
     unwritable: Mapping[int, WebTableError]
     upkeep: Upkeep
     rest: Sequence[tuple[bytes, Page]]
+    dropped: Mapping[int, Drop] = field(default_factory=dict)
+    """What the table's limit of versions drops for pages, by their places."""
 
     def errors(self, before_pages: Mapping[int, WebTableError]) -> dict[int, WebTableError]:
         """Return, by their places, why pages are not to be put, with those that have failed *before_pages*.
@@ -86,10 +90,13 @@ class Prepared:
         """Return what became of each page, in their order; *errors* are by their places."""
         pages = self.pages
         new = {one.index for one in self.plan.writes if one.write.page.changed_at == pages[one.index].fetched_at}
-        return [
+        outcomes = [
             PageOutcome(page.url, page.fetched_at, errors.get(index), is_new=index in new)
             for index, page in enumerate(pages)
         ]
+        for index, drop in self.dropped.items():
+            outcomes[index] = replace_outcome(outcomes[index], **drop._asdict())
+        return outcomes
 
 
 class BatchWriter:
@@ -163,7 +170,8 @@ class BatchWriter:
         changes = [one.change for one in puts if one.planned.write.changes_hints]
         upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
         rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
-        return Prepared(rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :])
+        drops = dropped(self._frame, plan.writes, stored)
+        return Prepared(rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :], drops)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order.

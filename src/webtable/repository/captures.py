@@ -167,7 +167,7 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
-    if known is not None and _what_it_brought(known.capture) == _what_it_brought(page):
+    if known is not None and brought(known.capture) == brought(page):
         return []
     late = PageWrite(_changed(page, 0), with_metadata=False)
     if _is_unfounded(before) and page.status_code < 300:
@@ -187,7 +187,8 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     return [late, PageWrite(moved, content_of=before)]
 
 
-def _what_it_brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
+def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
+    """Return what makes the content of a capture another one than that of the capture before it."""
     return one.digest, one.status_code, one.redirect_to
 
 

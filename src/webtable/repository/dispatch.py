@@ -139,9 +139,7 @@ class Dispatch:
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):
                 before = outcomes.get(index)
-                # One whose acknowledgement was lost was new all the same.
-                was_new = before is not None and before.is_new
-                outcomes[index] = replace(outcome, is_new=True) if was_new else outcome
+                outcomes[index] = outcome if before is None else _told_again(before, outcome)
             left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
             return bool(left)
 
@@ -172,6 +170,16 @@ class Dispatch:
             outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
         missing = batch[len(outcomes) :]
         return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]
+
+
+def _told_again(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
+    """Return *outcome* with what was so *before*: one whose acknowledgement was lost was new all the same."""
+    return replace(
+        outcome,
+        is_new=before.is_new or outcome.is_new,
+        pushed_out=max(before.pushed_out, outcome.pushed_out),
+        is_kept=before.is_kept and outcome.is_kept,
+    )
 
 
 def _retrying() -> Retrying:

@@ -5,15 +5,51 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable._page import PageOutcome
-from webtable.errors import WriteFailed
+from webtable.errors import ExpiredCapture, WriteFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webtable.repository.spool import Left
+
+
+@dataclass(slots=True)
+class Dropped:
+    """How many contents the limits of a table have dropped, so far.
+
+    By its number of `versions`: `older` ones that newer ones have pushed out, and `late` captures that are older than
+    all that are kept, so that nobody will see them. By its `ttl`: `expired` captures, which are refused as
+    `ExpiredCapture`.
+    """
+
+    older: int = 0
+    late: int = 0
+    expired: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.older or self.late or self.expired)
+
+    def note(self, outcome: PageOutcome) -> None:
+        """Count what was dropped for the page of *outcome*."""
+        if outcome.error is None:
+            self.older += outcome.pushed_out
+            self.late += not outcome.is_kept
+        else:
+            self.note_error(outcome.error)
+
+    def note_error(self, error: Exception) -> None:
+        """Count the page that was refused because of *error*, where that is its age."""
+        self.expired += isinstance(error, ExpiredCapture)
+
+    def add(self, other: Dropped) -> None:
+        """Count what *other* has counted as well."""
+        self.older, self.late = self.older + other.older, self.late + other.late
+        self.expired += other.expired
+
 
 OutcomeCallback = Callable[[PageOutcome], None]
 

@@ -9,6 +9,7 @@ from webtable._extract import filled
 from webtable._forks import renew_after_fork
 from webtable._page import Page, PageOutcome
 from webtable.errors import (
+    ExpiredCapture,
     InvalidArgument,
     OtherProcess,
     StoreUnavailable,
@@ -21,7 +22,7 @@ from webtable.repository.arrow.pages import ArrowStream, pages_of
 from webtable.repository.buffer import Buffer
 from webtable.repository.dispatch import Dispatch
 from webtable.repository.metrics import WriterMetrics
-from webtable.repository.outcomes import OutcomeCallback, Outcomes, failed
+from webtable.repository.outcomes import Dropped, OutcomeCallback, Outcomes, failed
 from webtable.repository.receipts import Receipt, Receipts
 from webtable.repository.spool import Left, Spool, Unsent
 from webtable.store.deadline import Deadline
@@ -89,6 +90,7 @@ class Writer:
         self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
+        self._counting = threading.Lock()
         self._buffer = Buffer(buffer_bytes, buffer_pages)
         self._outcomes = Outcomes(on_outcome)
         self._receipts = Receipts(self, self._outcomes)
@@ -105,6 +107,8 @@ class Writer:
         """How many pages are stored, so far."""
         self.unchanged = 0
         """How many of them brought no new content: captures that repeat what was stored, or were there already."""
+        self.dropped = Dropped()
+        """How many contents the limits of the table have dropped, so far."""
         self._dispatch = Dispatch(batch_writer, self._settle_receipts, in_flight=in_flight, deadline=deadline)
         self._wake = threading.Event()
         self._wanted = -1
@@ -125,7 +129,13 @@ class Writer:
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
         key, page = self._batch_writer.keyed(page)
-        page, _ = filled(self._batch_writer.checked(page))
+        try:
+            page = self._batch_writer.checked(page)
+        except ExpiredCapture:
+            with self._counting:
+                self.dropped.expired += 1
+            raise
+        page, _ = filled(page)
         rows = self._batch_writer.rows_of(key, page)
         weight = self._batch_writer.memory_of(page)
         deadline = Deadline(self._timeout)
@@ -280,6 +290,9 @@ class Writer:
     def _settle_first(self, deadline: Deadline) -> None:
         """Wait for the first batch under way; what it has not done by *deadline* fails."""
         outcomes = self._dispatch.settle_first(deadline)
+        with self._counting:
+            for outcome in outcomes:
+                self.dropped.note(outcome)
         for outcome in outcomes:
             if outcome.error is None:
                 self.stored += 1

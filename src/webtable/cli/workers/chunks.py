@@ -12,6 +12,7 @@ from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
 from webtable.formats.base import MAX_DAMAGED
 from webtable.formats.parts import Part
+from webtable.repository.outcomes import Dropped
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -31,6 +32,7 @@ class Tally:
     report: ReadReport = field(default_factory=ReadReport)
     stored: int = 0
     unchanged: int = 0
+    dropped: Dropped = field(default_factory=Dropped)
     refused: Failures = field(default_factory=Failures)
     failed: Failures = field(default_factory=Failures)
 
@@ -41,6 +43,7 @@ class Counted(Protocol):
     report: ReadReport
     stored: int
     unchanged: int
+    dropped: Dropped
     refused: Failures
     failed: Failures
 
@@ -50,6 +53,7 @@ def add_tally(to: Counted, tally: Tally) -> None:
     add_report(to.report, tally.report)
     to.stored += tally.stored
     to.unchanged += tally.unchanged
+    to.dropped.add(tally.dropped)
     to.refused.add_all(tally.refused)
     to.failed.add_all(tally.failed)
 

@@ -58,6 +58,7 @@ class Storing:
                 self._writer.put(page)
             except (InvalidURL, InvalidCapture) as exc:
                 chunk.tally.refused.add(exc)
+                chunk.tally.dropped.note_error(exc)
                 self._settle(self._taken(url, last=True))
         self._settle(entry)
 
@@ -74,6 +75,7 @@ class Storing:
         with self._lock:
             entry = self._taken(outcome.url)
             tally = entry.chunk.tally
+            tally.dropped.note(outcome)
             if error is None:
                 tally.stored += 1
                 tally.unchanged += not outcome.is_new

@@ -28,6 +28,7 @@ class Outcomes:
         self._lock = threading.Lock()
         self._stored = 0
         self._unchanged = 0
+        self._dropped = 0
         self._failed: Counter[str] = Counter()
         self._seconds = 0.0
         self._longest = 0.0
@@ -38,10 +39,11 @@ class Outcomes:
         if error is not None:
             self.failed(getattr(receipt, "url", ""), error)
             return
-        seconds = time.monotonic() - began
+        seconds, outcome = time.monotonic() - began, receipt.result()
         with self._lock:
             self._stored += 1
-            self._unchanged += not receipt.result().is_new
+            self._unchanged += not outcome.is_new
+            self._dropped += outcome.pushed_out + (not outcome.is_kept)
             self._seconds += seconds
             self._longest = max(self._longest, seconds)
 
@@ -59,6 +61,7 @@ class Outcomes:
             found: dict[str, float] = {
                 "webtable/stored": self._stored,
                 "webtable/unchanged": self._unchanged,
+                "webtable/dropped": self._dropped,
                 "webtable/failed": self._failed.total(),
                 "webtable/latency_mean": round(self._seconds / max(1, self._stored), 3),
                 "webtable/latency_max": round(self._longest, 3),
