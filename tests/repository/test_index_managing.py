@@ -11,9 +11,10 @@ from uuid import uuid4
 import own_indexes
 import pytest
 from answers import check_questions, drifts, missing
-from deaths import Killed, Town, is_through, listening
+from deaths import EachAlone, Killed, Town, is_through, listening
 
 import webtable
+from webtable import WebTable
 from webtable.errors import (
     IndexNeeded,
     IndexNotNamed,
@@ -102,6 +103,39 @@ def test_an_index_dropped_and_added_again_while_a_batch_is_under_way_has_its_pag
 
     check_questions(table, town.domain)
     assert missing(table) == {}
+
+
+class Renewing(EachAlone):
+    """A store whose index of sizes is dropped before a write to it, and added again after it: *times* times."""
+
+    def __init__(self, table, times):
+        super().__init__(table.store)
+        self._table, self._left = table, times
+
+    def around(self, call, do):
+        if not self._left or (call.name, call.table) != ("write", index_table(self._table.table, "size").name):
+            return do()
+        self._left -= 1
+        self._table.drop_index("size")
+        try:
+            return do()
+        finally:
+            self._table.add_index("size")
+
+
+def test_a_page_whose_entries_find_no_table_as_an_index_is_renewed_is_stored_with_those_of_the_new_one(
+    new_url, monkeypatch
+):
+    for module in ("indexes.states", "hints.maintenance"):
+        monkeypatch.setattr(f"webtable.repository.{module}.FRESH_SECONDS", 0)
+    with webtable.open(new_url(), create=True) as table:
+        town = Town(table).build()
+        late = WebTable(Renewing(table, times=2), table.table, table.layout)
+
+        late.put(town.page("/late", html=b"s" * 5_000))
+
+        assert next(iter(table.largest(domain=town.domain))).url == town.url("/late")
+        assert missing(table) == {}
 
 
 def test_an_index_dropped_while_it_is_built_stays_dropped(table):

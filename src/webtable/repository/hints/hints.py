@@ -20,7 +20,7 @@ from webtable.errors import WebTableError
 from webtable.repository.codec import as_stored, bare
 from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
 from webtable.repository.removals import removals
-from webtable.schema import INDEX_COLUMN, INDEX_SUFFIX
+from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, NewCell, Put, Store
 
 if TYPE_CHECKING:
@@ -113,14 +113,17 @@ class HintWriter:
         """Stop the threads."""
         self._threads.close()
 
-    def put(self, hints: Hints) -> dict[int, WebTableError]:
-        """Write what comes before the pages, and return why a page must not be stored, by owner."""
+    def put(self, hints: Hints, maintained: Iterable[Maintained]) -> dict[int, WebTableError]:
+        """Write what comes before the pages, and return why a page must not be stored, by owner.
+
+        The entries are those of *maintained*: no page is refused for one of these that was dropped in the meantime.
+        """
         # In the order of their keys: so they lie beside each other where they are stored, and come there in few pieces.
         rows = {table: sorted(cells) for table, cells in hints.puts.items() if cells}
         puts = {table: [_put(row, hints.puts[table][row]) for row in some] for table, some in rows.items()}
         refused: dict[str, dict[bytes, WebTableError]] = {}
         for (table, some), errors in zip(rows.items(), self._written(puts), strict=True):
-            if any(errors) and not self._is_dropped(table):
+            if any(errors) and not any(one.table == table and self._is_dropped(one) for one in maintained):
                 refused[table] = {row: error for row, error in zip(some, errors, strict=True) if error is not None}
         return {
             owner: refused[table][row]
@@ -143,9 +146,10 @@ class HintWriter:
             return self._threads.map(lambda one: self._write(*one), changes.items())
         return [self._write(table, some) for table, some in changes.items()]
 
-    def _is_dropped(self, table: str) -> bool:
-        """Whether *table* is that of an index which was dropped in the meantime."""
-        return table.endswith(INDEX_SUFFIX) and all(one.table != table for one in self._indexes.read().values())
+    def _is_dropped(self, index: Maintained) -> bool:
+        """Whether *index* was dropped in the meantime, also where it was added again: then it is another one."""
+        now = self._indexes.read().get(index.name)
+        return now is None or now.state.added != index.state.added
 
     def _write(self, table: str, changes: Sequence[Put | Delete]) -> list[WebTableError | None]:
         try:

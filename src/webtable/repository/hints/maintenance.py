@@ -169,7 +169,7 @@ def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[byte
     entered = keeper.queue.entered(touched, hosts=hosts) if touched or hosts else None
     if entered is not None:
         keeper.queue.write([entered])
-    for error in (errors | keeper.writer.put(hints)).values():
+    for error in (errors | keeper.writer.put(hints, [found])).values():
         raise error
     if entered is not None:
         keeper.queue.write([keeper.queue.done(entered)])

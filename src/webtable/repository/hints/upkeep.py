@@ -160,13 +160,15 @@ class Upkeep:
         if not self.changes:
             return {}
         changes = [change for change in self.changes if stored[change.owner]]
-        hints, self.hints = self.hints, Hints()
+        removals, self.hints.removals = self.hints.removals, []
         overtaken = self._check_links(changes)
-        self._add_new_indexes(changes)
-        failed = self._put() | self.errors
+        failed: dict[int, WebTableError] = {}
+        while self._add_new_indexes(changes) or self.hints.puts or self.asking:
+            failed |= self._put()
+        failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        hints.removals = [one for one in hints.removals if one[0] not in overtaken or one[1] != self.keeper.frame.table]
-        self.keeper.writer.remove(hints, lasting)
+        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.keeper.frame.table]
+        self.keeper.writer.remove(Hints(removals=removals), lasting)
         with suppress(WebTableError):  # then they are counted in ten minutes
             self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
         return failed
@@ -175,6 +177,7 @@ class Upkeep:
         touched, self.touched = self.touched, set()
         resized, self.resized = self.resized, set()
         asking, self.asking = self.asking, set()
+        hints, self.hints = self.hints, Hints(removals=self.hints.removals)
         failed: dict[int, WebTableError] = {}
         if asking:
             # Before the inlinks themselves: a count too many does no harm.
@@ -183,7 +186,7 @@ class Upkeep:
                 self.keeper.queue.write(self._entered[-1:])
             except WebTableError as exc:
                 failed = dict.fromkeys(asking, exc)
-        return failed | self.keeper.writer.put(self.hints)
+        return failed | self.keeper.writer.put(hints, self.indexes.values())
 
     def _touch(self, change: Change, rows: set[bytes]) -> None:
         self.touched |= rows
@@ -227,10 +230,16 @@ class Upkeep:
                 self._touch(change, self.keeper.inlinks.add_all(self.hints, change.owner, change.page, some))
         return overtaken
 
-    def _add_new_indexes(self, changes: Sequence[Change]) -> None:
-        """Take what indexes need that were added since the batch was prepared."""
+    def _add_new_indexes(self, changes: Sequence[Change]) -> bool:
+        """Take what indexes need that were added since they were read last; return whether there is one.
+
+        Their entries are looked after again: an index that is dropped and added meanwhile is a new one.
+        """
         known = {(name, one.state.added) for name, one in self.indexes.items()}
-        new = [one for name, one in self.keeper.frame.indexes.read().items() if (name, one.state.added) not in known]
+        now = self.keeper.frame.indexes.read()
+        new = [one for name, one in now.items() if (name, one.state.added) not in known]
         if new:
+            self.indexes = now
             last = {change.row: change for change in changes}.values()
             self.add(new, [Change(change.owner, change.row, None, change.page) for change in last])
+        return bool(new)
