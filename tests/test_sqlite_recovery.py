@@ -380,6 +380,15 @@ def check(outcomes):
     assert [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, StoreError)] == []
 
 
+def test_a_definition_of_a_table_that_is_no_text_is_damage(path):
+    with SQLiteStore(path, create=True) as store:
+        store.create_table(TableSchema("t", FAMILIES))
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE cells_", b"CREA\x9dE TABLE cells_"))
+
+    with pytest.raises(StoreRefused, match="the file is damaged"):
+        SQLiteStore(path)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_only_errors_of_ours_come_out_of_a_damaged_file(path, seed, tmp_path):
     with SQLiteStore(path, create=True) as store:
