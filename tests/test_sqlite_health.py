@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections import namedtuple
@@ -49,8 +50,22 @@ def test_a_damaged_file_fails_with_what_can_be_read_of_it(path):
     diagnosis = webtable.doctor(path)
 
     (integrity,) = [one for one in diagnosis.failed if one.check == "integrity"]
-    assert "quick_check" in integrity.found or "damaged" in integrity.found
+    assert "\n" not in integrity.found
+    assert "damaged" in integrity.found
     assert ".recover" in integrity.found + integrity.remedy
+
+
+def test_a_row_that_is_out_of_order_is_damage_of_the_file(path):
+    with sqlite3.connect(path) as connection:
+        (number,) = connection.execute("SELECT id FROM families WHERE name = 'metadata'").fetchone()
+        (key,) = connection.execute(f"SELECT row FROM cells_{number} LIMIT 1 OFFSET 20").fetchone()
+    connection.close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(key, b"\x7f" + key[1:]))
+
+    (integrity,) = webtable.doctor(path).failed[:1]
+
+    assert "not in PRIMARY KEY order" in integrity.found
 
 
 def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):

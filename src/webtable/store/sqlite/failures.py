@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 CHECK_SECONDS: Final = 3.0
 """How long SQLite may look for what is wrong with a file; a large one takes longer than a call may."""
@@ -94,12 +94,21 @@ def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
         connection.text_factory = lambda text: text.decode(errors="replace")
         connection.set_progress_handler(lambda: time.monotonic() > last, 10_000)
         found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
-        return None if found == ["ok"] else " ".join(found).replace("*** in database main *** ", "")
+        return None if found == ["ok"] else without_heading(found)
     except sqlite3.Error as exc:
         return "" if _code(exc) in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_BUSY) else str(exc)
     finally:
         if connection is not None:
             connection.close()
+
+
+def without_heading(found: Sequence[str]) -> str:
+    """Return what a check of SQLite's has *found*, on one line.
+
+    >>> without_heading(["*** in database main ***\\nPage 139: free space corruption"])
+    'Page 139: free space corruption'
+    """
+    return " ".join(" ".join(found).split()).replace("*** in database main *** ", "")
 
 
 def damaged(name: str, exc: sqlite3.Error, found: str | None) -> StoreRefused:
