@@ -103,9 +103,9 @@ def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
 
 
 def without_heading(found: Sequence[str]) -> str:
-    """Return what a check of SQLite's has *found*, on one line.
+    r"""Return what a check of SQLite's has *found*, on one line.
 
-    >>> without_heading(["*** in database main ***\\nPage 139: free space corruption"])
+    >>> without_heading(["*** in database main ***\nPage 139: free space corruption"])
     'Page 139: free space corruption'
     """
     return " ".join(" ".join(found).split()).replace("*** in database main *** ", "")
