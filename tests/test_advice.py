@@ -17,7 +17,7 @@ from webtable.rowkey import CompositeKey, Hash, HashedKey, HashSalt, Text, Times
 from webtable.rowkey.advice import advise
 from webtable.rowkey.advice.measures import fair_share, gini
 from webtable.rowkey.advice.sample import arrival_sample
-from webtable.rowkey.examples import LATEST_KEY, LONG_KEY, REVERSED_KEY, SPREAD_LOG_KEY, USER_APP_KEY
+from webtable.rowkey.examples import LONG_KEY, REVERSED_KEY, SPREAD_LOG_KEY, USER_APP_KEY
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 NUMBERS = [{"id": number} for number in range(20_000)]
@@ -42,7 +42,7 @@ def test_sequential_keys_make_one_region_hot_at_any_moment_although_all_are_even
 
 
 def test_a_hash_is_even_and_has_no_ranges():
-    hashed = advise(NUMBERS, {"hashed": HashedKey(LONG_KEY)})["hashed"]
+    hashed = advise(NUMBERS, {"hashed": HashedKey(LONG_KEY)}, questions=["id between"])["hashed"]
 
     assert hashed.heat < 1.2
     assert hashed.writes.gini < 0.05
@@ -114,22 +114,11 @@ def test_gateway_calls_are_one_for_gets_eight_for_256_ranges_with_thrift2_and_th
     assert (host.calls, host.calls_without) == (8, 3 * 256)
 
 
-def test_a_declared_key_is_asked_for_every_value_for_intervals_and_for_the_latest():
-    rows = [{"key": f"sensor {n % 7}", "time": NEW_YEAR + timedelta(seconds=n)} for n in range(1_000)]
-
-    questions = {cost.question: cost for cost in advise(rows, {"latest": LATEST_KEY})["latest"].questions}
-
-    answered = {question for question, cost in questions.items() if cost.ranges == 1}
-    assert answered == {"point", "key", "time between, by key", "latest of key"}
-    assert set(questions) - answered == {"time", "time between", "latest"}
-    assert "for which nothing is given" in questions["time"].reason
-
-
 def test_designs_that_take_other_values_are_compared_on_the_same_rows():
     rows = [{"user_id": number % 50, "app_id": number} for number in range(1_000)]
     by_user = CompositeKey(HashSalt("user_id", 16), UInt("user_id"))
 
-    advice = advise(rows, {"both": USER_APP_KEY, "user": by_user})
+    advice = advise(rows, {"both": USER_APP_KEY, "user": by_user}, questions=["app_id"])
 
     lacking = {cost.question: cost.reason for cost in advice["user"].questions}["app_id"]
     assert "'app_id' is no field of the key" in lacking
@@ -212,7 +201,7 @@ def test_a_window_of_too_few_sampled_keys_is_refused():
 def test_values_that_no_key_takes_are_no_questions():
     rows = [{"id": number, "text": "x"} for number in range(200)]
 
-    assert [cost.question for cost in advise(rows, {"packed": LONG_KEY}).best.questions] == ["point", "id between"]
+    assert [cost.question for cost in advise(rows, {"packed": LONG_KEY}).best.questions] == ["point"]
 
 
 def test_fewer_salts_than_regions_are_told():
@@ -354,7 +343,7 @@ def test_advice_reads_as_a_ranking_with_reasons():
         ({"designs": [WebKey()]}, "must be named, or be a Design"),
         ({"value_bytes": -1}, "value_bytes=-1"),
         ({"most": 1}, "most=1"),
-        ({"questions": ["newest"]}, "questions='newest' must be one of point, host"),
+        ({"questions": ["newest"]}, "questions='newest': there is no field 'newest'; there are url, host"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_the_reason(arguments, reason):

@@ -33,8 +33,8 @@ PLAIN = CompositeKey(Text("url"))
 
 
 def ranges(key, name="mine"):
-    """Return the ranges of each question to *key*, None where it has no answer."""
-    return [cost.ranges for cost in advise(URLS, [url_design(name, key)])[name].questions]
+    """Return the ranges of each question that the web key is asked, to *key*; None where it has no answer."""
+    return [cost.ranges for cost in advise(URLS, [url_design(name, key)])[name].questions[:5]]
 
 
 @pytest.mark.parametrize(

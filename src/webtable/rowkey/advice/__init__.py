@@ -1,13 +1,15 @@
 """Advice on a row key before it is cast in stone: designs measured on real keys."""
 
 from webtable.rowkey.advice.advice import Advice, advise
+from webtable.rowkey.advice.costs import QuestionCost
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.heat import scale_of
 from webtable.rowkey.advice.judgement import Judgement
-from webtable.rowkey.advice.measures import QuestionCost
 from webtable.rowkey.advice.picture import heat_map
+from webtable.rowkey.advice.questions import Question
 from webtable.rowkey.advice.scope import Scope
-from webtable.rowkey.advice.url_keys import URL_VALUES, no_url_values, url_design
+from webtable.rowkey.advice.url_keys import no_url_values, url_design
+from webtable.rowkey.advice.url_values import URL_VALUES
 
 __all__ = [
     "URL_VALUES",
@@ -15,6 +17,7 @@ __all__ = [
     "Advice",
     "Design",
     "Judgement",
+    "Question",
     "QuestionCost",
     "Scope",
     "advise",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
+from webtable.rowkey.advice.asked import Asked, asked_of
 from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
 from webtable.rowkey.advice.html import fragment, page
+from webtable.rowkey.advice.inquiries import inquiries
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
 from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.made_up import MOST_HOSTS, MadeUp, host_models, made_up_crawl
@@ -19,10 +21,13 @@ from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.advice.scope import scope_of, sentences_of
-from webtable.rowkey.advice.url_keys import in_time
+from webtable.rowkey.advice.url_values import in_time
 from webtable.rowkey.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.key_text import key_text
+
+if TYPE_CHECKING:
+    from webtable.rowkey.advice.questions import Question
 
 WINDOWS = 64
 """Into how many windows the writes are cut, unless the caller says how many keys one has."""
@@ -42,7 +47,8 @@ class Advice(Ranking, frozen=True):
     has fewer: of fewer keys chance alone makes a larger share, so shares at a moment say something beside their fair
     shares only, which are those of as many keys. `skipped` keys could not be encoded; `first_skipped` says why the
     first could not. Of URLs `scope` says how many hosts they are of, and `holds_for` in words for which crawls the
-    verdict holds, and why the default of web tables comes in another place, where it does.
+    verdict holds, and why the default of web tables comes in another place, where it does. `not_asked` are the
+    questions that were derived from the keys and are too many to be asked.
     """
 
     def to_json(self) -> bytes:
@@ -68,7 +74,7 @@ class Advice(Ranking, frozen=True):
         return Shown(self.measure, ("", "design", "score", "hottest region, at a moment", "why"), rows)
 
     def __str__(self) -> str:
-        lines = [self.measure, *self.holds_for]
+        lines = [self.measure, *self.said_of_all]
         for place, design in enumerate(self.designs, 1):
             lines += [f"{place}. {design.name} (score {design.score:.1f})", *(f"   {reason}" for reason in design.why)]
         return "\n".join(lines)
@@ -81,7 +87,7 @@ def advise(
     regions: int = 16,
     servers: int = 4,
     window: int | None = None,
-    questions: Sequence[str] | None = None,
+    questions: Sequence[str | Question] | None = None,
     column: str | None = None,
     value_bytes: int = 600,
     hosts: int | None = None,
@@ -92,9 +98,14 @@ def advise(
     *keys* are URLs, for designs by name (see `WEB_DESIGNS`) and declared keys as `url_design` takes them, or mappings
     of values, for declared keys by a name of your own. The table has *regions* regions on *servers* servers, one after
     the other, split as each design suggests, or by the keys themselves where it suggests nothing. A moment is *window*
-    keys, by default a 64th of them, but 100 at least. Only *questions* count for the score (all, by default). A row key
-    is held against one of your cells: a value of *value_bytes* bytes, in *column* (`family:qualifier`) where that is
-    given. At most *most* keys are held in memory, by a sample where there are more.
+    keys, by default a 64th of them, but 100 at least. A row key is held against one of your cells: a value of
+    *value_bytes* bytes, in *column* (`family:qualifier`) where that is given. At most *most* keys are held in memory,
+    by a sample where there are more.
+
+    All designs are asked the same: what each of them is made for (its leading fields, one more at a time; these with a
+    range of time; the latest row of these), and the questions that have names: point, and of URLs host, subtree,
+    directory and latest. With *questions* of your own, as text (`"channel, sent between: 3"`) or as `Question`, only
+    yours count for the score, and the others are shown beside them. They may ask by any value that the first key has.
 
     With *hosts* not these URLs are measured, but the crawl of so many made-up hosts: their sizes, paths, domains and
     order in time are drawn from those of the URLs, the same ones each time.
@@ -105,7 +116,7 @@ def advise(
     stream = iter(keys)
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
-    _check_questions(questions, chosen)
+    asked = asked_of(chosen, first, questions)
     _check_numbers(regions, servers, window, value_bytes, most)
     _check_hosts(hosts, chosen)
     refused = _Refused()
@@ -114,7 +125,7 @@ def advise(
         sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
     table = WrittenTable(regions, servers, at_once, CellSize(column, value_bytes))
-    found, items = _judged_alike(chosen, sample.items, table, questions, refused)
+    found, items = _judged_alike(chosen, sample.items, table, asked, refused)
     ranked = tuple(sorted(found, key=lambda one: one.score))
     scope = scope_of(items, regions, made_up) if all(design.takes_urls for design in chosen) else None
     return Advice(
@@ -130,16 +141,9 @@ def advise(
         skipped=refused.count,
         first_skipped=refused.first,
         scope=scope,
+        not_asked=asked.left_out,
         holds_for=sentences_of(scope, ranked, regions, is_sampled=not sample.is_whole) if scope else (),
     )
-
-
-def _check_questions(questions: Sequence[str] | None, designs: Sequence[Design]) -> None:
-    known = dict.fromkeys(question for design in designs for question in design.questions)
-    if wrong := [question for question in questions or () if question not in known]:
-        raise InvalidArgument(f"questions={wrong[0]!r} must be one of {', '.join(known)}")
-    if questions is not None and not questions:
-        raise InvalidArgument(f"questions={questions!r} must be one or more of {', '.join(known)}")
 
 
 def _check_numbers(regions: int, servers: int, window: int | None, value_bytes: int, most: int) -> None:
@@ -186,18 +190,23 @@ def _sample(
 
 
 def _judged_alike(
-    designs: Sequence[Design], items: list[Any], table: WrittenTable, questions: Sequence[str] | None, refused: _Refused
+    designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: Asked, refused: _Refused
 ) -> tuple[list[Judgement], list[Any]]:
     """Return *designs*, judged on the same of *items*, and these: those that all of the designs can encode."""
     try:
-        return [judged(design, items, table, questions) for design in designs], items
+        return _judged(designs, items, table, asked), items
     except (InvalidURL, FieldError):
         # What the first design takes can be too much for another one: a key that is too long with a salt in front.
         for design in designs[1:]:
             items = list(refused.without(items, design))
         if not items:
             raise
-        return [judged(design, items, table, questions) for design in designs], items
+        return _judged(designs, items, table, asked), items
+
+
+def _judged(designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: Asked) -> list[Judgement]:
+    put = inquiries(asked.questions, asked.named, items, asked.value_of)
+    return [judged(design, items, table, put) for design in designs]
 
 
 def _at_once(sample: Sample[Any], window: int | None) -> int:

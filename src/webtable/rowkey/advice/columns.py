@@ -29,7 +29,9 @@ RANKING = (
 )
 """The columns of the ranking, in their order."""
 QUESTIONS = (
+    Column("weight", "how many times the question counts for the score; none where it was derived beside your own"),
     Column("ranges", "the key ranges that hold the answer, on average; HBase scans each from its first key on"),
+    Column("rows read for one", "how many of the measured rows are read for each one that is wanted, on average"),
     Column("calls, Thrift2", "calls to a Thrift2 gateway until the first rows are there, each for up to 32 ranges"),
     Column("calls, HappyBase alone", "the same by Thrift1: a scanner is opened, read and closed for each range"),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, time
 from typing import Any, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.advice.remedies import remedies_of
+from webtable.rowkey.advice.url_values import host_of, url_conditions
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.conditions import below, between, starting_with
+from webtable.rowkey.conditions import below, starting_with
 from webtable.rowkey.domain import ReversedDomain
 from webtable.rowkey.hashes import Hash
 from webtable.rowkey.key import HashedKey, RowKey
@@ -23,11 +23,13 @@ from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
 from webtable.rowkey.web_salt import Salt, registered_domain
 
-Question = Callable[[Any], list[KeyRange]]
+Ask = Callable[[Any], list[KeyRange]]
 
 WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
 """The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
 
+POINT = "point"
+"""The question for one row, by all that its key is made of."""
 _BY_URL = "Salt.url() spreads the pages of one host over all salts"
 _SAME_PAGES = "its pages are spread already; the same ones again and again are parted by no salt"
 _BUCKETS = tuple(f"{number:x}" for number in range(16))
@@ -37,8 +39,9 @@ _BUCKETS = tuple(f"{number:x}" for number in range(16))
 class Design:
     """A row key to be judged.
 
-    `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what will be asked of the table,
-    each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. `owner` tells what a
+    `encode` makes the key of an item (a URL, or a mapping of values), `questions` are what is asked of the table by a
+    name of its own, each by an item that stands for it; a question raises `NoRange` where the key cannot answer it. All
+    others are asked of `key`, with what `conditions` makes of conditions on the values of an item. `owner` tells what a
     hot region is to be named by, one of the `owners` ("host"). `splits` are the split points for a number of regions
     and a sample of keys. `remedy` is what helps where one owner makes a region hot, `remedy_of_order` where keys come
     in the order in which they sort (or the reverse of it), `note` what else should be known.
@@ -47,7 +50,7 @@ class Design:
     name: str
     declaration: str
     encode: Callable[[Any], bytes]
-    questions: Mapping[str, Question]
+    questions: Mapping[str, Ask]
     owners: str
     owner: Callable[[Any], str]
     splits: Splits
@@ -60,6 +63,8 @@ class Design:
     """Whether the items are URLs."""
     takes_times: bool = False
     """Whether the URLs must have come at some time (`url_design`)."""
+    key: RowKey | None = None
+    conditions: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
 
 def web_design(name: str, *, digits: int = 2) -> Design:
@@ -87,18 +92,20 @@ def web_design(name: str, *, digits: int = 2) -> Design:
         encode or (lambda url: key.encode(**values(url))),
         {
             "point": lambda url: key.ranges(**values(url)),
-            "host": lambda url: key.ranges(host=_host_of(url)),
-            "subtree": lambda url: key.ranges(host=below(registered_domain(_host_of(url)))),
+            "host": lambda url: key.ranges(host=host_of(url)),
+            "subtree": lambda url: key.ranges(host=below(registered_domain(host_of(url)))),
             "directory": directory,
             "latest": lambda url: key.ranges(**values(url)),
         },
         "domain" if name == "domain" else "host",
-        (lambda url: registered_domain(_host_of(url))) if name == "domain" else _host_of,
+        (lambda url: registered_domain(host_of(url))) if name == "domain" else host_of,
         natural_splits(key),
         remedy,
         of_order,
         note,
         takes_urls=True,
+        key=key,
+        conditions=url_conditions(key),
     )
 
 
@@ -141,8 +148,7 @@ def _web_choice(name: str, digits: int) -> _WebChoice:
 def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
     """Return the design of a declared key, for mappings of values such as *item*; what the key does not take is left.
 
-    Asked are a row with all its values, the rows with each single value, those between two numbers or times (alone, and
-    with the other values), and the latest row (of all, and with the other values) where there is a time.
+    By its name a row with all its values is asked for (point), unless a value has that name.
     """
 
     def known(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,49 +156,19 @@ def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
 
     remedies = remedies_of(key)
     owners = [name for name in remedies.owners if name in item] or list(item)[:1]
-    questions: dict[str, Question] = {"point": lambda values: key.ranges(**known(values))}
-    if len(item) > 1:
-        questions |= {field: _with(key, (field,)) for field in item}
-    for field, value in item.items():
-        others = tuple(other for other in item if other != field)
-        if isinstance(value, int | date | time):
-            questions[f"{field} between"] = _with(key, (), field)
-            if others:
-                questions[f"{field} between, by {', '.join(others)}"] = _with(key, others, field)
-        if isinstance(value, date):
-            questions["latest"] = _latest(key, ())
-            if others:
-                questions[f"latest of {', '.join(others)}"] = _latest(key, others)
     return Design(
         name,
         key.declaration,
         lambda values: key.encode(**known(values)),
-        questions,
+        {} if POINT in item else {POINT: lambda values: key.ranges(**known(values))},
         " and ".join(owners),
         lambda values: ", ".join(f"{name}={values[name]!r}" for name in owners),
         natural_splits(key),
         remedies.of_owner,
         remedies.of_order,
-        gets=frozenset({"point"}),
+        gets=frozenset({POINT} - item.keys()),
+        key=key,
     )
-
-
-def _with(key: RowKey, fields: Sequence[str], between_field: str | None = None) -> Question:
-    def ask(values: Mapping[str, Any]) -> list[KeyRange]:
-        conditions = {field: values[field] for field in fields}
-        if between_field is not None:
-            conditions[between_field] = between(values[between_field])
-        return key.ranges(**conditions)
-
-    return ask
-
-
-def _latest(key: RowKey, fields: Sequence[str]) -> Question:
-    return lambda values: key.latest(**{field: values[field] for field in fields}).ranges
-
-
-def _host_of(url: str) -> str:
-    return host_and_rest(url)[0]
 
 
 class Splits(NamedTuple):

@@ -14,8 +14,8 @@ from webtable.rowkey.advice.style import SCOPE, page_style, style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable.rowkey.advice.costs import QuestionCost
     from webtable.rowkey.advice.judgement import Judgement
-    from webtable.rowkey.advice.measures import QuestionCost
     from webtable.rowkey.advice.ranking import Ranking
 
 _HEADINGS = (
@@ -76,7 +76,7 @@ def _lead(advice: Ranking) -> str:
 
 
 def _holds_for(advice: Ranking) -> str:
-    said = "".join(f"<li>{_sentence(one)}</li>" for one in advice.holds_for)
+    said = "".join(f"<li>{_sentence(one)}</li>" for one in advice.said_of_all)
     return f"<ul>{said}</ul>\n" if said else ""
 
 
@@ -185,17 +185,24 @@ def _kind(reason: str) -> str:
 
 
 def _questions(costs: Sequence[QuestionCost]) -> str:
-    rows = "".join(f'<tr><td class="left">{escaped(cost.question)}</td>{_cost(cost)}</tr>' for cost in costs)
+    rows = "".join(
+        f'<tr><td class="left">{escaped(cost.question)}</td><td>{_number(cost.weight or None)}</td>{_cost(cost)}</tr>'
+        for cost in costs
+    )
     return (
-        '<div class="wide asked"><table><thead><tr><th class="left">question</th><th>ranges</th>'
-        f"<th>calls, Thrift2</th><th>calls, HappyBase alone</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        '<div class="wide asked"><table><thead><tr><th class="left">question</th><th>weight</th><th>ranges</th>'
+        "<th>rows read<br>for one</th><th>calls, Thrift2</th><th>calls, HappyBase alone</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
 def _cost(cost: QuestionCost) -> str:
     if cost.ranges is None:
-        return f'<td class="why" colspan="3"><span class="hot">no answer:</span> {escaped(cost.reason)}</td>'
-    return "".join(f"<td>{_number(number)}</td>" for number in (cost.ranges, cost.calls, cost.calls_without))
+        said = escaped(f"{cost.reason}; {cost.remedy}")
+        return f'<td class="why" colspan="4"><span class="hot">no answer:</span> {said}</td>'
+    order = " <small>reverse scan</small>" if cost.order == "reverse scan" else ""
+    numbers = (cost.rows_for_one, cost.calls, cost.calls_without)
+    return f"<td>{_number(cost.ranges)}{order}</td>" + "".join(f"<td>{_number(number)}</td>" for number in numbers)
 
 
 def _number(number: float | None) -> str:

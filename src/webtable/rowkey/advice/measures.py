@@ -1,4 +1,4 @@
-"""What a design does to a table: where the writes go, region by region and moment by moment; what questions cost."""
+"""What a design does to a table: where the writes go, region by region and moment by moment, and how long keys are."""
 
 from __future__ import annotations
 
@@ -9,39 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from webtable.errors import NoRange, UnknownField
-from webtable.rowkey.first_rows import calls_of, groups_of
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.rowkey.advice.design import Design
 
-GROUPS = 8
-"""In how many groups of neighbouring regions the ranges of a question are: one for each connection of a store."""
-CALLS_A_SCANNER = 3
-"""A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
 HOT = 1.5
 """From how many times its fair share a region counts as hot."""
 MOST_COLUMNS = 192
 """The most columns of a heat map: a picture has no room for more, and memory not for a million."""
-_ASKED = 24
 _SIZE_OF_A_CELL = 20
 """Bytes of a cell besides row, family, qualifier and value: lengths, timestamp and type (reference guide, KeyValue)."""
-
-
-class QuestionCost(msgspec.Struct, frozen=True):
-    """What a question costs: its ranges, and the gateway calls of its first rows; or why it has no answer.
-
-    The numbers are means over some of the keys. `calls` are those with a Thrift2 gateway, `calls_without` those of
-    HappyBase alone.
-    """
-
-    question: str
-    ranges: float | None
-    calls: float | None
-    calls_without: float | None
-    reason: str = ""
 
 
 class Hot(msgspec.Struct, frozen=True):
@@ -161,26 +139,6 @@ def measure_lengths(keys: Sequence[bytes], cell: CellSize) -> Lengths:
     p99 = lengths[min(len(lengths) - 1, math.ceil(0.99 * len(lengths)) - 1)]
     with_names = None if cell.column is None else (mean + names) / whole
     return Lengths(mean, p99, lengths[-1], mean / whole, with_names)
-
-
-def measure_questions(design: Design, splits: Sequence[bytes], items: Sequence[Any]) -> tuple[QuestionCost, ...]:
-    """Return what each question of *design* costs, asked of some of *items*, in a table with these *splits*."""
-    asked = items[:: max(1, len(items) // _ASKED)][:_ASKED]
-    costs = []
-    for question, ask in design.questions.items():
-        try:
-            ranges = [ask(item) for item in asked]
-        except (NoRange, UnknownField) as exc:
-            costs.append(QuestionCost(question, None, None, None, str(exc)))
-            continue
-        mean = sum(map(len, ranges)) / len(ranges)
-        if question in design.gets:
-            calls = calls_without = 1.0  # a call reads many rows
-        else:
-            calls = sum(len(calls_of(groups_of(some, splits, GROUPS), 1)) for some in ranges) / len(ranges)
-            calls_without = mean * CALLS_A_SCANNER
-        costs.append(QuestionCost(question, mean, calls, calls_without))
-    return tuple(costs)
 
 
 def gini(counts: Sequence[int]) -> float:

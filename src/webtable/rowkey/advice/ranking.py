@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from webtable.rowkey.advice.judgement import Judgement
+from webtable.rowkey.advice.questions import MOST_DERIVED
 from webtable.rowkey.advice.scope import Scope
 
 
@@ -24,6 +25,7 @@ class Ranking(msgspec.Struct, frozen=True):
     first_skipped: str
     scope: Scope | None = None
     holds_for: tuple[str, ...] = ()
+    not_asked: tuple[str, ...] = ()
 
     @property
     def best(self) -> Judgement:
@@ -44,6 +46,14 @@ class Ranking(msgspec.Struct, frozen=True):
             f"{self.keys:,} {made_up}key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
             f"{self.window:,} at a moment"
         )
+
+    @property
+    def said_of_all(self) -> tuple[str, ...]:
+        """What holds for all designs, in words: for which crawls the verdict holds, and what was not asked."""
+        if not self.not_asked:
+            return self.holds_for
+        left_out = f"questions that were derived are {MOST_DERIVED} at most; left out: {'; '.join(self.not_asked)}"
+        return (*self.holds_for, left_out)
 
     def __getitem__(self, name: str) -> Judgement:
         for design in self.designs:

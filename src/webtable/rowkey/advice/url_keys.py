@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.advice.design import Design, natural_splits
 from webtable.rowkey.advice.remedies import remedies_of
+from webtable.rowkey.advice.url_values import MAKERS, URL_VALUES, host_of, times_of, url_conditions, url_value
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.conditions import below, starting_with
-from webtable.rowkey.key import HashedKey, RowKey
+from webtable.rowkey.key import RowKey
 from webtable.rowkey.urls import split_url
-from webtable.rowkey.web import WebKey, host_and_rest
+from webtable.rowkey.web import WebKey
 from webtable.rowkey.web_salt import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from webtable.rowkey.ranges import KeyRange
-
-URL_VALUES = ("url", "host", "domain", "rest", "scheme", "port", "path", "query")
-"""What a URL gives to a key, by name; `rest` is what the web key has behind the host."""
-_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
-_CRAWL = timedelta(days=64)
-_PORTS = {"http": 80, "https": 443}
-
-
-class ArrivedURL(str):
-    """A URL with the moment `at` which it came, for keys that hold a time."""
-
-    at: datetime
-
-
-def in_time(urls: Sequence[str]) -> list[str]:
-    """Return *urls* with moments, evenly over 64 days: a day for each window, unless the caller says otherwise."""
-    return [_arrived(url, _FIRST + _CRAWL * number / len(urls)) for number, url in enumerate(urls)]
-
-
-def _arrived(url: str, at: datetime) -> ArrivedURL:
-    made = ArrivedURL(url)
-    made.at = at
-    return made
 
 
 def url_design(name: str, key: RowKey | WebKey) -> Design:
@@ -54,7 +31,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     declared = key.parts if isinstance(key, WebKey) else key
     if not isinstance(declared, RowKey):
         raise InvalidArgument(f"designs: {name!r} must be a declared key, and is of the type {type(key).__name__}")
-    times = _times_of(declared)
+    times = times_of(declared)
     if unknown := no_url_values(declared):
         raise InvalidArgument(
             f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL gives no {', '.join(unknown)}; it "
@@ -81,7 +58,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
             "latest": asked.latest,
         },
         "domain" if by_domain else "host",
-        (lambda url: registered_domain(_host_of(url))) if by_domain else _host_of,
+        (lambda url: registered_domain(host_of(url))) if by_domain else host_of,
         natural_splits(declared),
         remedy,
         remedies.of_order,
@@ -89,20 +66,15 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
         gets=frozenset({"point"} if times else {"point", "latest"}),
         takes_urls=True,
         takes_times=bool(times),
+        key=declared,
+        conditions=url_conditions(declared),
     )
 
 
 def no_url_values(key: RowKey) -> list[str]:
     """Return the names of the values of *key* that a URL does not give."""
-    times = _times_of(key)
+    times = times_of(key)
     return [name for name in key.names if name not in URL_VALUES and name not in times]
-
-
-def _times_of(key: RowKey) -> frozenset[str]:
-    """Return the names of the fields that hold a time."""
-    inner: Any = key.key if isinstance(key, HashedKey) else key
-    fields = getattr(inner, "fields", {})
-    return frozenset(name for name, field in fields.items() if field.newest is not None and name not in URL_VALUES)
 
 
 class _Asked:
@@ -112,26 +84,25 @@ class _Asked:
         self._key = key
         self._times = times
         self._makers: dict[str, Callable[[str], Any]] = {
-            name: maker for name, maker in _MAKERS.items() if name in key.names
+            name: maker for name, maker in MAKERS.items() if name in key.names
         }
 
     def values(self, url: str) -> dict[str, Any]:
         """Return all values of the key."""
-        moments = dict.fromkeys(self._times, getattr(url, "at", _FIRST))
-        return {name: make(url) for name, make in self._makers.items()} | moments
+        return {name: url_value(url, name) for name in (*self._makers, *self._times)}
 
     def host(self, url: str) -> list[KeyRange]:
         if "host" not in self._key.names and "url" in self._key.names:
             parts = split_url(url)
             inside = {"url": starting_with(str(parts._replace(path="/", query="")))}
             return self._key.ranges(**self._of("domain", url) | inside)
-        return self._key.ranges(**{"host": _host_of(url)} | self._of("domain", url))
+        return self._key.ranges(**{"host": host_of(url)} | self._of("domain", url))
 
     def subtree(self, url: str) -> list[KeyRange]:
         domain = self._of("domain", url)
         if "host" not in self._key.names and domain:
             return self._key.ranges(**domain)
-        return self._key.ranges(**{"host": below(registered_domain(_host_of(url)))} | domain)
+        return self._key.ranges(**{"host": below(registered_domain(host_of(url)))} | domain)
 
     def directory(self, url: str) -> list[KeyRange]:
         parts = split_url(url)
@@ -151,24 +122,3 @@ class _Asked:
 
     def _of(self, name: str, url: str) -> dict[str, Any]:
         return {name: self._makers[name](url)} if name in self._makers else {}
-
-
-def _host_of(url: str) -> str:
-    return host_and_rest(url)[0]
-
-
-def _port_of(url: str) -> int:
-    parts = split_url(url)
-    return _PORTS[parts.scheme] if parts.port is None else parts.port
-
-
-_MAKERS: dict[str, Callable[[str], Any]] = {
-    "url": lambda url: str(split_url(url)),
-    "host": _host_of,
-    "domain": lambda url: registered_domain(_host_of(url)),
-    "rest": lambda url: host_and_rest(url)[1],
-    "scheme": lambda url: split_url(url).scheme,
-    "port": _port_of,
-    "path": lambda url: split_url(url).path,
-    "query": lambda url: split_url(url).query,
-}

@@ -1,0 +1,182 @@
+"""What a question costs a design: ranges, calls, the rows that are read for those that are wanted, and their order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from webtable.errors import NoRange, UnknownField
+from webtable.rowkey.conditions import Between
+from webtable.rowkey.first_rows import calls_of, groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webtable.rowkey.advice.design import Design
+    from webtable.rowkey.advice.inquiries import Inquiry
+    from webtable.rowkey.advice.questions import Question
+    from webtable.rowkey.key import Latest, RowKey
+    from webtable.rowkey.ranges import KeyRange
+
+GROUPS = 8
+"""In how many groups of neighbouring regions the ranges of a question are: one for each connection of a store."""
+CALLS_A_SCANNER = 3
+"""A scanner of the Thrift1 gateway is opened, read and closed, a range each."""
+_MOST_COUNTED = 4_096
+"""In how many ranges of a question, of all items together, rows are counted."""
+Order = Literal["", "as stored", "reverse scan", "sort"]
+
+
+class QuestionCost(msgspec.Struct, frozen=True):
+    """What a question costs: its ranges, and the gateway calls of its first rows; or why it has no answer.
+
+    The numbers are means over some of the keys. `calls` are those with a Thrift2 gateway, `calls_without` those of
+    HappyBase alone. It counts `weight` times for the score, 0 where it was derived beside questions of a user's own.
+
+    `rows_read` and `rows_wanted` are rows of those that were measured; of the latest row one is read in each range, and
+    one is wanted. Where there are no ranges, `reason` says why, `remedy` what would help, and `rows_read` are those of
+    the question `instead`, which are filtered, or of the whole table where that is empty. `order` says how the latest
+    row is found: as the first of its ranges, as the last, or among all of them.
+    """
+
+    question: str
+    ranges: float | None
+    calls: float | None
+    calls_without: float | None
+    reason: str = ""
+    remedy: str = ""
+    instead: str = ""
+    weight: float = 1.0
+    rows_read: float = 0.0
+    rows_wanted: float | None = None
+    order: Order = ""
+
+    @property
+    def rows_for_one(self) -> float | None:
+        """How many rows are read for each one that is wanted; None where that is not known."""
+        return None if self.rows_wanted is None else self.rows_read / max(1.0, self.rows_wanted)
+
+
+def measure_questions(
+    design: Design, splits: Sequence[bytes], inquiries: Sequence[Inquiry], keys: Sequence[bytes]
+) -> tuple[QuestionCost, ...]:
+    """Return what each of *inquiries* costs *design*, in a table of *keys* with these *splits*."""
+    in_order = sorted(keys)
+    return tuple(_cost(design, splits, inquiry, in_order) for inquiry in inquiries)
+
+
+def _cost(design: Design, splits: Sequence[bytes], inquiry: Inquiry, keys: Sequence[bytes]) -> QuestionCost:
+    question, name = inquiry.question, str(inquiry.question)
+    is_named = name in design.questions
+    try:
+        found, order = _answers(design, inquiry)
+    except (NoRange, UnknownField) as exc:
+        return _unanswered(design, inquiry, exc, keys)
+    mean = sum(map(len, found)) / len(found)
+    if name in design.gets:
+        calls = calls_without = 1.0  # a call reads many rows
+    else:
+        calls = sum(len(calls_of(groups_of(some, splits, GROUPS), 1)) for some in found) / len(found)
+        calls_without = mean * CALLS_A_SCANNER
+    read = _rows_read(found, keys, most=1 if question.latest and not is_named else len(keys))
+    return QuestionCost(
+        name,
+        mean,
+        calls,
+        calls_without,
+        weight=question.weight,
+        rows_read=read,
+        # What is asked by its name has ranges of its own rows and of no others.
+        rows_wanted=read if is_named else inquiry.wanted,
+        order=order,
+    )
+
+
+def _answers(design: Design, inquiry: Inquiry) -> tuple[list[list[KeyRange]], Order]:
+    """Return the ranges of the question for each of its items, and how the latest row is found in them."""
+    if ask := design.questions.get(str(inquiry.question)):
+        return [ask(item) for item in inquiry.items], ""
+    if not inquiry.question.latest:
+        return [_ranges(design, conditions) for conditions in inquiry.conditions], ""
+    found = [_latest(design, conditions) for conditions in inquiry.conditions]
+    return [latest.ranges for latest in found], "reverse scan" if found[0].backwards else "as stored"
+
+
+def _ranges(design: Design, conditions: Mapping[str, Any]) -> list[KeyRange]:
+    return _key(design).ranges(**design.conditions(conditions))
+
+
+def _latest(design: Design, values: Mapping[str, Any]) -> Latest:
+    return _key(design).latest(**design.conditions(values))
+
+
+def _key(design: Design) -> RowKey:
+    if design.key is None:
+        raise NoRange(f"{design.name} does not say what its key is", "ask only its own questions, or give it a key")
+    return design.key
+
+
+def _unanswered(design: Design, inquiry: Inquiry, exc: NoRange | UnknownField, keys: Sequence[bytes]) -> QuestionCost:
+    """Return what is read where the key has no ranges: those of a wider question, or the whole table."""
+    question = inquiry.question
+    reason, remedy = (exc.reason, exc.remedy) if isinstance(exc, NoRange) else (str(exc), "put it into the key")
+    if index := _index_of(question, design):
+        remedy += f", or add an index by {index}"
+    read, instead = float(len(keys)), ""
+    for said, found in _wider(design, inquiry):
+        rows = _rows_read(found, keys, most=len(keys))
+        if rows < read:
+            read, instead = rows, said
+    return QuestionCost(
+        str(question),
+        None,
+        None,
+        None,
+        reason,
+        remedy,
+        instead,
+        question.weight,
+        read,
+        inquiry.wanted,
+        "sort" if question.latest else "",
+    )
+
+
+def _index_of(question: Question, design: Design) -> str:
+    """Return by what an index answers *question*; what a design asks by a name is not made of its values."""
+    if str(question) in design.questions:
+        return ""
+    if not question.latest:
+        return ", ".join(question.names)
+    return " and ".join([*filter(None, [", ".join(question.given)]), "the time, newest first"])
+
+
+def _wider(design: Design, inquiry: Inquiry) -> Iterator[tuple[str, list[list[KeyRange]]]]:
+    """Yield the questions whose rows hold those that are wanted and that *design* has ranges for, and these."""
+    names = list(inquiry.question.names) if inquiry.conditions else []
+    for count in range(len(names), 0, -1):
+        for some in combinations(names, count):
+            try:
+                found = [_ranges(design, {name: one[name] for name in some}) for one in inquiry.conditions]
+            except (NoRange, UnknownField):
+                continue
+            yield ", ".join(_said(name, inquiry.conditions[0][name]) for name in some), found
+
+
+def _said(name: str, condition: Any) -> str:
+    return f"{name} between" if isinstance(condition, Between) else name
+
+
+def _rows_read(found: Sequence[Sequence[KeyRange]], keys: Sequence[bytes], *, most: int) -> float:
+    """Return how many of *keys* are in the ranges of an item, on average; at most so many of each range."""
+    each = max(map(len, found), default=1) or 1
+    counted = found[: max(1, _MOST_COUNTED // each)]
+    return sum(min(most, _rows_in(one, keys)) for ranges in counted for one in ranges) / len(counted)
+
+
+def _rows_in(one: KeyRange, keys: Sequence[bytes]) -> int:
+    start = bisect_left(keys, one.start)
+    return max(0, (bisect_left(keys, one.stop) if one.stop else len(keys)) - start)

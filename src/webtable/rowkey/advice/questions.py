@@ -1,0 +1,202 @@
+"""The questions that designs are judged by: those derived from the keys, and those that a user asks."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.conditions import shown
+from webtable.rowkey.field import Field
+from webtable.rowkey.hashes import Hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from webtable.rowkey.composite import CompositeKey
+
+MOST_DERIVED = 24
+"""The most questions that are derived from the keys; of more, those of the fewest values are asked."""
+_ALIKE = 0.7
+"""From how much alike on a name is the one that was meant (as `difflib` counts)."""
+_LATEST = re.compile(r"latest(?:\s+of)?(?:\s+|$)")
+_PART = re.compile(r"([^\s,]+)(\s+between)?")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Rows with one value of each of *given*, in a range of each of *between*; with *latest*, the newest of them.
+
+    It counts *weight* times for the score. As text it is the names with commas, as in `channel, sent between` and
+    `latest of channel`.
+
+    >>> Question.of("channel, sent between: 3")
+    Question(given=('channel',), between=('sent',), latest=False, weight=3.0)
+    >>> str(Question(("channel",), latest=True))
+    'latest of channel'
+    """
+
+    given: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    latest: bool = False
+    weight: float = 1.0
+
+    @classmethod
+    def of(cls, text: str) -> Question:
+        """Return the question that *text* says, with its weight behind a colon; raises `InvalidArgument`."""
+        said, colon, weight = text.partition(":")
+        latest = _LATEST.match(said.strip())
+        names = said.strip()[latest.end() :] if latest else said.strip()
+        if not names and not latest:
+            raise InvalidArgument(f"questions={text!r} is empty: name a field, as in 'channel, sent between'")
+        given, between = _names(text, names) if names else ((), ())
+        return cls(given, between, latest is not None, _weight(text, weight) if colon else 1.0)
+
+    def __str__(self) -> str:
+        names = ", ".join((*self.given, *(f"{name} between" for name in self.between)))
+        return " of ".join(filter(None, ["latest", names])) if self.latest else names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all values that it asks for."""
+        return (*self.given, *self.between)
+
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """What two questions have in common that differ only in their words or weights."""
+        return frozenset(self.given), frozenset(self.between), self.latest
+
+
+def _names(text: str, names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    given: list[str] = []
+    between: list[str] = []
+    for part in map(str.strip, names.split(",")):
+        found = _PART.fullmatch(part)
+        if not part:
+            raise InvalidArgument(f"questions={text!r} has nothing between two commas, or behind the last one")
+        if ";" in part:
+            raise InvalidArgument(f"questions={text!r} must be one question each")
+        if found is None:
+            raise InvalidArgument(
+                f"questions={text!r}: {part!r} must be a field, or a field and between, as in 'sent between'"
+            )
+        (between if found[2] else given).append(found[1])
+    return tuple(given), tuple(between)
+
+
+def _weight(text: str, weight: str) -> float:
+    try:
+        number = float(weight)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise InvalidArgument(f"questions={text!r}: the weight must be a number above 0, as in 'channel: 3'")
+    return number
+
+
+def own_questions(asked: Sequence[str | Question], values: Collection[str], named: Collection[str]) -> list[Question]:
+    """Return what a user asked, each question once; *values* are the names to ask by, *named* questions of their own.
+
+    Raises `InvalidArgument` for none, for what is no question, and for a name that there is not, with the closest one.
+    """
+    if isinstance(asked, str):
+        raise InvalidArgument(f"questions={asked!r} must be a list of questions, as in ['channel, sent between: 3']")
+    if not asked:
+        raise InvalidArgument(f"questions={asked!r} must be one or more of {', '.join([*named, *values])}")
+    found: dict[object, Question] = {}
+    for said in asked:
+        question = Question.of(said) if isinstance(said, str) else said
+        _check(question, values, named)
+        before = found.get(question.meaning)
+        found[question.meaning] = replace(question, weight=question.weight + (before.weight if before else 0.0))
+    return list(found.values())
+
+
+def _check(question: Question, values: Collection[str], named: Collection[str]) -> None:
+    if not isinstance(question, Question):
+        raise InvalidArgument(f"questions={shown(question)} must be a question as text, or a Question")
+    if not question.names and not question.latest:
+        raise InvalidArgument(f"questions={question!r}: a question must have a value that is given, or a range")
+    if not 0 < question.weight < math.inf:
+        raise InvalidArgument(f"questions={question!r}: weight={question.weight!r} must be a number above 0")
+    if question.latest and question.between:
+        raise InvalidArgument(
+            f"questions='{question}': the latest row is one of given values, not of a range; ask for the range alone"
+        )
+    if str(question) in named:
+        return
+    for at, name in enumerate(question.names):
+        if name in question.names[:at]:
+            raise InvalidArgument(f"questions='{question}' names {name!r} twice")
+        if name not in values:
+            raise InvalidArgument(f"questions='{question}': {_unknown(name, len(question.names), values, named)}")
+
+
+def _unknown(name: str, count: int, values: Collection[str], named: Collection[str]) -> str:
+    if name in named and count > 1:
+        return f"{name!r} is a question of its own; separate questions by ';'"
+    known = list(dict.fromkeys([*values, *(named if count == 1 else ())]))
+    if close := get_close_matches(name, known, 1, _ALIKE):
+        return f"there is no field {name!r}; the closest is {close[0]}"
+    return f"there is no field {name!r}; there are {', '.join(known)}"
+
+
+def derived_questions(
+    keys: Iterable[CompositeKey],
+    times: Sequence[str],
+    moments: Collection[str],
+    normal: Callable[[Question], Question | None],
+) -> tuple[list[Question], tuple[str, ...]]:
+    """Return what *keys* are made to answer, each question once, and in words those that are too many.
+
+    Of each key these are its leading values, one more at a time; each of these with a range of the *times*; and the
+    latest row of them. Behind a time there is nothing: who knows its *moment* knows the row. *normal* returns a
+    question as it is to be asked, None for one that is asked anyway.
+    """
+    found: dict[object, Question] = {}
+    for key in keys:
+        for question in map(normal, _made_for(leading_names(key), times, moments)):
+            if question is not None:
+                found.setdefault(question.meaning, question)
+    shortest = sorted(found.values(), key=lambda question: len(question.names))
+    kept = {question.meaning for question in shortest[:MOST_DERIVED]}
+    asked = [question for meaning, question in found.items() if meaning in kept]
+    return asked, tuple(str(question) for question in shortest[MOST_DERIVED:])
+
+
+def leading_names(key: CompositeKey) -> list[str]:
+    """Return the names of *key* in the order in which its rows sort by them.
+
+    A hash that stands for its value comes where it is; another one, or a salt, only for what is no field.
+    """
+    names: dict[str, None] = {}
+    for part in key.parts:
+        is_hash = isinstance(part, Hash) and part.is_whole
+        names |= dict.fromkeys(
+            name for name in part.takes if isinstance(part, Field) or is_hash or name not in key.fields
+        )
+    return list(names)
+
+
+def _made_for(names: Sequence[str], times: Sequence[str], moments: Collection[str]) -> Iterator[Question]:
+    """Yield the questions that a key of these *names*, in this order, is made to answer."""
+    for count, last in enumerate(names, 1):
+        prefix = tuple(names[:count])
+        if last not in moments and count < len(names):
+            yield Question(prefix)
+        if last in times:
+            yield from _in_time(prefix[:-1], (last,))
+        elif count < len(names) and not set(prefix) & set(times):
+            yield from _in_time(prefix, times)
+        if last in moments:
+            return
+
+
+def _in_time(given: tuple[str, ...], times: Sequence[str]) -> Iterator[Question]:
+    for time in times:
+        yield Question(given, (time,))
+    if times:
+        yield Question(given, latest=True)
