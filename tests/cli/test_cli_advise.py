@@ -226,7 +226,7 @@ def test_in_a_pipe_there_is_a_line_for_each_design_question_and_reason(run: Run,
         assert line[-1] == design.declaration
         told = [line[2] for line in result.cells if line[:2] == ["why", design.name]]
         assert told == list(design.why)
-    assert ["question", "host", "subtree", "256", "8", "768", ""] in result.cells
+    assert ["question", "host", "subtree", "256", "8", "768", "", "", "", "1", "300", "300", ""] in result.cells
     (no_answer,) = [line for line in result.cells if line[:3] == ["question", "hash", "host"]]
     assert no_answer[3:6] == ["", "", ""]
     assert "a hash of all its values" in no_answer[6]
@@ -256,8 +256,10 @@ def test_below_the_ranking_each_column_has_a_line_that_explains_it(run: Run, url
     for name in ("score", "hottest region", "by chance", "hottest server", "Gini", "max/mean", "key bytes", "p99"):
         assert len([line for line in lines if line.startswith(f"{name}: ")]) == 1
     below = next(at for at, line in enumerate(lines) if line.startswith("score: "))
-    assert [line for line in lines[below : below + 10] if ": " not in line] == []
-    assert lines[below + 10].startswith("The verdict holds")
+    assert [line for line in lines[below : below + 9] if ": " not in line] == []
+    assert lines[below + 9].startswith("The verdict holds")
+    named = run(urls, "--compare", "host", "--column", "d:v").out.splitlines()
+    assert len([line for line in named if line.startswith("with names: ")]) == 1
 
 
 def test_more_hosts_are_made_up_and_told_to_be(run: Run, urls: str) -> None:
@@ -304,7 +306,7 @@ def test_the_options_are_those_of_the_library(run: Run, urls: str) -> None:
         "--window",
         50,
         "--ask",
-        "host,point",
+        "host; point: 2",
         "--column",
         "c:html",
         "--value-bytes",
@@ -319,7 +321,7 @@ def test_the_options_are_those_of_the_library(run: Run, urls: str) -> None:
         regions=4,
         servers=2,
         window=50,
-        questions=["host", "point"],
+        questions=["host", "point: 2"],
         column="c:html",
         value_bytes=9_000,
     )
@@ -420,6 +422,27 @@ def test_keys_of_other_values_are_compared_on_rows_in_json_lines(run: Run, own_k
             assert float(line[3]) == pytest.approx(scores[line[2]], rel=1e-3)
 
 
+def test_questions_are_asked_of_rows_with_their_weights_and_what_has_no_answer_is_a_line(
+    run: Run, own_keys: str, monkeypatch: pytest.MonkeyPatch, on_terminal: None
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [{"id": n % 50, "at": f"2026-01-01T{n // 60:02}:{n % 60:02}:00Z", "sender": n % 7} for n in range(1_000)]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = ("--ask", "id, at between: 3; sender", "--ask", "latest of id: 2")
+    given = ("rows.jsonl", *(part for key in ("IDS", "EVENTS") for part in ("--design", f"own_row_keys:{key}")), *asked)
+
+    shown = run(*given, "--format", "table").out.splitlines()
+    found = json.loads(run(*given, "--format", "json").out)["designs"][0]
+
+    assert found["name"] == "own_row_keys:EVENTS"
+    weights = {cost["question"]: cost["weight"] for cost in found["questions"] if cost["weight"]}
+    assert weights == {"id, at between": 3, "sender": 1, "latest of id": 2}
+    assert max(map(len, shown)) <= 80
+    lines = [line.strip() for line in shown if line.strip().startswith("cannot answer")]
+    assert len(lines) == 4
+    assert lines[0].startswith("cannot answer sender: 'sender' is no field of the key; it has id, at;")
+
+
 def test_values_of_rows_are_read_as_the_fields_take_them() -> None:
     key = CompositeKey(
         Date("day", "%Y%m%d"),
@@ -486,8 +509,15 @@ def test_rows_that_a_key_does_not_take_are_told_and_left_out(run: Run, own_keys:
         (2, ["none.txt"], "keys must have a key to measure designs on: 'nonsense' is no URL"),
         (2, ["urls.txt", "--compare", "host,nothing"], "'nothing' must be one of host, domain, url, none"),
         (2, ["urls.txt", "--compare", ","], "must be one or more"),
-        (2, ["urls.txt", "--ask", "everything"], "questions='everything' must be one of point, host"),
-        (2, ["urls.txt", "--ask", ""], "questions=[] must be one or more of point, host"),
+        (2, ["urls.txt", "--ask", "hots: 3"], "--ask 'hots': there is no field 'hots'; the closest is host"),
+        (2, ["urls.txt", "--ask", "host; subtree, host"], "'subtree' is a question of its own; separate questions by"),
+        (
+            2,
+            ["urls.txt", "--ask", "host: 0"],
+            "--ask 'host: 0': the weight must be a number above 0, as in 'channel: 3'",
+        ),
+        (2, ["urls.txt", "--ask", "host betwen"], "--ask 'host betwen': 'host betwen' must be a field, or a field and"),
+        (2, ["urls.txt", "--ask", " ; "], "--ask ' ; ' must be one or more questions, as in 'channel, sent between'"),
         (2, ["urls.txt", "--regions", "0"], "--regions 0 must be a whole number from 1"),
         (2, ["urls.txt", "--window", "-1"], "--window -1 must be a whole number from 1"),
         (2, ["urls.txt", "--hosts", "0"], "--hosts 0 must be a whole number from 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from webtable.cli.text import examples, file_name, parse_names, plural
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable.rowkey import RowKey
     from webtable.rowkey.advice import Advice, Design
@@ -34,9 +35,10 @@ _COLUMN = re.compile(r"[^:\s]+:\S*")
 @commands.command(
     epilog=examples(
         "webtable keys advise urls.txt --compare host,url --plot advise.html",
-        "webtable keys advise crawl.warc.gz --ask host,subtree",
+        "webtable keys advise crawl.warc.gz --ask 'host: 3; subtree'",
         "webtable keys advise crawl.warc.gz --hosts 10000",
         "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
+        "webtable keys advise messages.jsonl --design chat:HASHED --ask 'channel, sent between'",
         "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
         "zcat urls.txt.gz | webtable keys advise -",
     )
@@ -82,11 +84,12 @@ def advise(
         ),
     ] = None,
     ask: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--ask",
-            metavar="A,B,C",
-            help="The questions that count: point, host, subtree, directory, latest. Default: all.",
+            metavar="QUESTIONS",
+            help="What you will ask, with weights, as in 'channel, sent between: 3; latest of channel'; may be "
+            "repeated. Only yours count then. Default: what each design is made for.",
             show_default=False,
         ),
     ] = None,
@@ -128,6 +131,11 @@ def advise(
     field that holds a time gets the URLs' order, evenly over 64 days. Keys of other values are compared with each
     other, on files of JSON Lines with an object of values a line.
 
+    All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
+    each key is made for: its leading values, one more at a time, these in a range of time, and the latest of them.
+    --ask says yours: names of values with commas, one of them with between for a range, or latest of some; behind a
+    colon how many times it counts; the next one behind a semicolon.
+
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
     The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
@@ -153,18 +161,38 @@ def advise(
         regions=regions,
         servers=servers,
         window=window,
-        questions=None if ask is None else parse_names(ask),
+        questions=_questions(ask) if ask else None,
         column=column,
         value_bytes=value_bytes,
         hosts=hosts,
     )
-    if of_rows:
-        found = _of_rows(RowFiles(files or (), own), measured)
-    else:
-        found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
+    with _as_option():
+        if of_rows:
+            found = _of_rows(RowFiles(files or (), own), measured)
+        else:
+            found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
     write_advice(found, format)
     if plot is not None:
         write_page(plot, found.to_html())
+
+
+def _questions(ask: Sequence[str]) -> list[str]:
+    """Return the questions of an option that is repeated, each with its weight."""
+    found = [one for said in ask for one in said.split(";") if one.strip()]
+    if not found:
+        raise InvalidArgument(f"--ask {ask[0]!r} must be one or more questions, as in 'channel, sent between'")
+    return found
+
+
+@contextmanager
+def _as_option() -> Iterator[None]:
+    """Let an error of the questions name the option that they come from."""
+    try:
+        yield
+    except InvalidArgument as exc:
+        if not str(exc).startswith("questions="):
+            raise
+        raise InvalidArgument(f"--ask {str(exc).removeprefix('questions=')}") from exc
 
 
 def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:

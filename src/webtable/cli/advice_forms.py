@@ -11,11 +11,16 @@ from webtable.cli.output import console, on_terminal, write_bytes, write_lines
 from webtable.formats.text import harmless_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from webtable.rowkey.advice import Advice, Judgement
+    from webtable.rowkey.advice.columns import Column
+
+_INDENT, _HANGING = " " * 3, " " * 5
 
 
 class AdviceFormat(StrEnum):
@@ -50,13 +55,24 @@ def _lines(found: Advice) -> Iterator[tuple[object, ...]]:
         found.window,
         found.measure,
     )
-    yield from (("holds", said) for said in found.holds_for)
+    yield from (("holds", said) for said in found.said_of_all)
     for place, design in enumerate(found.designs, 1):
         yield ("design", place, *_line(design))
     for design in found.designs:
         for cost in design.questions:
             costs = map(_number, (cost.ranges, cost.calls, cost.calls_without))
-            yield ("question", design.name, cost.question, *costs, cost.reason)
+            rows = map(_number, (cost.weight, cost.rows_read, cost.rows_wanted))
+            yield (
+                "question",
+                design.name,
+                cost.question,
+                *costs,
+                cost.reason,
+                cost.remedy,
+                cost.instead,
+                *rows,
+                cost.order,
+            )
     for design in found.designs:
         yield from (("why", design.name, reason) for reason in design.why)
 
@@ -83,37 +99,50 @@ def _number(number: float | None) -> str:
 
 
 def _write_table(found: Advice) -> None:
-    from rich.padding import Padding
     from rich.text import Text
-
-    from webtable.rowkey.advice.columns import RANKING
 
     target = console()
     target.print(_ranking(found))
-    for column in RANKING:
+    for column in _columns(found):
         target.print(Text.assemble((column.name, "bold"), f": {column.says}", style="dim"))
-    for said in found.holds_for:
+    for said in found.said_of_all:
         target.print(Text(harmless(f"{said[:1].upper()}{said[1:]}.")))
     for place, design in enumerate(found.designs, 1):
         target.print(Text(harmless(f"{place}. {design.name}"), style="bold"))
         for reason in design.why:
-            target.print(Padding(Text(harmless(reason), style=_style(reason)), (0, 0, 0, 3), expand=False))
+            _write_reason(target, Text(harmless(reason), style=_style(reason)))
+
+
+def _write_reason(target: Console, reason: Text) -> None:
+    """Write a reason below its design; what does not fit into the line is indented further than its beginning."""
+    from rich.text import Text
+
+    for number, line in enumerate(reason.wrap(target, target.width - len(_HANGING))):
+        line.rstrip()
+        target.print(Text(_HANGING if number else _INDENT).append_text(line))
+
+
+def _columns(found: Advice) -> Sequence[Column]:
+    """Return the columns of the ranking; that of names is one where a column of the table is given."""
+    from webtable.rowkey.advice.columns import RANKING
+
+    return RANKING if found.column else RANKING[:-1]
 
 
 def _ranking(found: Advice) -> Table:
     from rich.text import Text
 
-    from webtable.rowkey.advice.columns import RANKING
-
     table = new_table(found.measure)
+    table.padding = (0, 1, 0, 0)  # closer than usual, so that all columns fit into a terminal of 80
     table.add_column("")
-    table.add_column("design")
-    for column in RANKING:
+    table.add_column("design", overflow="fold", min_width=min(8, max(len(design.name) for design in found.designs)))
+    for column in _columns(found):
         heading = column.name.replace("/", "/\n") if "/" in column.name else "\n".join(column.name.rsplit(" ", 1))
         table.add_column(heading, justify="right")
     for place, design in enumerate(found.designs, 1):
         writes, lengths = design.writes, design.lengths
         hot = "red" if writes.is_hot else "green"
+        with_names = [] if lengths.share_with_names is None else [f"{lengths.share_with_names:.1%}"]
         table.add_row(
             str(place),
             Text(harmless(design.name), style="bold"),
@@ -126,7 +155,7 @@ def _ranking(found: Advice) -> Table:
             f"{lengths.mean:.0f}",
             str(lengths.p99),
             f"{lengths.share:.1%}",
-            "–" if lengths.share_with_names is None else f"{lengths.share_with_names:.1%}",
+            *with_names,
         )
     return table
 
