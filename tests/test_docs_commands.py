@@ -43,6 +43,15 @@ def folder(tmp_path_factory):
         "from webtable.rowkey import CompositeKey, ReversedDomain, Text\n"
         "BY_DAY = CompositeKey(ReversedDomain('host'), Text('rest'), separator=':')\n"
     )
+    (made / "chat.py").write_text(
+        re.findall(r"```python\n(.*?)```", (ROOT / "docs/choose_key.md").read_text(), re.DOTALL)[0]
+    )
+    (made / "messages.jsonl").write_text(
+        "\n".join(
+            f'{{"channel": "c{n % 7}", "sent": "2026-01-01T{n // 60:02}:{n % 60:02}:00Z", "sender": "u", "id": {n}}}'
+            for n in range(600)
+        )
+    )
     (made / "urls.txt").write_text("\n".join(f"https://example.com/{number}" for number in range(200)))
     return made
 
