@@ -58,6 +58,12 @@ def test_of_few_hosts_it_is_said_that_they_cannot_spread_and_how_many_can():
     )
 
 
+def test_a_question_that_is_not_asked_is_no_reason():
+    advice = advise(EIGHT, ["host", "none"], questions=["host"])
+
+    assert not [said for said in advice.holds_for if "subtree" in said]
+
+
 def test_the_default_is_reconciled_with_a_verdict_that_differs():
     advice = advise(EIGHT)
 

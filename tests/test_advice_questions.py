@@ -440,6 +440,15 @@ def test_a_row_that_lacks_a_value_that_no_key_has_is_asked_all_the_same():
     assert cost(advise(rows, CHAT, questions=["sender"]), "plain", "sender").ranges is None
 
 
+def test_a_first_row_that_no_key_takes_says_nothing_of_the_questions():
+    rows = [{"channel": "c1"}, *messages(200)]
+
+    advice = advise(rows, {"plain": PLAIN})
+
+    assert advice.skipped == 1
+    assert [one.question for one in advice.best.questions] == ["point", *OF_A_CHANNEL]
+
+
 def test_a_range_of_numbers_can_be_asked_for():
     rows = [{"id": number} for number in range(2_000)]
 

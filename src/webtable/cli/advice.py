@@ -132,8 +132,8 @@ def advise(
     other, on files of JSON Lines with an object of values a line.
 
     All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
-    each key is made for: its leading values, one more at a time, these in a range of time, and the latest of them.
-    --ask says yours: names of values with commas, one of them with between for a range, or latest of some; behind a
+    each key is made for: its leading fields, one more at a time, these in a range of time, and the latest of them.
+    --ask says yours: fields with commas, with between behind one that has a range, or latest of some fields; behind a
     colon how many times it counts; the next one behind a semicolon.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.

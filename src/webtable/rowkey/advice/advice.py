@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +105,7 @@ def advise(
     All designs are asked the same: what each of them is made for (its leading fields, one more at a time; these with a
     range of time; the latest row of these), and the questions that have names: point, and of URLs host, subtree,
     directory and latest. With *questions* of your own, as text (`"channel, sent between: 3"`) or as `Question`, only
-    yours count for the score, and the others are shown beside them. They may ask by any value that the first key has.
+    yours count for the score, and the others are shown beside them. They may ask by any value that the first row has.
 
     With *hosts* not these URLs are measured, but the crawl of so many made-up hosts: their sizes, paths, domains and
     order in time are drawn from those of the URLs, the same ones each time.
@@ -116,11 +116,13 @@ def advise(
     stream = iter(keys)
     first = list(islice(stream, 1))
     chosen = _designs(designs, first)
-    asked = asked_of(chosen, first, questions)
     _check_numbers(regions, servers, window, value_bytes, most)
     _check_hosts(hosts, chosen)
     refused = _Refused()
-    sample, made_up = _sample(chain(first, stream), chosen[0], refused, most, hosts)
+    taken = refused.without(chain(first, stream), chosen[0])
+    example = _first_of(taken, refused)
+    asked = asked_of(chosen, example, questions)
+    sample, made_up = _sample(chain([example], taken), most, hosts)
     if any(design.takes_times for design in chosen):
         sample = sample._replace(items=in_time(sample.items))
     at_once = _at_once(sample, window)
@@ -171,22 +173,19 @@ def _check_hosts(hosts: int | None, designs: Sequence[Design]) -> None:
         raise InvalidArgument(f"hosts={hosts!r} can be made up for URLs only, and these keys are none")
 
 
-def _sample(
-    keys: Iterable[Any], design: Design, refused: _Refused, most: int, hosts: int | None
-) -> tuple[Sample[Any], MadeUp | None]:
-    """Return a sample of those of *keys* that *design* can encode, or of a crawl of so many made-up *hosts*.
+def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
+    """Return the first key that can be encoded; raises `InvalidArgument` where there is none."""
+    for first in taken:
+        return first
+    reason = f": {refused.first}" if refused.count else ""
+    raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
 
-    Beside it comes what was made up. Raises `InvalidArgument` where there is no key.
-    """
-    taken = iter(refused.without(keys, design))
-    first = list(islice(taken, 1))
-    if not first:
-        reason = f": {refused.first}" if refused.count else ""
-        raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
-    taken = chain(first, taken)
+
+def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[Sample[Any], MadeUp | None]:
+    """Return a sample of *keys*, or of a crawl of so many made-up *hosts*, and beside it what was made up."""
     if hosts is None:
-        return arrival_sample(taken, most - most % 2), None
-    return made_up_crawl(host_models(taken, most), hosts, most)
+        return arrival_sample(keys, most - most % 2), None
+    return made_up_crawl(host_models(keys, most), hosts, most)
 
 
 def _judged_alike(
@@ -230,7 +229,7 @@ class _Refused:
         self.count = 0
         self.first = ""
 
-    def without(self, items: Iterable[Any], design: Design) -> Iterable[Any]:
+    def without(self, items: Iterable[Any], design: Design) -> Iterator[Any]:
         for item in items:
             try:
                 design.encode(item)

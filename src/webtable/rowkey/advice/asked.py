@@ -27,14 +27,14 @@ class Asked(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def asked_of(designs: Sequence[Design], first: Sequence[Any], own: Sequence[str | Question] | None) -> Asked:
-    """Return what *designs* are asked, about items such as the *first*; *own* are the questions of the user.
+def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Question] | None) -> Asked:
+    """Return what *designs* are asked, about items such as *example*; *own* are the questions of the user.
 
     Where there are such, they alone have a weight. Raises `InvalidArgument` for a question that cannot be asked.
     """
     named = tuple(dict.fromkeys(name for design in designs for name in design.questions))
     is_of_urls = designs[0].takes_urls
-    values = _url_values(designs) if is_of_urls else _row_values(designs, first)
+    values = _url_values(designs) if is_of_urls else _row_values(designs, example)
     asked = [] if own is None else own_questions(own, list(values), named)
     derived, left_out = derived_questions(
         [design.key for design in designs if isinstance(design.key, CompositeKey)],
@@ -54,10 +54,10 @@ def _row_value(values: Mapping[str, Any], name: str) -> Any:
     return values.get(name)
 
 
-def _row_values(designs: Sequence[Design], first: Sequence[Any]) -> dict[str, type]:
-    """Return the values of rows by name, and of which type the first row has them; a time is one that a key takes."""
+def _row_values(designs: Sequence[Design], example: Mapping[str, Any]) -> dict[str, type]:
+    """Return the values of rows by name, and of which type the *example* has them; a time is one that a key takes."""
     names = {name for design in designs if design.key is not None for name in design.key.names}
-    return {name: type(value) if name in names else object for name, value in first[0].items()} if first else {}
+    return {name: type(value) if name in names else object for name, value in example.items()}
 
 
 def _url_values(designs: Sequence[Design]) -> dict[str, type]:

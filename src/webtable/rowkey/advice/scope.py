@@ -161,7 +161,7 @@ def _why_dear(best: Judgement, default: Judgement) -> list[str]:
     reasons = []
     for cost in default.questions:
         other = cheaper.get(cost.question)
-        if cost.ranges is not None and cost.calls is not None and other is not None and cost.ranges > other:
+        if cost.weight and cost.ranges is not None and cost.calls is not None and other and cost.ranges > other:
             calls = f"{_counted(round(cost.calls), 'call')} where there is a Thrift2 gateway"
             reasons.append(f"{cost.question} takes {cost.ranges:,.0f} ranges in place of {other:,.0f}, in {calls}")
     return reasons
