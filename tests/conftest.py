@@ -12,6 +12,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,7 +22,7 @@ import pytest
 from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store import StoreURL
+from webtable.store import MAX_CELL, StoreURL
 from webtable.store.base import Store
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite import SQLiteStore
@@ -97,9 +98,9 @@ def open_store(
         return lambda: MemoryStore("contract")
     if adapter in ("sqlite", "sqlite-wrapped"):
         path = tmp_path_factory.mktemp("store") / "contract.db"
-        if adapter == "sqlite":
-            return lambda: SQLiteStore(path, create=True)
-        return lambda: ListeningStore(WrappedStore(SQLiteStore(path, create=True)), lambda _: None)
+        # With the largest cell that HBase has: one of SQLite's own largest would take gigabytes to write.
+        sqlite = partial(SQLiteStore, path, create=True, max_cell=MAX_CELL)
+        return sqlite if adapter == "sqlite" else lambda: ListeningStore(WrappedStore(sqlite()), lambda _: None)
 
     from webtable.store.hbase import HBaseStore
 

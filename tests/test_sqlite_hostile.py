@@ -96,7 +96,8 @@ def test_numbers_of_families_that_are_sql_are_run_by_nobody(file, sample_pages):
 
 
 def test_the_settings_that_keep_a_schema_from_running_hold_for_readers_and_writers(file):
-    with open_store(file)[0] as store, store._file.reader() as reading, store._file.writer() as writing:
+    url = f"sqlite:{file}?max_cell=10MiB"
+    with open_store(url)[0] as store, store._file.reader() as reading, store._file.writer() as writing:
         for connection in (reading, writing):
             assert connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
             assert connection.execute("PRAGMA cell_size_check").fetchone() == (1,)
@@ -122,7 +123,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.parametrize("column", ["value", "qualifier", "row"])
-def test_a_huge_cell_takes_no_memory(file, column):
+def test_a_cell_over_the_limit_of_the_url_takes_no_memory(file, column):
     with closing(sqlite3.connect(file)) as connection:
         families = connection.execute(
             "SELECT families.id FROM families JOIN tables ON tables.id = table_id WHERE tables.name = 'pages'"
@@ -134,11 +135,37 @@ def test_a_huge_cell_takes_no_memory(file, column):
             f"UPDATE cells_{family} SET {column} = zeroblob(80000000) WHERE (row, qualifier, timestamp) = ({first})",
         )
 
-    ended = subprocess.run([sys.executable, "-c", MEASURED, str(file)], capture_output=True, text=True, check=True)
+    url = f"sqlite:{file}?max_cell=10MiB"
+    ended = subprocess.run([sys.executable, "-c", MEASURED, url], capture_output=True, text=True, check=True)
 
     *errors, kilobytes = ended.stdout.split()
     assert set(errors) == {"StoreRefused"}
     assert int(kilobytes) < 40_000
+
+
+def test_a_cell_that_announces_more_bytes_than_the_file_has_takes_no_memory(file):
+    families = "SELECT families.id FROM families JOIN tables ON tables.id = table_id WHERE tables.name = 'pages'"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        (family,) = connection.execute(f"{families} AND families.name = 'content'").fetchone()
+        connection.execute(f"UPDATE cells_{family} SET value = zeroblob(3000000) WHERE qualifier = x'68746d6c'")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = file.read_bytes()
+    cell = data.index(_varint(2 * 3_000_000 + 12))  # how a record says that a value has so many bytes
+    begin = data.rindex(_varint(3_000_000)[:2], 0, cell)  # how many bytes the record has
+    most = _varint(2**28 - 1)
+    file.write_bytes(data[:begin] + most + data[begin + 4 : cell] + most + data[cell + 4 :])
+
+    ended = subprocess.run([sys.executable, "-c", MEASURED, str(file)], capture_output=True, text=True, check=True)
+
+    *errors, kilobytes = ended.stdout.split()
+    assert errors == ["StoreRefused"]
+    assert int(kilobytes) < 40_000
+
+
+def _varint(number: int) -> bytes:
+    """Return *number* as SQLite writes one of 22 to 28 bits."""
+    first, *others = (number >> shift & 0x7F for shift in (21, 14, 7, 0))
+    return bytes([first | 0x80, others[0] | 0x80, others[1] | 0x80, others[2]])
 
 
 @pytest.mark.parametrize(

@@ -989,7 +989,7 @@ def bad_mutations(space):
     return {
         "no row key": put(b""),
         "row key too long": put(b"k" * (MAX_ROW_KEY + 1)),
-        "cell too large": put(space(b"big"), b"one:a", bytes(MAX_CELL + 1)),
+        "cell too large": put(space(b"big"), b"one:a", bytes(MAX_CELL)),
         "unknown family": put(space(b"bad"), b"nix:a"),
         "unknown family, deleted": Delete(space(b"bad"), 1000, [b"nix:a"]),
         "no family": put(space(b"bad"), b"one"),
@@ -1001,7 +1001,7 @@ def bad_mutations(space):
 
 
 def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
-    most = MAX_CELL - 24 - len(space(b"k")) - len(b"onea")  # 24 bytes are HBase's own: lengths, timestamp, type
+    most = store.max_cell - 24 - len(space(b"k")) - len(b"onea")  # 24 bytes are HBase's own: lengths, timestamp, type
 
     outcomes = store.write(
         table,
@@ -1013,6 +1013,7 @@ def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
     )
 
     assert [type(outcome) for outcome in outcomes] == [type(None), type(None), StoreRefused]
+    assert f"{store.max_cell:,}" in str(outcomes[2])
     [row] = store.read(table, [space(b"k")])
     assert len(row.value(b"one:a")) == most
 

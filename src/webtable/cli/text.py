@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from webtable._sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
 
 
 def examples(*lines: str) -> str:
@@ -23,11 +21,10 @@ def parse_size(name: str, text: str) -> int:
     >>> parse_size("max-body", "5MB"), parse_size("max-body", "2KiB"), parse_size("max-body", "1.5k")
     (5000000, 2048, 1500)
     """
-    found = _SIZE.fullmatch(text.strip())
-    size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
-    if not 1 <= size < math.inf:
-        raise InvalidArgument(f"{name}={text!r} must be a number of bytes above 0, as in 500000, 5MB or 512KiB")
-    return int(size)
+    size = size_of(text)
+    if size is None:
+        raise InvalidArgument(f"{name}={text!r} {IN_BYTES}")
+    return size
 
 
 def parse_names(text: str) -> list[str]:

@@ -39,7 +39,7 @@ from webtable.rowkey import KeyRange, merged
 from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, FamilySchema, TableSchema
 from webtable.store.health import Examined
 from webtable.store.meter import Meter, size_of_cells, size_of_found, size_of_lists
-from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
+from webtable.store.rows import ALL_QUALIFIERS, MAX_CELL, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Store(Examined, abc.ABC):
 
     name: str
     timeout: float
+    max_cell: int = MAX_CELL
+    """The largest cell in bytes: row key, family, qualifier, value and 24 more. A larger one is a `StoreRefused`."""
     writes_side_by_side: bool = True
     """Whether several threads that write at once are faster than one."""
     processes_write_side_by_side: bool = False

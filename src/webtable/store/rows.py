@@ -12,7 +12,7 @@ from webtable.schema import TableSchema
 MAX_ROW_KEY = 32_767
 """The longest row key in bytes (HBase: a signed 16-bit length)."""
 MAX_CELL = 10 * 1024 * 1024
-"""The largest cell in bytes: row key, family, qualifier, value and 24 more (HBase: `hbase.server.keyvalue.maxsize`)."""
+"""HBase's largest cell in bytes (`hbase.server.keyvalue.maxsize`): row key, family, qualifier, value and 24 more."""
 
 
 class Cell(NamedTuple):

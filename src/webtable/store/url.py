@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from webtable._sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -67,3 +68,13 @@ class URLOptions(dict[str, str]):
         if not 0 < value < float("inf"):
             raise InvalidArgument(f"store: {option}={text!r} must be a number above 0")
         return value
+
+    def size(self, option: str) -> int | None:
+        """Return the option as a number of bytes, None where it is not given; raises `InvalidArgument` for no size."""
+        text = self.get(option)
+        if text is None:
+            return None
+        size = size_of(text)
+        if size is None:
+            raise InvalidArgument(f"store: {option}={text!r} {IN_BYTES}")
+        return size

@@ -47,6 +47,7 @@ class WrappedStore(Store):
         self.wrapped = store
         self.name = store.name
         self.timeout = store.timeout
+        self.max_cell = store.max_cell
         self.writes_side_by_side = store.writes_side_by_side
         self.processes_write_side_by_side = store.processes_write_side_by_side
         self.scans_range_by_range = store.scans_range_by_range

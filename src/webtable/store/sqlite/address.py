@@ -1,4 +1,4 @@
-"""What a store URL says to the embedded store: `sqlite:path?table=NAME&timeout=SECONDS`, or a path."""
+"""What a store URL says to the embedded store: `sqlite:path?table=NAME&timeout=SECONDS&max_cell=SIZE`, or a path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webtable.store.url import DEFAULT_TABLE, URLOptions
 if TYPE_CHECKING:
     from webtable.store.url import StoreURL
 
-OPTIONS: Final = frozenset({"table", "timeout"})
+OPTIONS: Final = frozenset({"table", "timeout", "max_cell"})
 _MEMORY: Final = re.compile(r":memory:|[?&]mode=memory\b")
 
 

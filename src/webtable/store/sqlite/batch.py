@@ -12,7 +12,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreError, StoreRefused
-from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Delete, Mutation, Put
+from webtable.store.rows import MAX_ROW_KEY, Delete, Mutation, Put
 from webtable.store.sqlite.changes import COLUMN, delete_cells, exact_scope, put_cells
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ _LATEST: Final = 2**63 - 1  # to HBase this is "now", which no repeat could hit 
 class Mutations:
     """The mutations of one write: an outcome for each, and what is to be done to which family."""
 
-    def __init__(self, name: str, table: StoredTable, mutations: Sequence[Mutation]) -> None:
+    def __init__(self, name: str, table: StoredTable, mutations: Sequence[Mutation], max_cell: int) -> None:
         self.name = name
+        self._max_cell = max_cell
         self.table = table
         self.cells: defaultdict[int, list[CellRow]] = defaultdict(list)
         self.markers: defaultdict[int, list[MarkerRow]] = defaultdict(list)
@@ -51,13 +52,13 @@ class Mutations:
 
     def _put(self, put: Put) -> None:
         row = put.row
-        limit = MAX_CELL - _CELL_OVERHEAD - len(row)
+        limit = self._max_cell - _CELL_OVERHEAD - len(row)
         staged: list[tuple[int, CellRow]] = []
         for column, timestamp, value in put.cells:
             family, qualifier = self._columns.get(column) or self._column(column)
             if len(column) + len(value) > limit:
-                size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
-                raise self._refusal(f"row {row[:80]!r}: {column!r}: a cell of {size:,} bytes; at most {MAX_CELL:,}")
+                size, most = len(row) + len(column) + len(value) + _CELL_OVERHEAD, self._max_cell
+                raise self._refusal(f"row {row[:80]!r}: {column!r}: a cell of {size:,} bytes; at most {most:,}")
             if not 0 <= timestamp < _LATEST:
                 raise self._bad_timestamp(row, timestamp)
             staged.append((family, (row, qualifier, timestamp, value)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import StoreUnavailable
 from webtable.store.deadline import of_call
-from webtable.store.rows import MAX_CELL, MAX_ROW_KEY
+from webtable.store.rows import MAX_ROW_KEY
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.failures import Damage
 from webtable.store.sqlite.turns import Turns
@@ -34,8 +34,8 @@ WRITER_SETTINGS: Final = (
     "wal_autocheckpoint=8000",  # 64 MB: a page that several batches touch is copied back once
     "journal_size_limit=67108864",
 )
-LARGEST_ROW: Final = MAX_CELL + MAX_ROW_KEY + 2**20
-"""A file that announces more in a row takes no memory for it."""
+_BESIDE_CELL: Final = MAX_ROW_KEY + 2**20
+"""How many bytes more than the largest cell a row of the file may have: the catalogue has rows of its own."""
 
 
 class Wait:
@@ -64,11 +64,12 @@ class Wait:
 
 
 class Connections:
-    """The connections that this process has opened to the file at *path*."""
+    """The connections that this process has opened to the file at *path*; none of them reads cells over *max_cell*."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, max_cell: int | None) -> None:
         self._name = name
         self._path = path
+        self._max_cell = max_cell
         self.turns = Turns()
         self.open: set[sqlite3.Connection] = set()
         self.writer: sqlite3.Connection | None = None
@@ -104,7 +105,10 @@ class Connections:
             )
             self.open.add(connection)
             try:
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
+                if self._max_cell is not None:
+                    # More than SQLite was built for is cut down to that.
+                    most = min(self._max_cell + _BESIDE_CELL, 2**31 - 1)
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
                 for setting in (*SAFE_SETTINGS, *(WRITER_SETTINGS if write else READER_SETTINGS)):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute("PRAGMA schema_version").fetchone()  # opens the log

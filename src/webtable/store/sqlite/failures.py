@@ -36,6 +36,11 @@ def is_busy(exc: sqlite3.Error) -> bool:
     return _code(exc) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+def is_too_big(exc: sqlite3.Error) -> bool:
+    """Whether something has more bytes than the connection takes."""
+    return _code(exc) == sqlite3.SQLITE_TOOBIG
+
+
 def is_damage(exc: sqlite3.Error) -> bool:
     """Whether what was read makes no sense to SQLite, or to us."""
     match _code(exc):

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable._forks import renew_after_fork
-from webtable.errors import StoreError, StoreRefused, StoreUnavailable, WebTableError
+from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.log import tell
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import bring_up_to_date
 from webtable.store.sqlite.connections import Connections, Wait
-from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, meaning
+from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
 from webtable.store.sqlite.first_connection import opened
 from webtable.store.sqlite.holders import other_holder
 from webtable.store.tally import Tally
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _TRY: Final = 0.25
 """How many seconds SQLite waits for another process in one go; in between a fork may have its way."""
 
+LEAST_MAX_CELL: Final = 2**20
+"""webtable's own cells (entries, links, dictionaries) have up to so many bytes."""
 LONG_WAIT: Final = 0.1
 """From so many seconds on it is logged that a call had to wait for another thread or process."""
 LOGGER: Final = logging.getLogger("webtable.store.sqlite")
@@ -46,15 +48,20 @@ class _Block:
 class StoreFile:
     """One SQLite file. `reader()` and `writer()` lend a connection inside a transaction, and translate its errors."""
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool, timeout: float) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool, timeout: float, max_cell: int | None = None
+    ) -> None:
         check_path(os.fspath(path))
+        if max_cell is not None and max_cell < LEAST_MAX_CELL:
+            raise InvalidArgument(f"max_cell={max_cell} must be at least {LEAST_MAX_CELL:,} bytes")
         self.name = os.fspath(path)
         self.path = Path(path).absolute()
         self.timeout = timeout
         self.closed = False
         self.inherited = False
         """Whether this process was forked from the one that opened the file."""
-        self._connections = Connections(self.name, self.path)
+        self._given_max_cell = max_cell
+        self._connections = Connections(self.name, self.path, max_cell)
         self._block: _Block | None = None
         self._damage: str | None = None
         self.events = Tally()
@@ -69,6 +76,9 @@ class StoreFile:
                     connection = opened(self.name, self.path, self._connections, wait, create=create)
                 except sqlite3.Error as exc:
                     raise self._error(exc, wait) from exc
+                limit = connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
+                self.max_cell: int = limit if max_cell is None else min(max_cell, limit)
+                """The largest cell in bytes: what SQLite was built for, or less."""
                 self._connections.give_back(connection)
         except OSError as exc:
             raise StoreUnavailable(f"{self.name}: {exc.strerror or exc}") from exc
@@ -176,7 +186,7 @@ class StoreFile:
             forks.leave_to_parent(connection, self.path)
         self.inherited = True
         self._block = None
-        self._connections = Connections(self.name, self.path)
+        self._connections = Connections(self.name, self.path, self._given_max_cell)
 
     @contextmanager
     def _writing(self, purpose: str, begin: str = "", table: str | None = None) -> Iterator[sqlite3.Connection]:
@@ -262,6 +272,8 @@ class StoreFile:
         """Return *exc* as one of ours."""
         if is_busy(exc):
             return StoreUnavailable(f"{self.name}: locked for over {wait} by {other_holder(self.path)}")
+        if is_too_big(exc) and self._given_max_cell is not None:
+            return StoreRefused(f"{self.name}: a cell over max_cell={self._given_max_cell:,} of this store is not read")
         if is_damage(exc) and not self.closed:
             if self._damage is None:
                 self._damage = damage_found(lambda: self._connections.connect(Wait(1.0)))

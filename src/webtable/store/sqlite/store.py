@@ -43,6 +43,8 @@ class SQLiteStore(Store):
 
     The file is in WAL mode: readers do not wait for the writer, writers wait for each other, at most `timeout` seconds.
     Every write is one transaction, and on the disk when it is acknowledged; with `together` several are one.
+    A cell may have as many bytes as SQLite takes, 1,000,000,000 in most builds; larger ones than *max_cell*, which
+    lowers that, are neither written nor read.
     Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
     """
 
@@ -54,8 +56,16 @@ class SQLiteStore(Store):
         "both, or close the store first"
     )
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, timeout: float = 30.0) -> None:
-        self._file = StoreFile(path, create=create, timeout=timeout)
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        timeout: float = 30.0,
+        max_cell: int | None = None,
+    ) -> None:
+        self._file = StoreFile(path, create=create, timeout=timeout, max_cell=max_cell)
+        self.max_cell = self._file.max_cell
         # From anywhere in a slice, so that processes which write less than one sweep for their part too.
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name = self._file.name
@@ -70,7 +80,10 @@ class SQLiteStore(Store):
     def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:
         """Return the store in the file that *url* names; with *create* one that is missing is made."""
         address = address_of(url)
-        return cls(address.path, create=create, timeout=address.options.number("timeout", 30.0))
+        options = address.options
+        return cls(
+            address.path, create=create, timeout=options.number("timeout", 30.0), max_cell=options.size("max_cell")
+        )
 
     def __del__(self) -> None:
         file: StoreFile | None = getattr(self, "_file", None)
@@ -98,7 +111,7 @@ class SQLiteStore(Store):
         batch = None
         try:
             with self._file.writer(f"writing to table {table!r}", table) as connection:
-                batch = Mutations(self.name, self._table(connection, table), mutations)
+                batch = Mutations(self.name, self._table(connection, table), mutations, self.max_cell)
                 batch.apply(connection, _now())
                 self._sweep(connection, batch)
         except StoreError as exc:
