@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
-from sites import Site
+from sites import Site, with_limit
 
 import webtable
 from webtable import WebTable
@@ -44,7 +44,7 @@ def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> I
 
 @pytest.fixture(scope="session")
 def shared_table(new_url) -> Iterator[WebTable]:
-    with webtable.open(new_url(), create=True, versions=3) as table:
+    with webtable.open(with_limit(new_url()), create=True, versions=3) as table:
         yield table
 
 

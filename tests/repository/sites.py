@@ -29,3 +29,8 @@ class Site:
 
     def url(self, path: str = "/") -> str:
         return f"https://{self.domain}{path}"
+
+
+def with_limit(url: str) -> str:
+    """Return *url*, of a file with the limit that HBase has for cells."""
+    return url if url.startswith("hbase") else f"sqlite:{url}?max_cell=10MiB"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import pytest
+from sites import with_limit
 
 from webtable.errors import (
     CellTooLarge,
@@ -95,7 +96,7 @@ def salted(new_url, moments) -> Iterator[KeyedTable]:
 
 @pytest.fixture(scope="module")
 def shared_apps(new_url) -> Iterator[KeyedTable]:
-    with KeyedTable.open(new_url(), USER_APP, create=True) as made:
+    with KeyedTable.open(with_limit(new_url()), USER_APP, create=True) as made:
         yield made
 
 

@@ -10,9 +10,11 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from sites import with_limit
 
 import webtable
 from webtable.errors import CellTooLarge, InvalidArgument, InvalidURL, StoreRefused, StoreUnavailable, WriteFailed
+from webtable.store import MAX_CELL
 
 
 def urls_of(site):
@@ -187,8 +189,8 @@ def test_a_body_that_no_reader_would_unpack_is_not_stored(site, monkeypatch):
     outcomes = []
 
     with site.table.writer(on_outcome=outcomes.append) as writer:
-        writer.put(site.page("/long", html=bytes(10**6 + 1)))
-        writer.put(site.page("/short", html=bytes(10**6)))
+        writer.put(site.page("/long", html=bytes(MAX_CELL + 1)))
+        writer.put(site.page("/short", html=bytes(MAX_CELL)))
 
     assert [type(outcome.error) for outcome in outcomes if outcome.error] == [CellTooLarge]
     assert (writer.stored, site.table.get(site.url("/long"))) == (1, None)
@@ -254,7 +256,7 @@ def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
 
 
 def test_closing_the_table_closes_every_writer_and_reports_all_that_failed(new_url, site):
-    url, noise = new_url(), os.urandom(11 * 2**20)
+    url, noise = with_limit(new_url()), os.urandom(11 * 2**20)
     table = webtable.open(url, create=True)
     for name in ("a", "b"):
         writer = table.writer()

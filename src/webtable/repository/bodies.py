@@ -27,7 +27,11 @@ _NAMES_DICTIONARY = 3
 """Two bits of it: how many bytes the number of the dictionary takes, none where there is none."""
 _UNKNOWN = -1
 MOST_UNPACKED = 2**28
-"""How many bytes are stored in a frame at most: else one of 10 MB could take 300 GB of memory."""
+"""How many bytes any frame may hold: else one of 10 MB could take 300 GB of memory."""
+MOST_TIMES = 2**8
+"""How many times its own size a frame may hold that holds more."""
+_SMALL_WINDOW = zstandard.ZstdCompressionParameters.from_level(LEVEL, window_log=10, write_checksum=True)
+"""With these no frame holds more: a block has the bytes of the window, 1 KiB, and takes four at least (RFC 8878)."""
 _local = threading.local()
 
 
@@ -53,7 +57,19 @@ def pack(
         frames = compressor.multi_compress_to_buffer([bodies[at] for at in chosen], threads=threads)
         for number, at in enumerate(chosen):
             packed[at] = frames[number].tobytes()
+            if len(bodies[at]) > most_unpacked(len(packed[at])):
+                packed[at] = zstandard.ZstdCompressor(compression_params=_SMALL_WINDOW).compress(bodies[at])
     return packed
+
+
+def most_unpacked(length: int, largest: int | None = None) -> int:
+    """Return how many bytes a frame of that *length* may hold, in a store that takes cells of *largest* bytes.
+
+    >>> most_unpacked(30_000), most_unpacked(4_000_000, 10**9), most_unpacked(4_000_000, 10 * 2**20)
+    (268435456, 1000000000, 268435456)
+    """
+    times = MOST_TIMES * length
+    return max(MOST_UNPACKED, times if largest is None else min(times, largest))
 
 
 def dictionary_of(stored: bytes) -> int:
@@ -87,7 +103,9 @@ def unpack(
     try:
         size = zstandard.frame_content_size(stored)
         if size > min(len(stored) * MAX_RATIO, most):
-            raise ValueError(f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}")
+            raise ValueError(
+                f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}; at most {most:,} are unpacked"
+            )
         if size == 0:
             return _emptied(stored)
         number = dictionary_of(stored) if dictionaries is not None else 0

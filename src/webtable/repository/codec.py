@@ -19,7 +19,7 @@ from webtable.repository.contents import ContentCodec
 from webtable.repository.moments import milliseconds, possible_moment
 from webtable.repository.page_state import Deleted, Stored, Unreadable
 from webtable.repository.values import JSONValue, checked_json, json_of
-from webtable.store import MAX_CELL, NewCell, Row
+from webtable.store import NewCell, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -33,8 +33,8 @@ EXTRA_COLUMNS = ("html", "outlinks", "link_counts")
 PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
 """Everything that a page has, as `columns=` takes it."""
 
-MAX_VALUE = MAX_CELL - 65_536
-"""The largest value of a cell in bytes: the store's limit counts the row key and the names in."""
+_BESIDE_VALUE = 65_536
+"""How many bytes of a cell are not for its value: the store's limit counts the row key and the names in."""
 
 
 class _Extent(msgspec.Struct):
@@ -52,8 +52,8 @@ _decode_extent = msgspec.json.Decoder(_Extent).decode
 class PageCodec(ContentCodec):
     """Turns pages into the cells of a layout, and rows of it into pages; a row that is damaged raises `DamagedRow`."""
 
-    def __init__(self, layout: Layout, dictionaries: Dictionaries) -> None:
-        super().__init__(layout, dictionaries)
+    def __init__(self, layout: Layout, dictionaries: Dictionaries, max_cell: int) -> None:
+        super().__init__(layout, dictionaries, max_cell)
         self._page = self.columns.page
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 
@@ -82,17 +82,16 @@ class PageCodec(ContentCodec):
 
     def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
         """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit, or too long unpacked."""
+        most, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
         for cell in cells:
-            if len(cell.value) > MAX_VALUE:
-                raise CellTooLarge(
-                    f"{page.url[:200]}: {cell.column.decode()} takes {len(cell.value):,} bytes in the store; the limit "
-                    f"is {MAX_VALUE:,}. Give the writer max_body=… to cut long bodies"
-                )
-            if unpacked_size(cell.value) > MOST_UNPACKED:
-                raise CellTooLarge(
-                    f"{page.url[:200]}: {cell.column.decode()} has {unpacked_size(cell.value):,} bytes; the limit is "
-                    f"{MOST_UNPACKED:,}. Give the writer max_body=… to cut long bodies"
-                )
+            if len(cell.value) > most:
+                raise self._too_large(page, cell, f"takes {len(cell.value):,} bytes in the store", most)
+            if unpacked_size(cell.value) > unpacked:
+                raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
+
+    def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
+        remedy = "; max_body= of a writer cuts long bodies" if cell.column == self.columns.html else ""
+        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
 
     def page(self, row: Row) -> Page | None:
         """Return the page of a row, None where the row is no page (somebody just links to it).

@@ -14,7 +14,7 @@ from webtable._checksums import UNREADABLE
 from webtable._digests import algorithm_of, digest_like
 from webtable._page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
+from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, most_unpacked, pack, unpack
 from webtable.repository.moments import moment_of
 from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.values import JSONValue, checked_json, json_of
@@ -53,7 +53,9 @@ class ContentCodec:
     are compressed those of bodies and links are in their frames, else in the capture of the same date.
     """
 
-    def __init__(self, layout: Layout, dictionaries: Dictionaries) -> None:
+    def __init__(self, layout: Layout, dictionaries: Dictionaries, max_cell: int) -> None:
+        self.max_cell = max_cell
+        """The largest cell of the store in bytes."""
         self.columns = web_columns(layout.names)
         self._key = layout.web_key()
         self._compress = layout.compression != "none"
@@ -115,7 +117,7 @@ class ContentCodec:
     def packed_alone(self, row: bytes, stored: bytes) -> bytes:
         """Return a *stored* body of *row* as a frame that names no dictionary; raises `DamagedRow`."""
         try:
-            (packed,) = pack([unpack(stored, self._dictionaries.ready)])
+            (packed,) = pack([self.unpacked(stored)])
         except UNREADABLE as exc:
             raise self.damaged(row, self.columns.html, exc) from exc
         return packed
@@ -192,9 +194,13 @@ class ContentCodec:
                 # It has no checksum; but being short it has its digest soon.
                 _check_unpacked(cell.value)
                 check_body(cell.value, of)
-            return unpack(cell.value, self._dictionaries.ready)
+            return self.unpacked(cell.value)
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.html, exc) from exc
+
+    def unpacked(self, stored: bytes) -> bytes:
+        """Return a body, or links as JSON, from what is stored; raises `ValueError` for a frame that is damaged."""
+        return unpack(stored, self._dictionaries.ready, most=most_unpacked(len(stored), self.max_cell))
 
     def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
         """Return the links that a cell of *row* holds."""
@@ -203,7 +209,7 @@ class ContentCodec:
                 self._check(row, cell, b'"links_crc32":"')
             elif not cell.value.startswith(MAGIC):
                 _check_unpacked(cell.value)
-            return _decode_links(unpack(cell.value))
+            return _decode_links(self.unpacked(cell.value))
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.urls, exc) from exc
 

@@ -53,7 +53,7 @@ class Frame:
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
         """Return the frame of the *table* in *store* that has this *layout*."""
         layouts, dictionaries = Layouts(store, table, layout), Dictionaries(store, table)
-        codec = PageCodec(layout, dictionaries)
+        codec = PageCodec(layout, dictionaries, store.max_cell)
         refreshed = Refreshed(store, table)
         return cls(
             store,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from webtable._page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.bodies import dictionary_of, pack, unpack
+from webtable.repository.bodies import dictionary_of, pack
 from webtable.repository.contents import PackedVersion, check_body
 from webtable.repository.hints.inlinks import with_self_links
 from webtable.repository.moments import milliseconds
@@ -131,7 +131,7 @@ class ContentReader:
     def _packed_links(self, value: bytes) -> bytes:
         if not self._repacks:
             return value
-        (packed,) = pack([unpack(value)], compress=self._compress)
+        (packed,) = pack([self._source.unpacked(value)], compress=self._compress)
         return packed
 
     def _body(self, row: Row, cell: Cell, version: Version) -> bytes:

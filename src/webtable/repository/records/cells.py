@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, UnknownColumn
 from webtable.repository.moments import moment_of, now_in_milliseconds
-from webtable.store import MAX_CELL, NewCell
+from webtable.store import NewCell
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
@@ -26,7 +26,7 @@ def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema])
 
 
 def new_cells(
-    row: bytes, cells: Mapping[str, bytes], timestamp: int, families: Mapping[str, FamilySchema]
+    row: bytes, cells: Mapping[str, bytes], timestamp: int, families: Mapping[str, FamilySchema], max_cell: int
 ) -> list[NewCell]:
     """Return *cells* as they are to be written to *row*.
 
@@ -44,8 +44,8 @@ def new_cells(
         if not isinstance(value, bytes):
             raise InvalidArgument(f"cells[{name!r}] is {type(value).__name__}; it must be bytes")
         size = len(row) + len(column) + len(value) + _CELL_OVERHEAD
-        if size > MAX_CELL:
-            raise CellTooLarge(f"cells[{name!r}] makes a cell of {size:,} bytes; at most {MAX_CELL:,} are stored")
+        if size > max_cell:
+            raise CellTooLarge(f"cells[{name!r}] makes a cell of {size:,} bytes; at most {max_cell:,} are stored")
         if family.ttl is not None and timestamp < now_in_milliseconds() - family.ttl * 1000:
             raise ExpiredCapture(
                 f"timestamp={moment_of(timestamp)}: family {family.name!r} keeps its cells for {family.ttl:,} seconds"

@@ -144,7 +144,8 @@ class KeyedTable:
                 if not isinstance(values, Mapping):
                     raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
                 row = self.key.encode(**values)
-                put = Put(row, new_cells(row, cells, self._now(row) if at is None else at, self._families))
+                moment = self._now(row) if at is None else at
+                put = Put(row, new_cells(row, cells, moment, self._families, self.store.max_cell))
                 batch.append((values, put))
                 size += sum(len(cell.value) for cell in put.cells)
                 if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
