@@ -19,7 +19,7 @@ from test_warc_out import content as content_of
 from webtable import Link, Page
 from webtable.demo import make_sample
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
-from webtable.formats import read_backup, verify_backup, write_backup
+from webtable.formats import ReadLimits, ReadReport, read_backup, verify_backup, write_backup
 from webtable.formats.backups.manifest import read_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
@@ -68,6 +68,35 @@ def test_the_sample_web_comes_back_as_it_was(tmp_path, form):
     manifest = read_manifest(tmp_path / "out")
     assert len(manifest.files) > 2
     assert manifest.captures > manifest.pages == sum(file.pages for file in manifest.files)
+
+
+@pytest.mark.parametrize(
+    ("form", "make"),
+    [*((form, lambda: os.urandom(26 * 2**20)) for form in FORMATS), ("warc", lambda: bytes(270_000_000))],
+    ids=[*FORMATS, "warc that is packed 1,000 times"],
+)
+def test_a_body_over_the_limits_of_other_readers_comes_back(tmp_path, form, make):
+    body = make()
+    with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
+        table.put(Page(url=URL, html=body, content_type="application/pdf", fetched_at=START))
+        write_backup(table, tmp_path / "out", format=form, full_scan=True)
+
+    assert verify_backup(tmp_path / "out").problems == []
+    [page] = read_backup(tmp_path / "out")
+    assert page.html == body
+
+
+def test_the_backup_of_a_stranger_can_be_read_with_lower_limits(tmp_path):
+    with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
+        for number in (1, 2):
+            table.put(Page(url=f"{URL}/{number}", html=b"x" * number * 2_000, fetched_at=START))
+        write_backup(table, tmp_path / "out", full_scan=True)
+    report = ReadReport()
+
+    pages = list(read_backup(tmp_path / "out", report=report, limits=ReadLimits(record=3_000)))
+
+    assert [page.url for page in pages] == [f"{URL}/1"]
+    assert report.skipped == {"record": 1}
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
+from webtable._limits import BACKUP_LIMITS
 from webtable.cli.exits import NOT_DONE, complain, note
 from webtable.cli.interrupts import interruptible
+from webtable.cli.limits import LimitOption, parse_limits
 from webtable.cli.session import Session, import_indexes, session
 from webtable.cli.text import examples
 from webtable.errors import TableNotFound
@@ -31,6 +33,7 @@ def import_(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.", show_default=False)
     ],
+    limit: LimitOption = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
@@ -45,6 +48,9 @@ def import_(
     made where --index names it. A table that is there keeps its layout, and what it has: each capture takes its place
     beside the others. Storing a capture again changes nothing, so a run may be interrupted and repeated.
 
+    Pages of any size are read. To bound memory for the backup of a stranger give --limit record=24MB: what is over it
+    is skipped, and counted.
+
     Nothing is stored of a backup with a file that is missing, cut or changed, or that is not whole. The exit code is 1
     then, and where a capture was not stored.
     """
@@ -53,13 +59,14 @@ def import_(
     from webtable.cli.load import Load
     from webtable.cli.progress import load_progress
 
+    limits = parse_limits(limit or (), BACKUP_LIMITS)
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
-    this, load = session(ctx), Load(files, types=None)
+    this, load = session(ctx), Load(files, types=None, limits=limits)
     with ExitStack() as stack:
         table = stack.enter_context(_opened(this, checked.manifest))
-        journal = journal_of(this, files, "import") if resume else None
+        journal = journal_of(this, files, repr(("import", limit))) if resume else None
         with load.handling_interrupts(), load_progress(load), journal or nullcontext():
             load.journal = journal
             load.run(lambda _: table, batch=500, max_body=None)

@@ -20,7 +20,7 @@ from webtable.cli.layouts import (
     TTLOption,
     layout_options,
 )
-from webtable.cli.limits import parse_limits
+from webtable.cli.limits import LimitOption, parse_limits
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
@@ -64,10 +64,7 @@ def ingest(
     max_body: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
     ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
-    ] = None,
+    limit: LimitOption = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),

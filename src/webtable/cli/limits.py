@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.text import parse_size, plural
@@ -15,11 +17,15 @@ if TYPE_CHECKING:
 
     from webtable.formats import ReadReport
 
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
+]
 _NAMES = tuple(field.name for field in fields(ReadLimits))
 
 
-def parse_limits(texts: Sequence[str]) -> ReadLimits:
-    """Return the limits of a reader with those of *texts* in place of the defaults; raises `InvalidArgument`.
+def parse_limits(texts: Sequence[str], defaults: ReadLimits = DEFAULT_LIMITS) -> ReadLimits:
+    """Return the limits of a reader with those of *texts* in place of the *defaults*; raises `InvalidArgument`.
 
     >>> parse_limits(["parsed=64MiB", "seconds=0.5"]).parsed
     67108864
@@ -31,7 +37,7 @@ def parse_limits(texts: Sequence[str]) -> ReadLimits:
         if not equals or name not in _NAMES:
             raise InvalidArgument(f"limit={text!r} must be NAME=VALUE, with one of the names {', '.join(_NAMES)}")
         values[name] = _seconds(text, value) if name == "seconds" else parse_size(f"limit {name}", value)
-    return replace(DEFAULT_LIMITS, **values)  # type: ignore[arg-type]
+    return replace(defaults, **values)  # type: ignore[arg-type]
 
 
 def _seconds(text: str, value: str) -> float:

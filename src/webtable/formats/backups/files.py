@@ -11,9 +11,10 @@ from webtable._page import LINK_BYTES, Page
 from webtable._page_json import page_to_json
 from webtable.formats.archives.warc_files import software, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
-from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, arrow, batch_of, schema_of
+from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
 from webtable.repository.arrow.kinds import PAGES, Column
 from webtable.repository.arrow.pages import GIVEN
+from webtable.repository.arrow.parquet import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +77,7 @@ class ParquetFile:
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
         self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", lambda page: page.same_as))
-        self._file = arrow().parquet.ParquetWriter(file, schema_of(self._columns), compression="zstd")
+        self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting = 0
 

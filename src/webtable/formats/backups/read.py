@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webtable._limits import BACKUP_LIMITS
 from webtable.errors import FormatError
 from webtable.formats.backups.manifest import BackupFile, Manifest, digest_of_file, read_manifest
 from webtable.formats.base import ReadReport
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
+    from webtable._limits import ReadLimits
     from webtable._page import Page
 
 
@@ -90,7 +92,7 @@ def _counted(folder: Path, file: BackupFile, checked: CheckedBackup) -> str | No
     pages = captures = 0
     report = ReadReport()
     try:
-        read = read_pages(folder / file.name, types=None, report=report, extract=False)
+        read = read_pages(folder / file.name, types=None, report=report, extract=False, limits=BACKUP_LIMITS)
         for _, own in groupby(read, attrgetter("url")):
             pages += 1
             captures += sum(1 for _ in own)
@@ -104,10 +106,13 @@ def _counted(folder: Path, file: BackupFile, checked: CheckedBackup) -> str | No
     return f"it has {captures:,} captures of {pages:,} pages in place of {file.captures:,} of {file.pages:,}{damaged}"
 
 
-def read_backup(folder: str | PathLike[str], *, report: ReadReport | None = None) -> Iterator[Page]:
+def read_backup(
+    folder: str | PathLike[str], *, report: ReadReport | None = None, limits: ReadLimits = BACKUP_LIMITS
+) -> Iterator[Page]:
     """Yield the captures in the backup in *folder*, for `Writer.put_many`, once it was compared with its manifest.
 
-    *report* is kept up to date. Raises `FormatError` where a file is missing, cut or another one, or the backup is not
+    *report* is kept up to date. *limits* let pass whatever a store can hold: lower `record` and `inflation` to read the
+    backup of a stranger. Raises `FormatError` where a file is missing, cut or another one, or the backup is not
     whole.
     """
     folder = Path(folder)
@@ -115,4 +120,4 @@ def read_backup(folder: str | PathLike[str], *, report: ReadReport | None = None
     if not checked.is_sound:
         raise FormatError("; ".join(checked.problems[:3]))
     for file in checked.manifest.files:
-        yield from read_pages(folder / file.name, types=None, report=report)
+        yield from read_pages(folder / file.name, types=None, report=report, limits=limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from webtable._whole_file import whole_file
 from webtable.repository.arrow.batches import arrow
@@ -26,12 +26,20 @@ def write(reader: pa.RecordBatchReader, path: str | os.PathLike[str], host: str 
     The file is there when it is whole: until then, and where something goes wrong, there is another one beside it that
     is removed. *host* names the column of URLs by whose hosts rows are grouped, if there is one.
     """
-    pa, rows = arrow(), 0
-    with whole_file(Path(path)) as part, pa.parquet.ParquetWriter(part, reader.schema, compression="zstd") as writer:
+    rows = 0
+    with whole_file(Path(path)) as part, new_file(part, reader.schema) as writer:
         for group in _groups(reader, host):
             writer.write_table(group, row_group_size=max(1, group.num_rows))
             rows += group.num_rows
     return rows
+
+
+def new_file(target: Path | IO[bytes], schema: pa.Schema) -> Any:
+    """Return what writes a Parquet file of that *schema*."""
+    pa = arrow()
+    # Statistics hold copies of the smallest and the largest value, and nobody asks for the smallest body.
+    compared = [field.name for field in schema if not pa.types.is_binary(field.type)]
+    return pa.parquet.ParquetWriter(target, schema, compression="zstd", write_statistics=compared)
 
 
 def _groups(reader: pa.RecordBatchReader, host: str | None) -> Iterator[pa.Table]:
