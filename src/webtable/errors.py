@@ -40,7 +40,7 @@ WebTableError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,12 @@ class HiddenByDelete(InvalidCapture):
 
 
 class CellTooLarge(InvalidCapture):
-    """A cell over the limit of the store, after compression; a writer with `max_body` cuts such bodies instead."""
+    """A cell over the limit of the store, after compression; a writer with `max_body` cuts such bodies instead.
+
+    The message ends with `CUTS` where it is a body.
+    """
+
+    CUTS: Final = "; max_body= cuts long bodies"
 
 
 class FullScanNeeded(WebTableError, ValueError):

@@ -40,7 +40,7 @@ def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
         writer.put(Page(url=URL, html=os.urandom(11 * MB)))
         writer.put(Page(url=f"{URL}?2", html=b"x"))
 
-        with pytest.raises(WriteFailed, match=r"the limit is 10,420,224; max_body= of a writer") as raised:
+        with pytest.raises(WriteFailed, match=r"the limit is 10,420,224; max_body= cuts") as raised:
             writer.close()
 
         assert [type(failure.error) for failure in raised.value.failures] == [CellTooLarge]

@@ -10,12 +10,13 @@ import typer
 from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.limits import over_limits
+from webtable.cli.messages import of_page
 from webtable.cli.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from webtable.cli.load import Load
+    from webtable.cli.load import Failures, Load
     from webtable.repository import Dropped
     from webtable.schema import Layout
 
@@ -23,16 +24,19 @@ _SHOWN_DAMAGES = 10
 _SHOWN_TYPES = 5
 
 
-def conclude(load: Load, store: str, layout: Layout | None = None) -> int:
-    """Tell what became of it and return the exit code; *layout* is that of the table, where there is one."""
+def conclude(load: Load, store: str, layout: Layout | None = None, *, options: Mapping[str, str] | None = None) -> int:
+    """Tell what became of it and return the exit code; *layout* is that of the table, where there is one.
+
+    *options* are those of the command, by the names of its arguments.
+    """
     report = load.report
     for damaged in report.damaged[:_SHOWN_DAMAGES]:
         note(f"damaged: {damaged}")
     if report.damaged_count > _SHOWN_DAMAGES:
         note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
     for failures in (load.refused, load.failed):
-        for kind, count in failures.counts.most_common():
-            note(f"not stored: {plural(count, 'page')} ({kind}), the first: {failures.first[kind]}")
+        for message in _not_stored(failures, options or {}):
+            note(f"not stored: {message}")
     for message in (*over_limits(report), *dropped(load.dropped, layout), *load.remarks):
         note(message)
     for message in load.damaged_files:
@@ -52,6 +56,16 @@ def conclude(load: Load, store: str, layout: Layout | None = None) -> int:
         return exit_code(load.uncounted)
     undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
     return NOT_DONE if undone else 0
+
+
+def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is to be said of pages that were not stored: how many of each kind, and the first of them."""
+    for kind, count in failures.counts.most_common():
+        first, *others = (of_page(error, options) for error in failures.first[kind])
+        yield f"{plural(count, 'page')} ({kind}), the first: {first}"
+        yield from others
+        if count > len(failures.first[kind]):
+            yield f"… and {plural(count - len(failures.first[kind]), 'more page')} ({kind})"
 
 
 def dropped(counts: Dropped, layout: Layout | None) -> Iterator[str]:

@@ -22,6 +22,7 @@ from webtable.cli.layouts import (
     TTLOption,
     layout_options,
 )
+from webtable.cli.messages import of_page
 from webtable.cli.session import Session, import_indexes, session
 from webtable.cli.text import examples, plural
 
@@ -123,7 +124,9 @@ def _conclude(run: CopyRun, source: str, target: str) -> int:
     if last is not None:
         tell_damage(last.examples, last.damaged)
         for error in last.errors[:_SHOWN_ERRORS]:
-            note(f"not stored: {error}")
+            note(f"not stored: {of_page(error, {})}")
+        if (more := last.hidden + last.failed - _SHOWN_ERRORS) > 0:
+            note(f"not stored: … and {plural(more, 'more page')}")
     if run.check is not None and not run.check.is_sound:
         for url in run.check.examples[:_SHOWN_ERRORS]:
             complain(f"differs: {url}")

@@ -21,6 +21,7 @@ from webtable.cli.layouts import (
     layout_options,
 )
 from webtable.cli.limits import LimitOption, parse_limits
+from webtable.cli.messages import options_of
 from webtable.cli.session import Session, session
 from webtable.cli.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
@@ -141,7 +142,7 @@ def ingest(
             load.count_links(table)
     if table is None:
         raise typer.Exit(conclude(load, this.store))
-    raise typer.Exit(conclude(load, table.name, table.layout))
+    raise typer.Exit(conclude(load, table.name, table.layout, options=options_of(ctx.command, None)))
 
 
 def check_files(files: Sequence[str]) -> None:

@@ -55,7 +55,11 @@ def over_limits(report: ReadReport) -> Iterator[str]:
         (report.shortened, "page", "stored with the first links only"),
     ):
         if counts:
-            yield f"over a limit: {plural(counts.total(), noun)} {what} ({_names(counts)})"
+            first = counts.most_common(1)[0][0]
+            yield (
+                f"over a limit: {plural(counts.total(), noun)} {what} ({_names(counts)}); "
+                f"--limit {first}=… sets another one"
+            )
 
 
 def _names(counts: Counter[str]) -> str:

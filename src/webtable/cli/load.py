@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -40,23 +40,29 @@ if TYPE_CHECKING:
     from webtable.repository import WebTable
 
 
+SHOWN_ERRORS = 10
+"""How many errors of one kind are told."""
+
+
 @dataclass
 class Failures:
-    """Pages that were not stored: how many for each kind of error, and the first error of each kind."""
+    """Pages that were not stored: how many for each kind of error, and the first errors of each kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, WebTableError] = field(default_factory=dict)
+    first: defaultdict[str, list[WebTableError]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, error: WebTableError) -> None:
         """Count one page."""
         kind = type(error).__name__
         self.counts[kind] += 1
-        self.first.setdefault(kind, error)
+        if len(self.first[kind]) < SHOWN_ERRORS:
+            self.first[kind].append(error)
 
     def add_all(self, others: Failures) -> None:
         """Count the pages of *others* as well."""
         self.counts.update(others.counts)
-        self.first = {**others.first, **self.first}
+        for kind, errors in others.first.items():
+            self.first[kind] = [*self.first[kind], *errors][:SHOWN_ERRORS]
 
 
 @dataclass

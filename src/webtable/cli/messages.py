@@ -6,9 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from webtable.cli.commands import COMMANDS
+from webtable.errors import CellTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from webtable.errors import WebTableError
 
 # An argument with its value (also as an option writes it, `max-size=5`), one of several words that stands for itself,
 # or a method.
@@ -37,6 +40,18 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         return options[name] + (" " if found[1] and not found[2] and behind not in {"", " ", ","} else "")
 
     return _ARGUMENT.sub(option, told) + columns + listed
+
+
+def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
+    """Return why a page was not stored, with the option that cuts long bodies where the command has it among *options*.
+
+    Only the end of the message is looked at: a URL may have `max_body=` in it, too.
+    """
+    message = str(error)
+    cuts = CellTooLarge.CUTS
+    if not message.endswith(cuts):
+        return message
+    return message.removesuffix(cuts) + (in_options(cuts, options) if "max_body" in options else "")
 
 
 _OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")

@@ -90,7 +90,7 @@ class PageCodec(ContentCodec):
                 raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
 
     def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
-        remedy = "; max_body= of a writer cuts long bodies" if cell.column == self.columns.html else ""
+        remedy = CellTooLarge.CUTS if cell.column == self.columns.html else ""
         return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
 
     def page(self, row: Row) -> Page | None:
