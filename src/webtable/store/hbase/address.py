@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.credentials import Login, headers_by
+from webtable.store.hbase.credentials import PASSWORD, USER, Login, headers_by
 from webtable.store.hbase.http_socket import NoHeaders, check_headers
 from webtable.store.hbase.tls import client_context
 from webtable.store.hbase.way import Headers, Way
@@ -110,13 +110,14 @@ def address_of(url: StoreURL) -> Address:
     authority = _AUTHORITY.match(url.rest)
     hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
     login, hosts = _login(url, hosts)
+    if "@" in url.place.removeprefix(authority[0] if authority else ""):
+        raise _unquoted(url)
     try:
         gateways = tuple(_host_port(host) for host in hosts.split(","))
         parts = urlsplit(behind)
     except ValueError as exc:
-        # What urllib says of a wrong port quotes it, which may be a password with a slash in it.
-        reason = exc if "@" not in url.rest else "it cannot be read; a password in it must be quoted by %2F and so on"
-        raise InvalidArgument(f"store={url.text!r}: {reason}") from None
+        # What urllib says of a wrong port quotes it.
+        raise InvalidArgument(f"store={url.text!r}: {exc}") from None
     if not all(gateway.host for gateway in gateways):
         raise InvalidArgument(f"store={url.text!r} must name a host, as in {url.scheme}://localhost:9090/crawl")
     for place, gateway in enumerate(gateways):
@@ -133,6 +134,10 @@ def store_name(gateways: Sequence[HostPort], scheme: str = "hbase") -> str:
     return f"{scheme}://{','.join(map(str, gateways))}"
 
 
+def _unquoted(url: StoreURL) -> InvalidArgument:
+    return InvalidArgument(f"store={url.text!r}: it cannot be read; a password in it must be quoted by %2F and so on")
+
+
 def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
     """Return the user and the password of the URL, where it has them, and the hosts behind them."""
     given, at, hosts = authority.rpartition("@")
@@ -143,8 +148,8 @@ def _login(url: StoreURL, authority: str) -> tuple[Login | None, str]:
     user, _, password = given.partition(":")
     if password:
         warnings.warn(
-            f"store={url.text!r} has a password in it, which process lists and histories of shells show; it belongs "
-            "into netrc or the environment (auth=basic)",
+            f"store={url.text!r} has a password in it, which process lists and histories of shells show; give user and "
+            f"password in netrc, or in {USER} and {PASSWORD}, and auth=basic in the URL",
             UserWarning,
             stacklevel=2,
         )

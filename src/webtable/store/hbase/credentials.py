@@ -61,7 +61,7 @@ def headers_by(kind: str) -> Headers:
     if kind == "negotiate":
         return _negotiate()
     if kind not in KINDS:
-        raise InvalidArgument(f"store: auth={kind!r} must be one of {', '.join(KINDS)}")
+        raise InvalidArgument(f"store: auth must be one of {', '.join(KINDS)}")
     return _basic if kind == "basic" else _bearer
 
 

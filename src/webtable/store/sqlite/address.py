@@ -30,7 +30,7 @@ def address_of(url: StoreURL) -> Address:
         check_path(url.text)
         return Address(url.text, DEFAULT_TABLE, URLOptions())
     if url.scheme == "file":
-        check_path(url.text)
+        check_path(f"file:{url.rest}")
         raise InvalidArgument(f"store={url.text!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE")
     rest = url.rest.removeprefix("//")
     if rest.startswith("file:"):
