@@ -177,3 +177,21 @@ def test_an_error_shows_no_secret(url: str, call: Any):
             texts = list(shown_of_error(error))
 
     assert with_secrets([*texts, *(str(one.message) for one in warned)]) == []
+
+
+def test_what_is_remembered_of_a_url_shows_no_secret():
+    pytest.importorskip("scrapy")
+    from scrapy.settings import Settings
+
+    from webtable.cli.session import Session
+    from webtable.cli.settings import Target
+    from webtable.integrations.scrapy.settings import TableSettings
+
+    values = [
+        StoreURL.parse(ANSWERS),
+        Session(ANSWERS, said=ANSWERS),
+        Target(ANSWERS),
+        TableSettings.of(Settings({"WEBTABLE_URI": ANSWERS})),
+    ]
+
+    assert with_secrets(map(repr, values)) == []

@@ -137,6 +137,14 @@ def test_a_password_in_the_url_is_sent_and_warned_of(pair):
     assert "p%40ss" not in "".join(str(one.message) for one in told)
 
 
+def test_a_url_to_be_typed_finds_in_netrc_what_it_had_itself(pair, tmp_path):
+    netrc(tmp_path / ".netrc")
+
+    open_store(StoreURL.parse(url_of(pair, login=f"crawler:{SECRET}@")).typed)[0].close()
+
+    assert sent(pair) == {basic("crawler", SECRET)}
+
+
 def test_a_hook_of_python_makes_the_headers_of_each_request(pair):
     asked: list[str] = []
 

@@ -66,8 +66,10 @@ def complain(message: str) -> None:
 
 def note(message: str) -> None:
     """Write a remark that is no failure to stderr."""
+    from webtable.store.url import without_secrets  # most commands have nothing to say here
+
     _flush()
-    print(harmless(message), file=sys.stderr, flush=True)
+    print(harmless(without_secrets(message)), file=sys.stderr, flush=True)
 
 
 def one_line(message: str) -> str:
@@ -106,7 +108,7 @@ class CommandGroup(TyperGroup):
             raise typer.Exit(SIGNALLED + ended_by(exc)) from None
         except Exception as exc:
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
-                traceback.print_exc()
+                _trace()
             options = options_of(ctx.command, ctx.invoked_subcommand)
             raise typer.Exit(_failed(exc, ctx.find_object(Session), options, ctx.invoked_subcommand)) from exc
 
@@ -167,6 +169,12 @@ def _failed(
     else:
         complain(f"unexpectedly: {error!r} (--debug shows where)")
     return exit_code(error)
+
+
+def _trace() -> None:
+    from webtable.store.url import without_secrets
+
+    print(without_secrets(traceback.format_exc()), file=sys.stderr, end="")
 
 
 def _flush() -> None:

@@ -141,7 +141,7 @@ def ingest(
         if refresh and table is not None:
             load.count_links(table)
     if table is None:
-        raise typer.Exit(conclude(load, this.store))
+        raise typer.Exit(conclude(load, this.name))
     raise typer.Exit(conclude(load, table.name, table.layout, options=options_of(ctx.command, None)))
 
 

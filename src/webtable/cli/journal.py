@@ -29,7 +29,7 @@ LINE_PAGES = 100
 def beside(store: str, ending: str) -> Path:
     """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
     url = StoreURL.parse(store)
-    return Path(f"{url.rest if url.is_path else quote(url.text, safe=':')}.{ending}")
+    return Path(f"{url.rest if url.is_path else quote(url.typed, safe=':')}.{ending}")
 
 
 def opened_alone(path: Path, command: str) -> BinaryIO:

@@ -98,7 +98,7 @@ class _Gauges:
 
 def _name(url: str) -> str:
     """Return the name of the table that *url* leads to, as an open table has it; it is the same while it is away."""
-    table, (place, _, _) = table_of(url), StoreURL.parse(url).text.partition("?")
+    table, (place, _, _) = table_of(url), StoreURL.parse(url).typed.partition("?")
     return f"{place.removeprefix('sqlite:').removesuffix(f'/{table}').rstrip('/')}/{table}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class Session:
     """The store of a command, and the indexes of the user's own; nothing is opened before it is asked for."""
 
-    store: str
+    store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
-    said: str | None = None
+    said: str | None = field(default=None, repr=False)
     """What a command line has to say behind `-s` to mean this store, if it is not the store itself."""
 
     @classmethod
@@ -42,16 +42,26 @@ class Session:
         """Return the session of the store that a command names itself, as `-s` would; this one where it names none."""
         return self if name is None else Session.named(name, self.indexes)
 
+    @property
+    def name(self) -> str:
+        """What messages call the store."""
+        from webtable.store.url import StoreURL
+
+        return StoreURL.parse(self.store).text
+
     def open(self, **options: Unpack[LayoutOptions]) -> WebTable:
         """Return the table that is there; raises `LayoutMismatch` where *options* say otherwise."""
         import_indexes(self.indexes)
         return webtable.open(self.store, **options)
 
     def command(self, words: str) -> str:
-        """Return the command line that runs the command *words* on this store."""
+        """Return the command line that runs the command *words* on this store, without user and password in its URL.
+
+        Where it has some, `auth=basic` takes them from netrc or the environment.
+        """
         from webtable.store.url import StoreURL  # most commands never say another one
 
-        said = StoreURL.parse(self.store).text if self.said is None else self.said
+        said = StoreURL.parse(self.store if self.said is None else self.said).typed
         store = f"-s {shlex.quote(said)} " if said else ""
         own = "".join(f"--index {shlex.quote(name)} " for name in self.indexes)
         return f"webtable {store}{own}{words}"

@@ -38,7 +38,7 @@ _PROFILE = re.compile(r"[A-Za-z0-9_-]+")
 class Target:
     """A store, and the indexes of the user's own that its tables may have."""
 
-    store: str
+    store: str = field(repr=False)
     indexes: tuple[str, ...] = ()
 
 
@@ -46,7 +46,7 @@ class Target:
 class Settings:
     """What the config files say: the first of them that says something counts."""
 
-    store: str | None = None
+    store: str | None = field(default=None, repr=False)
     profiles: dict[str, Target] = field(default_factory=dict)
 
     @property

@@ -30,7 +30,7 @@ THREADS = 8
 class TableSettings:
     """Which table a crawler has, what opens it, what makes its writer, and how many of its reads are made at once."""
 
-    url: str
+    url: str = field(repr=False)
     opening: dict[str, Any] = field(default_factory=dict)
     writer: dict[str, Any] = field(default_factory=dict)
     threads: int = THREADS
