@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from running import Run
 
 import webtable
+from webtable import cli
+from webtable.cli.commands import COMMANDS
+from webtable.repository.questions import holdings
 
 
 @pytest.fixture
@@ -66,3 +74,47 @@ def test_a_missing_store_is_created_by_the_command_that_is_told(run: Run):
 
     assert done.err.endswith("no such file; create it with webtable -s other.db create\n")
     assert run("-s", "other.db", "create").code == 0
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ingest", "old.jsonl"], "(webtable -s a.db alter --ttl none) to store old captures"),
+        (["ingest", "new.jsonl", "--no-refresh"], "; webtable -s a.db alter --versions all keeps all from now on"),
+        (["create", "--ttl", "30"], "; webtable -s a.db alter changes that"),
+        (["indexed", "host"], "ask for webtable -s a.db hosts"),
+    ],
+)
+def test_a_command_in_a_message_is_for_the_store_that_was_named(run: Run, words: list[str], told: str):
+    run("-s", "a.db", "create", "--versions", "1", "--ttl", "90")
+    page = '{{"url": "https://example.com/", "html": "{0}", "fetched_at": "{1}"}}\n'
+    today = datetime.now(UTC).isoformat()
+    Path("old.jsonl").write_text(page.format("a", today) + page.format("a", "2001-01-01T00:00:00Z"))
+    Path("first.jsonl").write_text(page.format("b", today))
+    Path("new.jsonl").write_text(page.format("c", datetime.now(UTC).isoformat()))
+    run("-s", "a.db", "ingest", "first.jsonl")
+
+    assert told in run("-s", "a.db", *words).err
+
+
+def test_info_names_the_command_for_the_store_that_was_named(run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(holdings, "SAMPLE", 1)
+    with webtable.open("a.db", create=True) as table:
+        table.put(webtable.Page(url="https://example.com/", html=b"a"))
+        table.refresh_links()
+        table.put(webtable.Page(url="https://example.com/b", html=b"b"))
+
+    assert "run `webtable -s a.db links refresh`" in run("-s", "a.db", "info").err
+
+
+def test_no_command_is_printed_but_by_the_session_and_no_store_but_by_its_name():
+    """Else it would be for another store than the one that was named, or have a password in it."""
+    said = re.compile(rf"\bwebtable ({'|'.join(COMMANDS)})\b")
+    for path in Path(cli.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="note" | "complain")):
+                    assert not said.search(ast.unparse(node)), f"{path.name}:{node.lineno}"
+                case ast.FormattedValue(value=ast.Attribute(value=ast.Name(id="this" | "self"), attr="store" | "said")):
+                    pytest.fail(f"{path.name}:{node.lineno}: {ast.unparse(node)}")

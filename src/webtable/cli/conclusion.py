@@ -10,40 +10,40 @@ import typer
 from webtable._shown import harmless
 from webtable.cli.exits import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.limits import over_limits
-from webtable.cli.messages import of_page
+from webtable.cli.messages import in_commands, of_page
 from webtable.cli.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webtable.cli.load import Failures, Load
-    from webtable.repository import Dropped
-    from webtable.schema import Layout
+    from webtable.cli.session import Session
+    from webtable.repository import Dropped, WebTable
 
 _SHOWN_DAMAGES = 10
 _SHOWN_TYPES = 5
 
 
-def conclude(load: Load, store: str, layout: Layout | None = None, *, options: Mapping[str, str] | None = None) -> int:
-    """Tell what became of it and return the exit code; *layout* is that of the table, where there is one.
+def conclude(load: Load, this: Session, table: WebTable | None, *, options: Mapping[str, str] | None = None) -> int:
+    """Tell what became of it and return the exit code; *table* is None where there was nothing to open it for.
 
     *options* are those of the command, by the names of its arguments.
     """
-    report = load.report
+    report, command = load.report, this.command("")
     for damaged in report.damaged[:_SHOWN_DAMAGES]:
         note(f"damaged: {damaged}")
     if report.damaged_count > _SHOWN_DAMAGES:
         note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
     for failures in (load.refused, load.failed):
         for message in _not_stored(failures, options or {}):
-            note(f"not stored: {message}")
-    for message in (*over_limits(report), *dropped(load.dropped, layout), *load.remarks):
+            note(f"not stored: {in_commands(message, command)}")
+    for message in (*over_limits(report), *dropped(load.dropped, table, command), *load.remarks):
         note(message)
     for message in load.damaged_files:
         complain(message)
     if report.unknown_fields:
         note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
-    typer.echo(harmless(_summary(load, store)))
+    typer.echo(harmless(_summary(load, this.name if table is None else table.name)))
     if load.signal:
         by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
         complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
@@ -68,16 +68,16 @@ def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]
             yield f"… and {plural(count - len(failures.first[kind]), 'more page')} ({kind})"
 
 
-def dropped(counts: Dropped, layout: Layout | None) -> Iterator[str]:
+def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
     """Yield what the limit of versions has dropped; captures that are too old are among those not stored."""
     what = [
         f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
         f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
     ]
-    if layout is not None and any(what):
+    if table is not None and any(what):
         yield (
             f"dropped: {' and '.join(filter(None, what))}, as the table keeps the newest "
-            f"{plural(layout.versions, 'content')} of a page; webtable alter --versions all keeps all from now on"
+            f"{plural(table.layout.versions, 'content')} of a page; {command}alter --versions all keeps all from now on"
         )
 
 

@@ -27,7 +27,6 @@ from webtable.errors import (
     SchemaError,
     StoreError,
     StoreUnavailable,
-    TableNotFound,
     WebTableError,
 )
 
@@ -155,19 +154,19 @@ def _failed(
         command = context.command_path if context else "webtable"
         complain(f"{error.format_message().rstrip('.')} (see {command} --help)")
         return int(getattr(error, "exit_code", USAGE))
-    if isinstance(error, IndexNeeded | TableNotFound) and session is not None:
-        complain(in_commands(str(error), session.command("")))
-    elif isinstance(error, StoreUnavailable | NotAStore) and session is not None:
-        complain(f"{error}; to see what is wrong: {session.command('doctor')}")
-    elif isinstance(error, InvalidArgument | FullScanNeeded):
-        complain(in_options(str(error), options or {}))
+    message = str(error)
+    if isinstance(error, InvalidArgument | FullScanNeeded):
+        message = in_options(message, options or {})
+    if session is not None:
+        message = in_commands(message, session.command(""))
+    if isinstance(error, StoreUnavailable | NotAStore) and session is not None:
+        message += f"; to see what is wrong: {session.command('doctor')}"
     elif isinstance(error, InvalidURL) and session is not None and command is not None:
-        meant = instead(str(error), command, session)
-        complain(f"{error}; {meant}" if meant else str(error))
-    elif isinstance(error, WebTableError | OSError):
-        complain(str(error))
-    else:
-        complain(f"unexpectedly: {error!r} (--debug shows where)")
+        meant = instead(message, command, session)
+        message += f"; {meant}" if meant else ""
+    elif not isinstance(error, WebTableError | OSError):
+        message = f"unexpectedly: {error!r} (--debug shows where)"
+    complain(message)
     return exit_code(error)
 
 

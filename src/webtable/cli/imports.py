@@ -72,7 +72,7 @@ def import_(
             load.run(lambda _: table, batch=500, max_body=None)
             if refresh:
                 load.count_links(table)
-        code = conclude(load, table.name, table.layout)
+        code = conclude(load, this, table)
     raise typer.Exit(code)
 
 

@@ -84,14 +84,15 @@ def info(
     them). Of a table of rows under a declared key, "layout" has format and key, and there are no holdings and no
     indexes.
     """
-    told = _told_of(session(ctx), count=count, schema=schema)
+    this = session(ctx)
+    told = _told_of(this, count=count, schema=schema)
     if format == ToldFormat.jsonl:
         _write_json(told)
     elif format == ToldFormat.table or (format is None and on_terminal()):
         _show_info(told)
     else:
         _write_lines(told)
-    _tell_what_is_missing(told.holdings)
+    _tell_what_is_missing(told.holdings, this)
     if count and told.holdings is not None and told.holdings.damaged:
         raise typer.Exit(NOT_DONE)
 
@@ -150,12 +151,12 @@ def _counted(table: WebTable) -> Holdings:
         return counted(table, counting)
 
 
-def _tell_what_is_missing(holdings: Holdings | None) -> None:
+def _tell_what_is_missing(holdings: Holdings | None, this: Session) -> None:
     """Say what waits to be counted, and how many rows were left out."""
     if holdings is None:
         return
     if holdings.pending:
-        note(f"{holdings.pending}; run `webtable links refresh`")
+        note(f"{holdings.pending}; run `{this.command('links refresh')}`")
     tell_damage((), holdings.damaged)
 
 

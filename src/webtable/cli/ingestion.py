@@ -140,9 +140,7 @@ def ingest(
             table = load.run(opened, batch=batch, max_body=cut)
         if refresh and table is not None:
             load.count_links(table)
-    if table is None:
-        raise typer.Exit(conclude(load, this.name))
-    raise typer.Exit(conclude(load, table.name, table.layout, options=options_of(ctx.command, None)))
+    raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
 
 
 def check_files(files: Sequence[str]) -> None:

@@ -55,11 +55,12 @@ def of_page(error: WebTableError, options: Mapping[str, str]) -> str:
 
 
 _OF_A_PROGRAM = re.compile(r"(?:[\w.]*open\(…, )?create=True\)?,? or on the command line with (?=webtable )")
-_COMMAND = re.compile(r"\bwebtable (?=(?:create|compact|verify|doctor)\b|index |links |keys )")
+_COMMAND = re.compile(rf"\bwebtable (?=(?:{'|'.join(COMMANDS.keys() - {'copy', 'demo'})})\b)")
+"""Those that have a store by `-s`."""
 
 
 def in_commands(message: str, command: str) -> str:
-    """Return *message* with the commands that it names as they are typed: behind *command*, which has the store.
+    """Return *message* with the commands that it names as they are typed: after *command*, which has the store.
 
     What a program would do in place of one is left out.
 
