@@ -139,8 +139,8 @@ def lines_of(name: str) -> Iterator[list[str]]:
 class Seen:
     """All that can be seen of commands: what they print, log, warn of and raise, and the files that they leave."""
 
-    def __init__(self, folder: Path, logged: pytest.LogCaptureFixture) -> None:
-        self._folder, self._logged = folder, logged
+    def __init__(self, folder: Path, logged: pytest.LogCaptureFixture, processes: pytest.CaptureFixture[str]) -> None:
+        self._folder, self._logged, self._processes = folder, logged, processes
         self.texts: list[str] = []
 
     def run(self, *words: str, is_unexpected: bool = False, **environment: str | None) -> int:
@@ -157,7 +157,7 @@ class Seen:
         """Return what is seen with a secret in it; the file *but* may have some."""
         logged = [f"{record.getMessage()} {vars(record)}" for record in self._logged.records]
         files = [f"{path}\n{content(path)}" for path in self._folder.rglob("*") if path.name != but]
-        return with_secrets((*self.texts, *logged, *files))
+        return with_secrets((*self.texts, *logged, *files, *self._processes.readouterr()))
 
 
 def content(path: Path) -> str:
@@ -181,9 +181,9 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def seen(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Seen:
+def seen(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Seen:
     caplog.set_level(logging.DEBUG)
-    return Seen(tmp_path, caplog)
+    return Seen(tmp_path, caplog, capfd)
 
 
 @pytest.fixture

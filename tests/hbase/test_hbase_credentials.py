@@ -365,13 +365,14 @@ def test_the_error_of_a_wrong_url_has_no_password(url):
 
 
 @pytest.mark.parametrize("words", [("info",), ("pages", "example.com"), ("create",)])
-def test_the_command_line_shows_no_password(pair, tmp_path, words):
+@pytest.mark.parametrize("is_option", [True, False])
+def test_the_command_line_shows_no_password(pair, tmp_path, words, is_option):
     pair[0].answer = status("401 Unauthorized")
     url = url_of(pair, login=f"crawler:{SECRET}@")
 
     ended = subprocess.run(
-        [sys.executable, "-m", "webtable.cli", *words],
-        env=os.environ | {"WEBTABLE_STORE": url},
+        [sys.executable, "-m", "webtable.cli", *(["-s", url] if is_option else []), *words],
+        env=os.environ | ({} if is_option else {"WEBTABLE_STORE": url}),
         cwd=tmp_path,
         capture_output=True,
         text=True,
