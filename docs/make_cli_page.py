@@ -35,8 +35,8 @@ store = "crawl.db"
 store = "hbase://gateway:9090/crawl?thrift2=9091"
 ```
 
-A URL with a user and a password is shown without them. A command that is printed for you to run has `auth=basic` in their
-place, which takes them from netrc or the environment: see [TLS and HTTP mode](stores.md#tls-and-http-mode).
+A URL with a user and a password is shown without them. A command that is printed for you to run has `auth=basic` in
+their place, which takes them from netrc or the environment: see [TLS and HTTP mode](stores.md#tls-and-http-mode).
 
 Times are dates (`2026-11-20`) or times of a day (`2026-11-20T10:00`), in UTC unless they have an offset (`+01:00`), or
 tell how long ago (`7d`, `12h`, `30m`). A listing with `--limit` that has more tells how to go on: give the options that
