@@ -42,7 +42,6 @@ NAMES = (
     "hbase_questions",
     "single_get",
     "index_storage",
-    "dictionaries",
     "verify_links",
     "embedded_ingest",
     "embedded_scan",

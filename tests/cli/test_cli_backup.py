@@ -105,25 +105,6 @@ def test_the_lines_of_snapshots_name_all_tables_and_bring_nothing_back(run, monk
     ]
 
 
-def test_the_snapshot_with_the_dictionaries_is_taken_behind_that_of_the_pages(run, monkeypatch):
-    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.has_snapshots", True)
-    webtable.create("sites.db", compression="zstd-site", indexes=[])
-
-    taken = run("-s", "sites.db", "backup", "snapshot", "now")
-    restored = run("-s", "sites.db", "backup", "snapshot", "now", "--restore")
-
-    assert [line for line in taken.lines if line.startswith("snapshot")] == [
-        "snapshot 'pages', 'pages.now'",
-        "snapshot 'pages_queue', 'pages_queue.now'",
-        "snapshot 'pages_meta', 'pages_meta.now'",
-    ]
-    lines = [line for line in restored.lines if not line.startswith(("#", "restore_snapshot"))]
-    assert [line for line in lines if line] == [
-        *(f"disable '{table}'" for table in ("pages_meta", "pages", "pages_queue")),
-        *(f"enable '{table}'" for table in ("pages", "pages_queue", "pages_meta")),
-    ]
-
-
 @pytest.mark.parametrize("form", ["warc", "parquet", "jsonl"])
 def test_what_is_exported_is_verified_and_imported_with_its_layout(run, form):
     done = run("export", "out", "--full-scan", "--format", form, "--max-file", "300kB")

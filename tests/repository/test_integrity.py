@@ -16,10 +16,7 @@ from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
 from webtable.store import Delete
 
-COMPRESSIONS = ["zstd", "zstd-site", "none"]
-DICTIONARY = zstandard.train_dictionary(
-    2_000, [b"<p>home, sweet home, the word salt too %d</p>" % number * 9 for number in range(500)]
-).as_bytes()
+COMPRESSIONS = ["zstd", "none"]
 
 
 @pytest.fixture(scope="module", params=COMPRESSIONS)
@@ -34,14 +31,9 @@ def table(new_url, compression):
 
 
 @pytest.fixture
-def web(table, compression):
+def web(table):
     domain = f"{random.randbytes(5).hex()}.example"
-    if compression == "zstd-site":
-        kept = table._frame.dictionaries
-        kept.announce(kept.keep(domain, DICTIONARY))
     made = Web(Site(table, domain, datetime.now(UTC).replace(microsecond=0)))
-    if compression == "zstd-site":
-        assert zstandard.get_frame_parameters(cell_of(table, made.url("/a"), HTML).value).dict_id
     table.refresh_links(also_unfinished=True)
     return made
 

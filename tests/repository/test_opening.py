@@ -145,6 +145,18 @@ def test_of_a_layout_of_a_later_format_nothing_is_guessed(new_url):
         webtable.open(url)
 
 
+def test_a_table_with_dictionaries_of_sites_is_refused_with_what_to_do(new_url):
+    url = new_url()
+    webtable.create(url, indexes=[])
+    store, table = open_store(url)
+    with store:
+        layout = b'{"compression":"zstd-site"}'
+        store.write(f"{table}_meta", [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, 2**62, layout)])])
+
+    with pytest.raises(LayoutMismatch, match="webtable copy --compression zstd"):
+        webtable.open(url)
+
+
 def test_who_has_a_table_open_stops_when_a_later_webtable_takes_it_over(new_url, site):
     url = new_url()
     with webtable.open(url, create=True, indexes=[]) as table:

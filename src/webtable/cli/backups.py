@@ -13,7 +13,7 @@ from webtable.cli.exits import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.text import examples, plural
 from webtable.errors import CapabilityError, InvalidArgument
-from webtable.schema import SITE_DICTIONARIES, Snapshots
+from webtable.schema import Snapshots
 from webtable.store import open_store
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
     if not table.store.has_snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
     indexes = [one.table for one in table.indexes.read().values() if one.state.phase in ("ready", "building")]
-    has_dictionaries = table.layout.compression == SITE_DICTIONARIES
-    return Snapshots.of(table.table, indexes, label, has_dictionaries=has_dictionaries)
+    return Snapshots.of(table.table, indexes, label)
 
 
 @group.command(

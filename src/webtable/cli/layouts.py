@@ -40,7 +40,6 @@ class Compression(StrEnum):
     """How bodies are compressed."""
 
     zstd = "zstd"
-    zstd_site = "zstd-site"
     none = "none"
 
 

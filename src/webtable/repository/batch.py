@@ -14,17 +14,14 @@ from msgspec.structs import replace
 from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
-from webtable.repository.crossed_erasures import StoredBody, packed_again, repeated_bodies
 from webtable.repository.dropped import Drop, dropped
 from webtable.repository.hints.hints import Change
 from webtable.repository.hints.upkeep import Keeper, Upkeep
 from webtable.repository.moments import milliseconds
 from webtable.repository.plan import Plan, PlannedWrite, Planner
 from webtable.repository.repeats import Repeats
-from webtable.repository.training import Trainer
 from webtable.repository.visits import Visited, Visits
 from webtable.rowkey import canonical_url
-from webtable.schema import SITE_DICTIONARIES
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
@@ -112,7 +109,6 @@ class BatchWriter:
         self._keeper = Keeper(frame)
         self._repeats = Repeats(frame)
         self._visits = Visits(frame, max_body)
-        self._trainer = Trainer(frame) if frame.layout.compression == SITE_DICTIONARIES else None
 
     @property
     def name(self) -> str:
@@ -125,8 +121,6 @@ class BatchWriter:
 
     def close(self) -> None:
         """Stop the threads."""
-        if self._trainer is not None:
-            self._trainer.close()
         self._visits.close()
         self._keeper.close()
 
@@ -180,7 +174,6 @@ class BatchWriter:
         """
         with self._frame.store.together():
             outcomes = self._stored(prepared)
-        self._sample(prepared, outcomes)
         if all(outcome.error is None for outcome in outcomes):
             return outcomes
         captures = Counter(prepared.rows)
@@ -199,32 +192,8 @@ class BatchWriter:
         errors = prepared.errors(prepared.upkeep.before_pages())
         puts = [one for one in prepared.puts if one.planned.index not in errors]
         errors |= self._put(puts)
-        errors |= self._packed_again(prepared, [one for one in puts if one.planned.index not in errors])
         stored = [index not in errors for index in range(len(prepared.pages))]
         return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
-
-    def _packed_again(self, prepared: Prepared, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        """Pack those bodies alone whose dictionary was erased meanwhile; return what cannot be, as `_put`."""
-        html = self._frame.codec.columns.html
-        bodies = [
-            StoredBody(one.planned.index, one.planned.row, cell)
-            for one in puts
-            for cell in one.put.cells
-            if cell.column == html
-        ]
-        if self._trainer is not None:
-            bodies += repeated_bodies(self._frame, prepared.plan.repeated, prepared.pages)
-        return packed_again(self._frame, bodies)
-
-    def _sample(self, prepared: Prepared, outcomes: Sequence[PageOutcome]) -> None:
-        """Give the trainer those new bodies that are stored."""
-        if self._trainer is None:
-            return
-        html = self._frame.codec.columns.html
-        for one in prepared.puts:
-            if outcomes[one.planned.index].error is None:
-                body = next((cell.value for cell in one.put.cells if cell.column == html), None)
-                self._trainer.take(one.planned.row, one.page.url, body)
 
     def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
         """Write pages, and return, by their places, why some are not written.

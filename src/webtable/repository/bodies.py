@@ -1,7 +1,4 @@
-"""Bodies and link lists as zstd frames with checksums, alone or with the dictionary of their site.
-
-A frame announces itself by its magic number, and names its dictionary by a number (RFC 8878, section 3.1.1).
-"""
+"""Bodies and link lists as zstd frames with checksums (RFC 8878). A frame announces itself by its magic number."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 import zstandard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # Level 1 packs real pages 4.3 times, in four fifths of the time in which level 3 packs them 4.5 times.
 LEVEL = 1
@@ -23,8 +20,6 @@ MAX_RATIO = 2**15
 _EMPTY = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(b"")
 _HAS_CHECKSUM = 4
 """A bit of the byte behind the magic number."""
-_NAMES_DICTIONARY = 3
-"""Two bits of it: how many bytes the number of the dictionary takes, none where there is none."""
 _UNKNOWN = -1
 MOST_UNPACKED = 2**28
 """How many bytes any frame may hold: else one of 10 MB could take 300 GB of memory."""
@@ -35,25 +30,18 @@ _SMALL_WINDOW = zstandard.ZstdCompressionParameters.from_level(LEVEL, window_log
 _local = threading.local()
 
 
-def pack(
-    bodies: Sequence[bytes],
-    *,
-    compress: bool = True,
-    threads: int = -1,
-    dictionary: zstandard.ZstdCompressionDict | None = None,
-) -> list[bytes]:
+def pack(bodies: Sequence[bytes], *, compress: bool = True, threads: int = -1) -> list[bytes]:
     """Return *bodies* as they are stored: as zstd frames with checksums, or as they are where that is not wanted.
 
-    With a *dictionary* the frames name it, and cannot be read without. They are compressed in one call, by so many
-    *threads* (-1: as many as there are processors) and outside the GIL: handed over one by one, every body would have
-    to wait for the GIL twice.
+    They are compressed in one call, by so many *threads* (-1: as many as there are processors) and outside the GIL:
+    handed over one by one, every body would have to wait for the GIL twice.
     """
     # A body that looks like a frame becomes one all the same, or reading it back would unpack it.
     chosen = [at for at, body in enumerate(bodies) if (compress and body) or body.startswith(MAGIC)]
     # Many empty bodies in one call are an error of the library's.
     packed = [_EMPTY if compress and not body else body for body in bodies]
     if chosen:
-        compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, dict_data=dictionary)
+        compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
         frames = compressor.multi_compress_to_buffer([bodies[at] for at in chosen], threads=threads)
         for number, at in enumerate(chosen):
             packed[at] = frames[number].tobytes()
@@ -72,49 +60,32 @@ def most_unpacked(length: int, largest: int | None = None) -> int:
     return max(MOST_UNPACKED, times if largest is None else min(times, largest))
 
 
-def dictionary_of(stored: bytes) -> int:
-    """Return the number of the dictionary that a frame names; 0 where it names none, or is no frame."""
-    if len(stored) < 5 or not stored.startswith(MAGIC) or not stored[4] & _NAMES_DICTIONARY:
-        return 0
-    try:
-        return zstandard.get_frame_parameters(stored).dict_id
-    except zstandard.ZstdError:
-        return 0
-
-
 def unpacked_size(stored: bytes) -> int:
     """Return how many bytes `unpack` returns for what `pack` has made."""
     return zstandard.frame_content_size(stored) if stored.startswith(MAGIC) else len(stored)
 
 
-def unpack(
-    stored: bytes,
-    dictionaries: Callable[[int], zstandard.ZstdCompressionDict] | None = None,
-    *,
-    most: int = MOST_UNPACKED,
-) -> bytes:
-    """Return the body that `pack` was given; raises `ValueError` for a frame that is damaged, or has over *most* bytes.
+def unpack(stored: bytes, largest: int | None = None) -> bytes:
+    """Return the body that `pack` was given; raises `ValueError` for a frame that is damaged or too long.
 
-    *dictionaries* returns the dictionary of a number, or raises `ValueError` where that is lost or damaged.
+    A frame may hold as much as `most_unpacked` says of it and of *largest*.
     """
     # One by one: many in one call take a tenth more time, as each has to be copied out of the buffer of all.
     if not stored.startswith(MAGIC):
         return stored
     try:
+        most = min(len(stored) * MAX_RATIO, most_unpacked(len(stored), largest))
         size = zstandard.frame_content_size(stored)
-        if size > min(len(stored) * MAX_RATIO, most):
+        if size > most:
             raise ValueError(
                 f"a zstd frame of {len(stored):,} bytes that claims to hold {size:,}; at most {most:,} are unpacked"
             )
         if size == 0:
             return _emptied(stored)
-        number = dictionary_of(stored) if dictionaries is not None else 0
-        decompressor = _decompressor() if not dictionaries or not number else _with_dictionary(number, dictionaries)
         if size != _UNKNOWN and stored[4] & _HAS_CHECKSUM:
-            return decompressor.decompress(stored)
+            return _decompressor().decompress(stored)
         # Bytes behind the frame may be a checksum whose mark is damaged.
-        most = min(len(stored) * MAX_RATIO, most)
-        return decompressor.decompress(stored, max_output_size=most, allow_extra_data=False)
+        return _decompressor().decompress(stored, max_output_size=most, allow_extra_data=False)
     except (zstandard.ZstdError, MemoryError) as exc:
         raise ValueError(f"a damaged zstd frame of {len(stored):,} bytes: {exc}") from exc
 
@@ -134,16 +105,4 @@ def _decompressor() -> zstandard.ZstdDecompressor:
         decompressor: zstandard.ZstdDecompressor = _local.decompressor
     except AttributeError:
         decompressor = _local.decompressor = zstandard.ZstdDecompressor()
-    return decompressor
-
-
-def _with_dictionary(
-    number: int, dictionaries: Callable[[int], zstandard.ZstdCompressionDict]
-) -> zstandard.ZstdDecompressor:
-    # The last one of the thread: the pages of a site stand side by side.
-    dictionary = dictionaries(number)
-    known, decompressor = getattr(_local, "last", (None, None))
-    if known is not dictionary or decompressor is None:
-        decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
-        _local.last = dictionary, decompressor
     return decompressor

@@ -24,7 +24,6 @@ from webtable.store import NewCell, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from webtable.repository.dictionaries import Dictionaries
     from webtable.schema import Layout
     from webtable.store import Cell
 
@@ -52,8 +51,8 @@ _decode_extent = msgspec.json.Decoder(_Extent).decode
 class PageCodec(ContentCodec):
     """Turns pages into the cells of a layout, and rows of it into pages; a row that is damaged raises `DamagedRow`."""
 
-    def __init__(self, layout: Layout, dictionaries: Dictionaries, max_cell: int) -> None:
-        super().__init__(layout, dictionaries, max_cell)
+    def __init__(self, layout: Layout, max_cell: int) -> None:
+        super().__init__(layout, max_cell)
         self._page = self.columns.page
         self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
 

@@ -14,19 +14,17 @@ from webtable._checksums import UNREADABLE
 from webtable._digests import algorithm_of, digest_like
 from webtable._page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, most_unpacked, pack, unpack
+from webtable.repository.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
 from webtable.repository.moments import moment_of
 from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.values import JSONValue, checked_json, json_of
-from webtable.schema import SITE_DICTIONARIES, Layout, web_columns
+from webtable.schema import Layout, web_columns
 from webtable.store import NewCell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable._page import Page
-    from webtable.repository.dictionaries import Dictionaries
-    from webtable.repository.dictionary import Dictionary
     from webtable.store import Cell, Row
 
 Packed = tuple[bytes | None, bytes | None]
@@ -53,14 +51,12 @@ class ContentCodec:
     are compressed those of bodies and links are in their frames, else in the capture of the same date.
     """
 
-    def __init__(self, layout: Layout, dictionaries: Dictionaries, max_cell: int) -> None:
+    def __init__(self, layout: Layout, max_cell: int) -> None:
         self.max_cell = max_cell
         """The largest cell of the store in bytes."""
         self.columns = web_columns(layout.names)
         self._key = layout.web_key()
         self._compress = layout.compression != "none"
-        self._dictionaries = dictionaries
-        self._by_site = layout.compression == SITE_DICTIONARIES
         self.family = f"{self.columns.content}:".encode()
         """The family of bodies and captures."""
 
@@ -81,46 +77,12 @@ class ContentCodec:
 
     def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
         """Return the body and the links of each of *pages* as they are stored; *threads* as `pack` takes them."""
-        if self._by_site:
-            return self._packed_by_site(pages, threads)
         values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
         packed = iter(pack(values, compress=self._compress, threads=threads))
         return [
             (None if page.html is None else next(packed), None if page.outlinks is None else next(packed))
             for page in pages
         ]
-
-    def _packed_by_site(self, pages: Sequence[Page], threads: int) -> list[Packed]:
-        urls = [page.url for page in pages if page.html is not None]
-        bodies = iter(self.packed_bodies(urls, [page.html for page in pages if page.html is not None], threads=threads))
-        links = iter(pack([one for page in pages if (one := _links_json(page)) is not None], threads=threads))
-        return [
-            (None if page.html is None else next(bodies), None if page.outlinks is None else next(links))
-            for page in pages
-        ]
-
-    def packed_bodies(self, urls: Sequence[str], bodies: Sequence[bytes], *, threads: int = -1) -> list[bytes]:
-        """Return *bodies*, each with the URL of its page, as they are stored: with the dictionary of its site."""
-        if not self._by_site:
-            return pack(bodies, compress=self._compress, threads=threads)
-        packed = list(bodies)
-        by_dictionary: dict[int, tuple[Dictionary | None, list[int]]] = {}
-        for at, one in enumerate(self._dictionaries.chosen(urls)):
-            by_dictionary.setdefault(0 if one is None else one.number, (one, []))[1].append(at)
-        for one, places in by_dictionary.values():
-            ready = None if one is None else one.ready
-            frames = pack([bodies[at] for at in places], threads=threads, dictionary=ready)
-            for at, frame in zip(places, frames, strict=True):
-                packed[at] = frame
-        return packed
-
-    def packed_alone(self, row: bytes, stored: bytes) -> bytes:
-        """Return a *stored* body of *row* as a frame that names no dictionary; raises `DamagedRow`."""
-        try:
-            (packed,) = pack([self.unpacked(stored)])
-        except UNREADABLE as exc:
-            raise self.damaged(row, self.columns.html, exc) from exc
-        return packed
 
     def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
         """Return the cells of the content of *page*: its capture, and its body and its links, which are *packed*."""
@@ -200,7 +162,7 @@ class ContentCodec:
 
     def unpacked(self, stored: bytes) -> bytes:
         """Return a body, or links as JSON, from what is stored; raises `ValueError` for a frame that is damaged."""
-        return unpack(stored, self._dictionaries.ready, most=most_unpacked(len(stored), self.max_cell))
+        return unpack(stored, self.max_cell)
 
     def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
         """Return the links that a cell of *row* holds."""

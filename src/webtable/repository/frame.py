@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
-from webtable.repository.dictionaries import Dictionaries
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.layouts import Layouts
 from webtable.repository.reader import PageReader
@@ -44,7 +43,6 @@ class Frame:
     counted: CountedReader
     refreshed: Refreshed
     indexes: Indexes
-    dictionaries: Dictionaries
     strict: bool = False
     counts: Tally = field(default_factory=Tally)
     events: Tally = field(default_factory=Tally)
@@ -52,8 +50,7 @@ class Frame:
     @classmethod
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
         """Return the frame of the *table* in *store* that has this *layout*."""
-        layouts, dictionaries = Layouts(store, table, layout), Dictionaries(store, table)
-        codec = PageCodec(layout, dictionaries, store.max_cell)
+        layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.max_cell)
         refreshed = Refreshed(store, table)
         return cls(
             store,
@@ -65,7 +62,6 @@ class Frame:
             CountedReader(store, table, codec, refreshed),
             refreshed,
             Indexes(store, table, layouts),
-            dictionaries,
             strict,
         )
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.deletion import Deletion
-from webtable.repository.dictionary_erasure import erase_dictionaries
 from webtable.repository.erasure import Erasure
 from webtable.repository.questions.pages import Condition
 from webtable.store import Row
@@ -108,7 +107,6 @@ class Retention:
             erasure.of_others(dry_run=dry_run)
             if not dry_run:
                 erasure.of_its_own(self._scope.domain, self._ranges)
-                erase_dictionaries(self._frame, self._scope.place(), self._damage)
         return Deletions(pages, versions, size, erasure.links, erasure.inlinks, self._damage.count)
 
     def _deleted(self, before_delete: Callable[[Sequence[DeletedPage]], None] | None) -> Iterator[DeletedPage]:

@@ -34,9 +34,7 @@ FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
 FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
 """The options of a family that can be altered. Its versions and TTL follow from those of the layout."""
 
-SITE_DICTIONARIES = "zstd-site"
-"""The compression of bodies by zstd with dictionaries for sites."""
-COMPRESSIONS = ("zstd", SITE_DICTIONARIES, "none")
+COMPRESSIONS = ("zstd", "none")
 
 OptionValue = int | bool | str | None
 
@@ -184,6 +182,11 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 f"{table} is no web table: it was created with the keys {header.key}; "
                 "open it with webtable.KeyedTable.open"
             )
+        if header.compression == "zstd-site":
+            raise LayoutMismatch(
+                f"{table}: its bodies are compressed with dictionaries of their sites (zstd-site), which this version "
+                "of webtable does not read; copy it with the version that made it: webtable copy --compression zstd"
+            )
         try:
             layout = msgspec.convert(_without_first_indexes(msgspec.json.decode(unsealed(stored))), cls)
             layout = msgspec.structs.replace(layout, digest=header.digest)
@@ -266,6 +269,7 @@ class _Header(msgspec.Struct, frozen=True):
     key: str = KEY_FORMAT
     # Of the tables that do not say it, for there was no other one when they were created.
     digest: str = "sha256"
+    compression: str = "zstd"
 
     @classmethod
     def of(cls, table: str, stored: bytes) -> _Header:

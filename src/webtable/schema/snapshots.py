@@ -21,21 +21,19 @@ _RUN = "webtable … backup snapshot"
 class Snapshots(NamedTuple):
     """One snapshot of each table of the web table *table*; *indexes* are the tables with the entries of its indexes.
 
-    They are named for their table and the *label*, which tells those of one moment from others. A table whose pages
-    name dictionaries `has_dictionaries`.
+    They are named for their table and the *label*, which tells those of one moment from others.
     """
 
     table: str
     indexes: tuple[str, ...]
     label: str
-    has_dictionaries: bool = False
 
     @classmethod
-    def of(cls, table: str, indexes: Sequence[str], label: str, *, has_dictionaries: bool = False) -> Snapshots:
+    def of(cls, table: str, indexes: Sequence[str], label: str) -> Snapshots:
         """Return the snapshots; raises `InvalidArgument` for a label that no snapshot can have."""
         if not _LABEL.fullmatch(label):
             raise InvalidArgument(f"label={label!r} must be of letters, digits, '_', '-' and '.', up to 100 of them")
-        return cls(table, tuple(sorted(indexes)), label, has_dictionaries)
+        return cls(table, tuple(sorted(indexes)), label)
 
     @property
     def tables(self) -> list[str]:
@@ -45,11 +43,9 @@ class Snapshots(NamedTuple):
         entries that are missing then are written by a repair. The other way round there would be fewer of them, but
         HBase would hide what is written again: a removal that is in the snapshot of an index is as late as the capture
         that made it, and later than a page that was snapshotted before. The queue last, so that no batch is missing
-        whose links are in the pages. Dictionaries are beside the layout, and no page can be read whose dictionary came
-        behind the snapshot of them: where there are any, the layout comes last.
+        whose links are in the pages.
         """
-        others = [*self.indexes, self.table, queue_table(self.table).name]
-        return [*others, self._meta] if self.has_dictionaries else [self._meta, *others]
+        return [self._meta, *self.indexes, self.table, queue_table(self.table).name]
 
     @property
     def _meta(self) -> str:
@@ -58,7 +54,7 @@ class Snapshots(NamedTuple):
     @property
     def _layout_last(self) -> list[str]:
         """The tables in the order in which they are made again: nobody opens a table that has no layout."""
-        return [*(table for table in self.tables if table != self._meta), self._meta]
+        return [*self.tables[1:], self._meta]
 
     def name(self, table: str) -> str:
         """Return the name of the snapshot of *table*; a namespace cannot have its colon there."""

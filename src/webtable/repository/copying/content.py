@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from webtable._page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.bodies import dictionary_of, pack
+from webtable.repository.bodies import pack
 from webtable.repository.contents import PackedVersion, check_body
 from webtable.repository.hints.inlinks import with_self_links
 from webtable.repository.moments import milliseconds
@@ -52,11 +52,8 @@ class ContentReader:
     def __init__(self, sides: Sides) -> None:
         self._source = sides.source.codec
         self._target = sides.target.codec
-        self._url_of = sides.source.key.url_of
-        self._dictionaries = sides.source.dictionaries, sides.target.dictionaries
         self._repacks = sides.source.layout.compression != sides.target.layout.compression
         self._compress = sides.target.layout.compression != "none"
-        self._adopted: dict[int, bool] = {}
 
     def content(self, row: Row, versions: Sequence[Version]) -> Content:
         """Return the content of *row* in those of its *versions* that are to be copied."""
@@ -104,34 +101,17 @@ class ContentReader:
         # One of the same millisecond may have left a body or links that are not its own.
         unpacked = None if body is None or capture.digest is None else self._body(row, body, version)
         known = None if links is None or not capture.has_links else self._source.links(row, links)
-        packed = None if unpacked is None or body is None else self._packed_body(row, body, unpacked)
-        packed_links = None if known is None or links is None else self._packed_links(links.value)
+        packed = None if unpacked is None or body is None else self._packed(body.value, unpacked)
+        packed_links = None if known is None or links is None else self._packed(links.value)
         found.packed.append(PackedVersion(cell.timestamp, capture, packed, packed_links))
         if known is not None:
             found.links[cell.timestamp] = known
 
-    def _packed_body(self, row: Row, cell: Cell, body: bytes) -> bytes:
-        """Return a body as the target has it: as the source has it, where that says the same there."""
-        number = dictionary_of(cell.value)
-        if not self._repacks and (not number or self._is_adopted(number)):
-            return cell.value
-        (packed,) = self._target.packed_bodies([self._url_of(row.key)], [body])
-        return packed
-
-    def _is_adopted(self, number: int) -> bool:
-        """Bring a dictionary of the source into the target, once, and return whether it has the same number there."""
-        if number not in self._adopted:
-            source, target = self._dictionaries
-            one = source.of(number)  # with which the body has just been unpacked
-            self._adopted[number] = target.adopt(one)
-            if self._adopted[number]:
-                target.announce(one)
-        return self._adopted[number]
-
-    def _packed_links(self, value: bytes) -> bytes:
+    def _packed(self, stored: bytes, unpacked: bytes | None = None) -> bytes:
+        """Return a *stored* body or list of links as the target has it: unchanged, where both compress alike."""
         if not self._repacks:
-            return value
-        (packed,) = pack([self._source.unpacked(value)], compress=self._compress)
+            return stored
+        (packed,) = pack([self._source.unpacked(stored) if unpacked is None else unpacked], compress=self._compress)
         return packed
 
     def _body(self, row: Row, cell: Cell, version: Version) -> bytes:

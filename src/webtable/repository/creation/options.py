@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 class LayoutOptions(TypedDict, total=False):
     """What a new table can be given; a table that is there must have been created with it.
 
-    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies: by zstd, by zstd with a dictionary for
-    each site, or none; `plain_columns` stored as plain text too; the newest `versions` of the content are kept (None:
-    all), for `ttl` seconds (None: always). A file keeps all of them for ever by default, HBase 3 for 90 days. `indexes`
-    are names of webtable's own (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
+    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies: by zstd, or none; `plain_columns`
+    stored as plain text too; the newest `versions` of the content are kept (None: all), for `ttl` seconds (None:
+    always). A file keeps all of them for ever by default, HBase 3 for 90 days. `indexes` are names of webtable's own
+    (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
     """
 
     salt: Salt
     names: ColumnNames
-    compression: Literal["zstd", "zstd-site", "none"]
+    compression: Literal["zstd", "none"]
     plain_columns: tuple[PlainColumn, ...]
     versions: int | None
     ttl: int | None

@@ -18,7 +18,7 @@ from webtable.errors import (
 )
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.creation.web import StoredWebTable
-from webtable.repository.diagnosis import dictionaries, hints, regions, rows, tables
+from webtable.repository.diagnosis import hints, regions, rows, tables
 from webtable.repository.diagnosis.patient import Patient
 from webtable.repository.door import not_there
 from webtable.schema import KeyLayout
@@ -148,7 +148,6 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         ("regions", regions.regions),
         ("indexes", hints.indexes),
         ("freshness", hints.freshness),
-        ("dictionaries", dictionaries.dictionaries),
         ("rows", rows.sample),
     ):
         yield from _made(name, time, lambda check=check: check(patient))  # type: ignore[misc]
