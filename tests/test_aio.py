@@ -73,7 +73,7 @@ def test_what_is_not_lazy_is_awaited(ours, theirs):
             assert inspect.iscoroutinefunction(methods(theirs)[name]) is not is_lazy, name
 
 
-@pytest.mark.parametrize("name", ["open", "create", "doctor", "upgrade", "regions_of"])
+@pytest.mark.parametrize("name", ["open", "create", "doctor", "regions_of"])
 def test_a_function_of_the_door_takes_the_same_parameters(name):
     parameters = dict(inspect.signature(getattr(aio, name)).parameters)
     parameters.pop("threads", None)

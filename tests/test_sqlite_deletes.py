@@ -158,63 +158,6 @@ def test_a_sweep_looks_at_a_slice_and_not_at_all_behind_it(store):
     assert len(steps) - few < 3 * few
 
 
-# ---- files of the first layout -------------------------------------------------------------------------------------
-
-FIRST_LAYOUT = """
-    CREATE TABLE tables (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, split_keys TEXT NOT NULL);
-    CREATE TABLE families (id INTEGER PRIMARY KEY AUTOINCREMENT, table_id INTEGER NOT NULL, name TEXT NOT NULL,
-        options TEXT NOT NULL, swept BLOB NOT NULL DEFAULT x'', UNIQUE (table_id, name));
-    CREATE TABLE cells_1 (row BLOB NOT NULL, qualifier BLOB NOT NULL, timestamp INTEGER NOT NULL,
-        value BLOB NOT NULL, PRIMARY KEY (row, qualifier, timestamp DESC)) WITHOUT ROWID;
-    CREATE TABLE deletes_1 (row BLOB NOT NULL, scope BLOB NOT NULL, timestamp INTEGER NOT NULL,
-        PRIMARY KEY (row, scope)) WITHOUT ROWID;
-    INSERT INTO tables VALUES (1, 't', '[]');
-    INSERT INTO families VALUES (1, 1, 'f', '{"versions": 1, "ttl": null}', x'');
-    INSERT INTO cells_1 VALUES (x'61', x'71', 1000, x'78');
-    INSERT INTO deletes_1 VALUES (x'62', x'', 5000), (x'63', x'3a71', 5000);
-    PRAGMA application_id = 2002941026;
-    PRAGMA user_version = 1;
-"""
-
-
-@pytest.fixture
-def old_path(path):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA page_size=8192")
-        connection.executescript(FIRST_LAYOUT)
-        connection.execute("PRAGMA journal_mode=WAL")
-    return path
-
-
-def layout(path):
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
-def test_a_file_of_the_first_layout_is_read_as_it_is(old_path):
-    with SQLiteStore(old_path) as store:
-        found = keys(store)
-
-    assert found == [b"a"]
-    assert layout(old_path) == 1
-
-
-def test_a_file_of_the_first_layout_gets_the_second_by_the_first_write(old_path, clock):
-    with SQLiteStore(old_path) as store:
-        new = [put(row, b"f:q") for row in (b"b", b"c", b"d")]
-        assert store.write("t", [*new, Delete(b"e", 1)]) == [None] * 4
-        assert keys(store) == [b"a", b"d"]
-        store.create_table(TableSchema("u", (FamilySchema("other"),)))
-        assert layout(old_path) == 2
-        clock.now += DAY - 1000
-        fill(store, 4 * SLICE)
-        assert markers(old_path) == 3
-        clock.now += 60_000
-        fill(store, 4 * SLICE)
-
-    assert markers(old_path) == 0
-
-
 def test_a_file_that_a_later_webtable_takes_over_is_not_written_to(store, path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version=99")

@@ -23,6 +23,7 @@ from webtable.errors import (
     InvalidArgument,
     NewerFormat,
     NotAStore,
+    OlderFormat,
     StoreError,
     StoreRefused,
     StoreUnavailable,
@@ -142,7 +143,16 @@ def test_a_file_of_a_later_format_is_not_opened(store, path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version=99")
 
-    with pytest.raises(NewerFormat, match="file format 99, of a later webtable; this one reads up to 2"):
+    with pytest.raises(NewerFormat, match="file format 99, of a later webtable; this one reads 2"):
+        SQLiteStore(path)
+
+
+def test_a_file_of_before_the_first_release_is_not_opened(store, path):
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version=1")
+
+    with pytest.raises(OlderFormat, match="file format 1, which no release has written; this one reads 2: export it"):
         SQLiteStore(path)
 
 

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         Neighbour,
         Neighbours,
         OutcomeCallback,
-        Outdated,
         Pages,
         Progress,
         Receipt,
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
         SizeClass,
         Stats,
         TitleProblem,
-        Upgrade,
         Verification,
         WebTable,
         Writer,
@@ -78,7 +76,6 @@ if TYPE_CHECKING:
         handle_of,
         open,
         regions_of,
-        upgrade,
     )
     from webtable.rowkey import (
         CompositeKey,
@@ -146,7 +143,6 @@ __all__ = [
     "Neighbours",
     "OperationMetrics",
     "OutcomeCallback",
-    "Outdated",
     "Page",
     "PageOutcome",
     "Pages",
@@ -170,7 +166,6 @@ __all__ = [
     "SizeClass",
     "Stats",
     "TitleProblem",
-    "Upgrade",
     "Verification",
     "WebKey",
     "WebTable",
@@ -188,7 +183,6 @@ __all__ = [
     "progress_bar",
     "regions_of",
     "split_points",
-    "upgrade",
 ]
 
 _ELSEWHERE = {

@@ -1,27 +1,35 @@
 """The numbers of what is stored: which this version writes, and what becomes of a table or a file with another one.
 
-A number goes up where a webtable that knows the one before would misread what is stored, or spoil it by writing. Older
-ones are read, as docs/upgrades.md tells; of a newer one nothing is guessed.
+A number goes up where a webtable that knows the one before would misread what is stored, or corrupt it by writing.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from webtable.errors import NewerFormat
+from webtable.errors import NewerFormat, OlderFormat
 
 LAYOUT_FORMAT: Final = 1
 """The `format` of a layout, and with it of all cells of its table."""
 KEY_FORMAT: Final = "web/1"
 """The `key` of a layout: how the row keys of a web table are made."""
 FILE_FORMAT: Final = 2
-"""The `user_version` of an SQLite file. Of 1 the delete markers did not know when they were made."""
+"""The `user_version` of an SQLite file."""
 
 
 def check_format(name: str, kind: str, found: int, known: int) -> None:
-    """Raise `NewerFormat` where *name* has a later format of this *kind* than the *known* one."""
+    """Raise `NewerFormat` or `OlderFormat` where *name* has another format of this *kind* than the *known* one.
+
+    The first upgrade belongs here: where a release has stored an older format, that is read, or brought up to date, in
+    place of the error.
+    """
     if found > known:
         raise NewerFormat(
-            f"{name} has {kind} format {found}, of a later webtable; this one reads up to {known}: use one that knows "
+            f"{name} has {kind} format {found}, of a later webtable; this one reads {known}: use one that knows "
             f"{kind} format {found}. Nothing was changed"
+        )
+    if found < known:
+        raise OlderFormat(
+            f"{name} has {kind} format {found}, which no release has written; this one reads {known}: export it with "
+            "the version that made it (webtable export), and import that (webtable import). Nothing was changed"
         )

@@ -28,7 +28,8 @@ WebTableError
 │   ├── TableNotFound        no such table or file; create it first
 │   ├── LayoutMismatch       the table was created with another layout
 │   │   ├── IndexNotNamed    the table has an index of your own; name it, and it is imported
-│   │   └── NewerFormat      written by a later webtable; use that one (also a NotAStore)
+│   │   ├── NewerFormat      written by a later webtable; use that one (also a NotAStore)
+│   │   └── OlderFormat      of before the first release; export it with the version that made it (also a NotAStore)
 │   └── SchemaDrift          the families of the table differ from the schema
 └── StoreError               the store could not do what it was asked
     ├── StoreUnavailable     not reached in time; trying again may help
@@ -238,6 +239,10 @@ class NotAStore(StoreError):
 
 class NewerFormat(LayoutMismatch, NotAStore):
     """The table, or its file, is of a later webtable; the message names the format that this one does not know."""
+
+
+class OlderFormat(LayoutMismatch, NotAStore):
+    """The table, or its file, has a format of before the first release; export it with the version that made it."""
 
 
 class CapabilityError(StoreError):

@@ -34,7 +34,6 @@ COMMANDS = [
     "create",
     "alter",
     "copy",
-    "upgrade",
     "backup create",
     "backup snapshot",
     "backup verify",

@@ -492,17 +492,6 @@ TERMS = [
 ]
 
 
-@pytest.fixture
-def titled(new_url):
-    """A table with an index of the titles, and how it is made to be one of an earlier version."""
-    with webtable.open(new_url(), create=True, indexes=["own_indexes:titles"]) as table:
-
-        def as_of_old():
-            table.indexes.set("titles", IndexState(of="own_indexes:titles"))
-
-        yield table, as_of_old
-
-
 def store_terms(table):
     """Store two pages for each term, and return the URLs in the order of the terms, and of the URLs below them."""
     town = Town(table)
@@ -512,8 +501,8 @@ def store_terms(table):
     return [page.url for page in sorted(pages, key=lambda page: (page.title, page.url))]
 
 
-def test_the_pages_of_an_index_come_in_the_order_of_its_terms(titled):
-    table, _ = titled
+def test_the_pages_of_an_index_come_in_the_order_of_its_terms(table):
+    table.add_index("own_indexes:titles")
     expected = store_terms(table)
     found, token = [], None
 
@@ -528,30 +517,3 @@ def test_the_pages_of_an_index_come_in_the_order_of_its_terms(titled):
         assert [page.url for page in table.indexed("titles", term)] == expected[2 * at : 2 * at + 2]
     drift = drifts(table)["titles"]
     assert (drift.pages, drift.entries, drift.is_empty) == (36, 36, True)
-
-
-def test_the_entries_of_an_index_of_an_earlier_version_stay_readable(titled):
-    table, as_of_old = titled
-    as_of_old()
-    expected = store_terms(table)
-    entries = [row.key for row in table.store.scan(index_table(table.table, "titles").name, [webtable.KeyRange()])]
-
-    assert sum(b":de%5FA_" in entry for entry in entries) == 2
-    assert sorted(page.url for page in table.indexed("titles")) == sorted(expected)
-    for at, term in enumerate(TERMS):
-        assert [page.url for page in table.indexed("titles", term)] == expected[2 * at : 2 * at + 2]
-    drift = drifts(table)["titles"]
-    assert (drift.pages, drift.entries, drift.is_empty) == (36, 36, True)
-    table.rebuild_index("titles")
-    assert not table.index_states()["titles"].is_ordered
-
-
-def test_an_index_that_is_dropped_and_added_again_comes_in_the_order_of_its_terms(table):
-    table.add_index("own_indexes:titles")
-    table.indexes.set("titles", IndexState(of="own_indexes:titles"))
-    expected = store_terms(table)
-
-    table.drop_index("titles")
-    table.add_index("own_indexes:titles")
-
-    assert [page.url for page in table.indexed("titles")] == expected

@@ -4,7 +4,7 @@
 `webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
 """
 
-from webtable.aio.door import copy_target, create, doctor, open, regions_of, upgrade
+from webtable.aio.door import copy_target, create, doctor, open, regions_of
 from webtable.aio.opening import Opening
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
@@ -27,5 +27,4 @@ __all__ = [
     "doctor",
     "open",
     "regions_of",
-    "upgrade",
 ]

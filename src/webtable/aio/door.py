@@ -85,7 +85,6 @@ async def _once(job: Callable[[], T], left: Callable[[Any], object] | None = Non
 
 create = _in_a_thread(sync.create)
 doctor = _in_a_thread(sync.doctor)
-upgrade = _in_a_thread(sync.upgrade)
 
 
 async def regions_of(table: WebTable | KeyedTable, wanted: Iterable[bytes] | None = None) -> RegionComparison:

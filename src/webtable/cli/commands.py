@@ -155,7 +155,6 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "doctor": Listed("doctor", "What is wrong with a store or its table, and the remedy"),
         "metrics": Listed("metrics", "How the store is and what it holds, as Prometheus reads it"),
         "verify": Listed("verification", "Compare all pages with their checksums"),
-        "upgrade": Listed("upgrades", "What is older than in a new table, and bring it up to date"),
         "copy": Listed("copies", "Copy a table into another layout or store"),
         "backup": Listed("backups:group", "Back up a store, and check what was backed up"),
         "compact": Listed("compaction", "Give back the space of what nobody sees any more"),

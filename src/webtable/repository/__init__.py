@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from webtable.repository.samples import sample_urls
     from webtable.repository.table import WebTable
     from webtable.repository.times import Moment
-    from webtable.repository.upgrading.old import Outdated
-    from webtable.repository.upgrading.upgrade import Upgrade, upgrade
     from webtable.repository.writer import Writer
 
 __all__ = [
@@ -87,7 +85,6 @@ __all__ = [
     "Neighbour",
     "Neighbours",
     "OutcomeCallback",
-    "Outdated",
     "Pages",
     "Progress",
     "Receipt",
@@ -105,7 +102,6 @@ __all__ = [
     "SizeClass",
     "Stats",
     "TitleProblem",
-    "Upgrade",
     "Verification",
     "WebTable",
     "Writer",
@@ -118,7 +114,6 @@ __all__ = [
     "open",
     "regions_of",
     "sample_urls",
-    "upgrade",
 ]
 
 _HOMES = {
@@ -206,8 +201,6 @@ _HOMES = {
     "webtable.repository.samples": ("sample_urls",),
     "webtable.repository.table": ("WebTable",),
     "webtable.repository.times": ("Moment",),
-    "webtable.repository.upgrading.old": ("Outdated",),
-    "webtable.repository.upgrading.upgrade": ("Upgrade", "upgrade"),
     "webtable.repository.writer": ("Writer",),
 }
 

@@ -622,9 +622,8 @@ class WebTable(ShowsItself):
         """Return the pages that the index named *index*, one of the table's own, has for *term*, or for all terms.
 
         They come in the order of their terms, by code points and part by part, then of their URLs ("de" before "de-AT"
-        before "deu"), or in the order "reverse"; one with several terms comes once, by the first of them. In an index
-        of one's own that was added by an earlier version "de" comes behind what it is the beginning of, as in "de-AT";
-        dropped and added again, it is in order. Raises `UnknownIndex`.
+        before "deu"), or in the order "reverse"; one with several terms comes once, by the first of them. Raises
+        `UnknownIndex`.
         """
         return questions.indexed.indexed(self._frame, index, term, asking)
 
@@ -690,7 +689,7 @@ class WebTable(ShowsItself):
     def dead_ends(self, **asking: Unpack[Asking]) -> Pages:
         """Return the pages that have no links to others, in the order of their URLs.
 
-        One whose links all lead to itself is one of them, but where an earlier version has stored its content.
+        One whose links all lead to itself is one of them.
         """
         return questions.links.dead_ends(self._frame, asking)
 

@@ -33,15 +33,13 @@ class IndexState(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown
 
     `of` is the importable name (`package.module:attribute`) of an index that a user defined. `position` is the row, in
     hex, that a rebuild has reached. `added` is when the index was added, in epoch milliseconds, and 0 for those with
-    which the table was created; it differs from that of a dropped index of the same name. `is_ordered` is true if the
-    entries of a user's index are in the order of its terms; those that earlier versions added are not.
+    which the table was created; it differs from that of a dropped index of the same name.
     """
 
     phase: Phase = "ready"
     of: str = ""
     position: str = ""
     added: int = 0
-    is_ordered: bool = False
 
     def to_json(self) -> bytes:
         """Return the state as it is stored, with its checksum."""

@@ -188,8 +188,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 "of webtable does not read; copy it with the version that made it: webtable copy --compression zstd"
             )
         try:
-            layout = msgspec.convert(_without_first_indexes(msgspec.json.decode(unsealed(stored))), cls)
-            layout = msgspec.structs.replace(layout, digest=header.digest)
+            layout = msgspec.convert(msgspec.json.decode(unsealed(stored)), cls)
             layout.web_key()
             layout.table_schema("any")
         except UNREADABLE as exc:
@@ -200,11 +199,6 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 f"the table has format {layout.format} with {layout.key} keys"
             )
         return layout
-
-
-def _without_first_indexes(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the *values* of a layout without the empty `indexes` that the first ones had, before there was any."""
-    return {name: value for name, value in values.items() if name != "indexes" or value != {}}
 
 
 def layout_values(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,8 +261,6 @@ class _Header(msgspec.Struct, frozen=True):
     kind: str = "web"
     format: int = LAYOUT_FORMAT
     key: str = KEY_FORMAT
-    # Of the tables that do not say it, for there was no other one when they were created.
-    digest: str = "sha256"
     compression: str = "zstd"
 
     @classmethod

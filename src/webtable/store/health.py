@@ -70,10 +70,6 @@ class Examined:
         """Yield what the store itself tells of its health, and of that of *table*; nothing is written."""
         yield from ()
 
-    def outdated(self) -> str:
-        """Return what of the store itself is older than in a new one, until somebody writes; empty if nothing is."""
-        return ""
-
     def space(self) -> Space | None:
         """Return the space that the store takes; None where it cannot tell."""
         return None

@@ -157,10 +157,6 @@ class WrappedStore(Store):
         """Yield what the store tells of its health."""
         return self.wrapped.health(table)
 
-    def outdated(self) -> str:
-        """Return what of the store is old."""
-        return self.wrapped.outdated()
-
     def space(self) -> Space | None:
         """Return the space that the store takes."""
         return self.wrapped.space()

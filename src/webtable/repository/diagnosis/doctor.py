@@ -12,6 +12,7 @@ from webtable.errors import (
     LayoutMismatch,
     NewerFormat,
     NotAStore,
+    OlderFormat,
     StoreUnavailable,
     TableNotFound,
     WebTableError,
@@ -192,6 +193,8 @@ def _opening_remedy(error: WebTableError) -> str:
             return "webtable create makes it, unless the path is wrong"
         case NewerFormat():
             return "use the version of webtable that has made the file, or a later one"
+        case OlderFormat():
+            return "export it with the version of webtable that has made it, and import that"
         case NotAStore():
             return "correct the path or the port; what is there was left as it is"
         case StoreUnavailable():

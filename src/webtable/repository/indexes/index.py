@@ -9,7 +9,7 @@ of their terms, then of their URLs, whatever the salt of the table: it is no par
 URL. A term's parts never hold a `_`, so that the row key begins behind a known number of them.
 
 In an index of the user's own each part ends with a zero byte in place of the `_`: terms may be any text, and "de" comes
-before "de-AT" because nothing sorts before it. Those that were added by earlier versions have the `_`, and keep it.
+before "de-AT" because nothing sorts before it.
 
 An entry is a hint. It holds if the page that it names still makes it.
 """

@@ -164,7 +164,7 @@ class Indexes:
             )
         if index.name != name:
             raise LayoutMismatch(f"{self._name} has the index {name!r} by {state.of!r}, which is named {index.name!r}")
-        return replace(index, end=ORDERED) if state.is_ordered else index
+        return replace(index, end=ORDERED)
 
 
 def defined(names: Sequence[str]) -> dict[str, IndexState]:
@@ -182,7 +182,7 @@ def _defined(name: str) -> tuple[str, IndexState]:
         index = imported(name)
         if index.name in WEB_INDEXES:
             raise InvalidArgument(f"index {name!r}: the name {index.name!r} is taken by one of webtable's own")
-        return index.name, IndexState(of=name, is_ordered=True)
+        return index.name, IndexState(of=name)
     if name not in WEB_INDEXES:
         raise UnknownIndex(
             f"no index {name!r}: there are {', '.join(WEB_INDEXES)}; one of your own is named package.module:attribute"

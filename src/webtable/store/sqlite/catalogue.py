@@ -7,13 +7,11 @@ read past the bodies. `deletes_7` holds its delete markers. The names of tables 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.sqlite.failures import Damage
@@ -116,24 +114,6 @@ def format_of(connection: sqlite3.Connection) -> int:
     """Return the format of the file as the connection's transaction sees it."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     return int(number)
-
-
-def bring_up_to_date(name: str, connection: sqlite3.Connection) -> None:
-    """Give a file of an earlier format the present one, as a part of the connection's transaction.
-
-    A delete marker of format 1 does not know when it was made: now at the latest.
-    """
-    found = format_of(connection)
-    if found == FILE_FORMAT:
-        return
-    check_format(name, "file", found, FILE_FORMAT)
-    now = time.time_ns() // 1_000_000
-    for (number,) in connection.execute("SELECT id FROM families").fetchall():
-        if type(number) is not int:
-            raise Damage("a family has another number than a whole one")
-        connection.execute(f"ALTER TABLE deletes_{number} ADD COLUMN made INTEGER NOT NULL DEFAULT {now}")
-    connection.execute("ALTER TABLE families ADD COLUMN swept_deletes BLOB NOT NULL DEFAULT x''")
-    connection.execute(f"PRAGMA user_version={FILE_FORMAT}")
 
 
 def add_table(connection: sqlite3.Connection, schema: TableSchema) -> None:

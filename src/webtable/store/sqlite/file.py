@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webtable._forks import renew_after_fork
+from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.log import tell
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
-from webtable.store.sqlite.catalogue import bring_up_to_date
+from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
 from webtable.store.sqlite.first_connection import opened
@@ -123,7 +124,8 @@ class StoreFile:
                 yield block.connection
             return
         with self._writing(purpose, "BEGIN IMMEDIATE", table) as connection:
-            bring_up_to_date(self.name, connection)
+            # A later webtable may have taken the file over since it was opened.
+            check_format(self.name, "file", format_of(connection), FILE_FORMAT)
             yield connection
             self.check_open()
             connection.execute("COMMIT")

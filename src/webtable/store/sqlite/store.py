@@ -8,7 +8,6 @@ import warnings
 from collections import defaultdict
 from typing import TYPE_CHECKING, Self
 
-from webtable._stored_form import FILE_FORMAT
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
 from webtable.store.base import Store
@@ -243,12 +242,6 @@ class SQLiteStore(Store):
         from webtable.store.sqlite.health import health  # no other call needs what it imports
 
         return health(self._file)
-
-    def outdated(self) -> str:
-        """Return which format the file has, if it is an earlier one."""
-        with self._file.reader() as connection:
-            found = catalogue.format_of(connection)
-        return f"file format {found}, of a new file it is {FILE_FORMAT}" if found < FILE_FORMAT else ""
 
     def space(self) -> Space:
         """Return the size of the file, and how much of it is free."""

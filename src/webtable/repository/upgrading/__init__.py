@@ -1,1 +1,0 @@
-"""Bringing what earlier versions have stored to what this one stores."""
