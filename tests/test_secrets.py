@@ -159,7 +159,7 @@ def test_a_table_and_what_is_around_it_show_no_secret(monkeypatch: pytest.Monkey
         values = [
             *(table, table.store, table.metrics, writer, writer.put(pages()[0])),
             *(webtable.doctor(ANSWERS), audit(table, DOMAIN), compare(table, DOMAIN, since="30d")),
-            *(webtable.upgrade(ANSWERS), open_store(ANSWERS), asyncio.run(opened_by_aio())),
+            *(open_store(ANSWERS), asyncio.run(opened_by_aio())),
         ]
         texts = [text for value in values for text in shown(value)]
 
@@ -167,7 +167,7 @@ def test_a_table_and_what_is_around_it_show_no_secret(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("url", [CLOSED, f"hbase+https://gateway/t?token={TOKEN}", f"hbsae://{LOGIN}@gateway/t"])
-@pytest.mark.parametrize("call", [webtable.open, webtable.create, webtable.doctor, webtable.upgrade, open_store])
+@pytest.mark.parametrize("call", [webtable.open, webtable.create, webtable.doctor, open_store])
 def test_an_error_shows_no_secret(url: str, call: Any):
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

@@ -101,7 +101,6 @@ WORDS = {
     "doctor": "--timeout 5",
     "metrics": "--textfile webtable.prom --timeout 5",
     "verify": "--full-scan --resume",
-    "upgrade": "",
     "copy": "STORE copy.db --resume",
     "backup create": "saved.db",
     "backup snapshot": "",
