@@ -26,6 +26,7 @@ _ASK_TIME = (
     "webtable.repository.moments",
     "webtable.repository.buffer",
     "webtable.repository.layouts",
+    "webtable.repository.limits",
     "webtable.repository.refreshed",
     "webtable.repository.indexes.states",
     "webtable.repository.creation.layout",
@@ -38,11 +39,11 @@ _ASK_TIME = (
 _ASK_DATES = (
     "webtable._page",
     "webtable.repository.batch",
+    "webtable.repository.limits",
     "webtable.repository.plan",
     "webtable.repository.writers",
     "webtable.repository.hints.counts",
     "webtable.repository.hints.maintenance",
-    "webtable.repository.questions.integrity",
     "webtable.repository.questions.stats",
     "webtable.repository.questions.versions",
 )

@@ -339,7 +339,7 @@ def test_the_store_leaves_out_titles_without_the_words(spied, site):
     table = spied.site.table
     given = []
     page = table._frame.counted.page
-    table._frame.counted.page = lambda row: given.append(row.key) or page(row)
+    table._frame.counted.page = lambda row, columns: given.append(row.key) or page(row, columns)
 
     found = paths(table.search("PAGE 7", in_="title", domain=site.domain))
 
@@ -378,7 +378,7 @@ def test_a_limit_keeps_from_reading_on(spied, crowd, in_):
     table = spied.site.table
     read = []
     page = table._frame.counted.page
-    table._frame.counted.page = lambda row: read.append(row.key) or page(row)
+    table._frame.counted.page = lambda row, columns: read.append(row.key) or page(row, columns)
     word = "page" if in_ == "title" else "keys"
 
     found = paths(table.search(word, in_=in_, domain=crowd.domain, limit=3))
@@ -419,7 +419,8 @@ def test_what_goes_wrong_in_a_thread_is_raised_where_the_caller_is(spied, crowd,
     table = spied.site.table
     page = table._frame.counted.page
     last = table.key.encode(crowd.url("/900"))
-    table._frame.counted.page = lambda row: page(row) if row.key != last else (_ for _ in ()).throw(OSError("broken"))
+    broken = lambda *_: (_ for _ in ()).throw(OSError("broken"))  # noqa: E731
+    table._frame.counted.page = lambda row, columns: (broken if row.key == last else page)(row, columns)
     found = []
 
     with pytest.raises(OSError, match="broken"):

@@ -167,6 +167,29 @@ class PageCodec(ContentCodec):
             page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells
         )
 
+    def wanted(self, columns: Collection[bytes]) -> tuple[bool, bool]:
+        """Return whether the body and whether the links are among the stored *columns*."""
+        names = self.columns
+        return names.html in columns or self.family in columns, names.urls in columns
+
+    def lacks(self, page: Page, columns: Collection[bytes]) -> bool:
+        """Whether *page*, which was read with the stored *columns*, has none of the content there that it should have.
+
+        Links are only asked for of a page with a body, or with their digest: a count of links may have been given
+        without them.
+        """
+        return (page.has_body and page.html is None and self.wanted(columns)[0]) or (
+            page.outlinks is None
+            and page.outlink_count is not None
+            and (page.has_body or page.links_digest is not None)
+            and self.columns.urls in columns
+        )
+
+    def lacking(self, page: Page, columns: Collection[bytes]) -> list[bytes]:
+        """Return which of `body_and_links` it is that *page* lacks, as `lacks` has it."""
+        named = zip(self.body_and_links, self.wanted(columns), strict=True)
+        return [column for column, is_wanted in named if is_wanted and self.lacks(page, [column])]
+
     def stored(self, row: Row) -> Stored:
         """Return what a row with its capture column, and that of its deletes, holds of a page."""
         deleted = self.deleted(row)

@@ -59,6 +59,7 @@ class ContentCodec:
         self._compress = layout.compression != "none"
         self.family = f"{self.columns.content}:".encode()
         """The family of bodies and captures."""
+        self.body_and_links = self.columns.html, self.columns.urls
 
     def contents(self, columns: Sequence[bytes]) -> list[bytes]:
         """Return those of the stored *columns* that are content."""

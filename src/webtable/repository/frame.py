@@ -10,6 +10,7 @@ from webtable.repository.codec import PageCodec
 from webtable.repository.damage import Damage
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.layouts import Layouts
+from webtable.repository.limits import Limits
 from webtable.repository.reader import PageReader
 from webtable.repository.refreshed import CountedReader, Refreshed
 from webtable.rowkey import WebKey
@@ -51,15 +52,15 @@ class Frame:
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
         """Return the frame of the *table* in *store* that has this *layout*."""
         layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.max_cell)
-        refreshed = Refreshed(store, table)
+        refreshed, limits = Refreshed(store, table), Limits(store, table, codec, layouts)
         return cls(
             store,
             table,
             layouts,
             layout.web_key(),
             codec,
-            PageReader(store, table, codec),
-            CountedReader(store, table, codec, refreshed),
+            PageReader(store, table, codec, limits),
+            CountedReader(store, table, codec, limits, refreshed),
             refreshed,
             Indexes(store, table, layouts),
             strict,

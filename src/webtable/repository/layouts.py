@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import LayoutMismatch, TableNotFound
-from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table
+from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import Wanted
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class Layouts:
         self._store = store
         self._table = table
         self._cells: dict[bytes, bytes] = {}
+        self._altered: dict[bytes, int] | None = None
         self._read_at = time.monotonic()
         self.known = known
         """The layout as it was when it was read last."""
@@ -46,6 +47,13 @@ class Layouts:
         self.learn(row, began)
         return self.known
 
+    def altered_at(self, option: str) -> int | None:
+        """Return when *option* was altered last, in epoch milliseconds; None where it is as the table was created."""
+        if self._altered is None:
+            self.read()
+        self.recent()
+        return (self._altered or {}).get(option_column(option))
+
     def learn(self, row: Row | None, read_at: float) -> None:
         """Take the layout from its *row*, which was read at that moment; raises `LayoutMismatch`.
 
@@ -58,6 +66,7 @@ class Layouts:
             if _created(found) != _created(self.known):
                 raise LayoutMismatch(f"{name} was dropped and created anew, with another layout: open it again")
             self.known, self._cells = found, cells
+        self._altered = {column: versions[0].timestamp for column, versions in row.cells.items()} if row else {}
         self._read_at = read_at
 
 

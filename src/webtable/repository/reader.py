@@ -17,29 +17,33 @@ from webtable.store import Row, Store, TimeRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from webtable._page import Link
     from webtable.repository.codec import PageCodec
+    from webtable.repository.limits import Limits
     from webtable.store import Cell
 
 
 class PageReader:
     """Reads pages from one table."""
 
-    def __init__(self, store: Store, table: str, codec: PageCodec) -> None:
+    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits) -> None:
         self._store = store
         self._table = table
         self._codec = codec
+        self._limits = limits
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
         """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them.
 
         Raises `DamagedRow` for the first that cannot be read.
         """
-        found = self._store.read(self._table, rows, Wanted(self._codec.select(columns)))
-        return [row and self.page(row) for row in found]
+        wanted = self._codec.select(columns)
+        content = self._codec.contents(wanted)
+        found = self._store.read(self._table, rows, Wanted(wanted))
+        return [row and self.page(row, content) for row in found]
 
     def read_each(
         self,
@@ -66,7 +70,7 @@ class PageReader:
         else:
             found = self._with_contents(rows, wanted, content)
         for row in found:
-            yield row and self.each(row, verify=verify)
+            yield row and self.each(row, content, verify=verify)
 
     def _with_contents(
         self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
@@ -136,28 +140,73 @@ class PageReader:
         except DamagedRow:
             return []
 
-    def page(self, row: Row) -> Page | None:
-        """Return the page of *row*, None where it is none; raises `DamagedRow`."""
-        page = self._codec.page(row)
-        if page is None or len(row.cells) == 1 or not self._codec.is_stale(page, row):
-            return page
-        own = self.content_of(row.key, page)
-        wanted = row.cells.keys()
-        return replace(
-            page,
-            html=own.html if self._codec.columns.html in wanted else None,
-            outlinks=own.outlinks if self._codec.columns.urls in wanted else None,
-        )
+    def page(self, row: Row, columns: Collection[bytes] = ()) -> Page | None:
+        """Return the page of *row*, None where it is none; raises `DamagedRow`.
 
-    def each(self, row: Row, *, verify: bool = False) -> Page | DamagedRow | None:
+        *columns* are those of content that were read: what the page should have there, and is lost, is damage too.
+        """
+        page = self._codec.page(row)
+        if page is None:
+            return None
+        if len(row.cells) > 1 and self._codec.is_stale(page, row):
+            page = self._with_own(row.key, page, columns or row.cells)
+        return self._complete(row.key, page, columns) if columns and self._codec.lacks(page, columns) else page
+
+    def each(self, row: Row, columns: Collection[bytes] = (), *, verify: bool = False) -> Page | DamagedRow | None:
         """Return what `page` does, or the error that it raises; with *verify* that of `check` too."""
         try:
-            page = self.page(row)
+            page = self.page(row, columns)
             if verify and page is not None:
                 self.check(row.key, page)
         except DamagedRow as exc:
             return exc
         return page
+
+    def lost(self, row: bytes, page: Page, columns: Collection[bytes]) -> DamagedRow | None:
+        """Return the error where *page* lacks content that it should have in the stored *columns*.
+
+        None where it has it, where limits or a delete explain that, and where the page has other content by now.
+        """
+        try:
+            if self._codec.lacks(page, columns):
+                self._complete(row, page, columns)
+        except DamagedRow as exc:
+            return exc
+        return None
+
+    def _complete(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page | None:
+        """Return *page* with the content that it lacks of *columns*; raises `DamagedRow` where that is lost.
+
+        The page may have been deleted since it was read (None), or have other content by now.
+        """
+        while page.content_at is not None and not self._limits.may_have_expired(page.content_at):
+            page = self._with_own(row, page, columns)
+            if not self._codec.lacks(page, columns):
+                break
+            # Read last: what is the same now was so when its content was not found.
+            (stored,) = self.stored([row], self._limits.versions)
+            if stored.unreadable is not None:
+                raise stored.unreadable.error
+            if stored.page is None:
+                return None
+            if (stored.page.content_at, stored.page.has_body) == (page.content_at, page.has_body):
+                self._check_there(row, page, columns, stored)
+                break
+            page = replace(stored.page, link_counts=page.link_counts)
+        return page
+
+    def _check_there(self, row: bytes, page: Page, columns: Collection[bytes], stored: Stored) -> None:
+        """Raise `DamagedRow` where content that *page* lacks of *columns* is not missing for a reason."""
+        at = page.content_at
+        for column in self._codec.lacking(page, columns):
+            if at is not None and not self._limits.explain(column, at, stored):
+                raise self._codec.damaged(row, column, f"it is lost: the page has one of {at:%Y-%m-%d %H:%M:%S} UTC")
+
+    def _with_own(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page:
+        """Return *page* with what it has of *columns* under its `content_at`, and with nothing else."""
+        with_body, with_links = self._codec.wanted(columns)
+        own = self.content_of(row, page, with_body=with_body)
+        return replace(page, html=own.html, outlinks=own.outlinks if with_links else None)
 
     def what_is_left(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
         """Return the page of *row*, None where there is none or its metadata cannot be read, and its links.
@@ -180,7 +229,7 @@ class PageReader:
 
         Their bodies are those of their digests; what cannot be read or is another one is a `DamagedRow`.
         """
-        columns = self._codec.with_checksums([self._codec.columns.html, self._codec.columns.urls])
+        columns = self._codec.with_checksums([*self._codec.body_and_links])
         filled: list[Page | DamagedRow] = []
         for some in together((one, one[1].size or 0) for one in pages):
             found = self._store.read(self._table, [row for row, _ in some], Wanted(columns))
@@ -192,11 +241,11 @@ class PageReader:
             filled = replace(page, html=None, outlinks=None)
             if stored is None or self._codec.is_stale(self._codec.fill(filled, stored), stored):
                 filled = self.content_of(row, page)
-            page = filled
-            self.check(row, page)
+            self.check(row, filled)
         except DamagedRow as exc:
             return exc
-        return page
+        # What is asked for may be that of an older version, of which nobody knows whether it has a body.
+        return self.lost(row, filled, self._codec.body_and_links) or filled
 
     def check(self, row: bytes, page: Page) -> None:
         """Raise `DamagedRow` where the body of *page*, as far as it is here, is not that of its digest and size."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.codec import PageCodec
+    from webtable.repository.limits import Limits
     from webtable.store import Row, Store
 
 _ROW = b"links"
@@ -81,8 +82,8 @@ class Refreshed:
 class CountedReader(PageReader):
     """Reads pages with their counts of links, which are none where nobody links to them."""
 
-    def __init__(self, store: Store, table: str, codec: PageCodec, refreshed: Refreshed) -> None:
-        super().__init__(store, table, codec)
+    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits, refreshed: Refreshed) -> None:
+        super().__init__(store, table, codec, limits)
         self._refreshed = refreshed
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:

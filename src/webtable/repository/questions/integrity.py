@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from webtable._page import Page
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 class Verification:
     """What was read (pages, the bodies of all their versions, and the bytes of these), and what of it is damaged.
 
-    `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body is not there any more
-    although it has not expired. `examples` are the first 100 of both.
+    `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body or links are not there
+    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both.
     """
 
     pages: int
@@ -99,8 +98,8 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
         for one in damage.sift(_all_of(frame, row)):
             if isinstance(one, Page):
                 found.pages += 1
-                if _is_lost(frame, one):
-                    lost.add(frame.codec.damaged(row.key, frame.codec.columns.html, "the body is lost"))
+                if (error := frame.pages.lost(row.key, one, frame.codec.body_and_links)) is not None:
+                    lost.add(error)
             elif isinstance(one, int):
                 found.bodies, found.size = found.bodies + 1, found.size + one
         found.position = row.key
@@ -137,11 +136,3 @@ def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:
                 yield codec.damaged(row.key, codec.columns.html, exc)
             else:
                 yield len(version.html)
-
-
-def _is_lost(frame: Frame, page: Page) -> bool:
-    if not page.has_body or page.html is not None or page.content_at is None:
-        return False
-    ttl = frame.layouts.recent().ttl
-    # A cell that is about to expire may have done so since it was read.
-    return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl * 0.99)

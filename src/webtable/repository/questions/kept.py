@@ -55,7 +55,7 @@ def _captures_of(frame: Frame, pages: Sequence[Page], columns: Sequence[bytes]) 
     for piece in together((one, one[-1]) for one in known):
         page, row, weight = piece[0]
         if row is not None and weight > BODY_BYTES:
-            yield from _with_newest(page, _one_by_one(frame, row, columns))
+            yield from _with_newest(frame, page, _one_by_one(frame, row, columns), columns)
         else:
             wanted = Wanted(columns, versions=versions)
             yield from _together(frame, [page for page, _, _ in piece], wanted)
@@ -68,7 +68,7 @@ def _weight(frame: Frame, row: Row | None) -> int:
 def _together(frame: Frame, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
     rows = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
     for page, row in zip(pages, rows, strict=True):
-        yield from _with_newest(page, () if row is None else _versions(frame, row))
+        yield from _with_newest(frame, page, () if row is None else _versions(frame, row), wanted.columns or ())
 
 
 def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
@@ -96,13 +96,25 @@ def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
             yield version
 
 
-def _with_newest(page: Page, versions: Iterable[Page | DamagedRow]) -> Iterator[Page | DamagedRow]:
-    """Yield *versions* and, where it is none of them, the newest capture of their *page*."""
-    own = None
+def _with_newest(
+    frame: Frame, page: Page, versions: Iterable[Page | DamagedRow], columns: Sequence[bytes]
+) -> Iterator[Page | DamagedRow]:
+    """Yield *versions* and, where it is none of them, the newest capture of their *page*.
+
+    Where content of the page in *columns* is lost, that error takes the place of its version.
+    """
+    row, own, lost = frame.key.encode(page.url), None, False
     for version in versions:
         if isinstance(version, Page) and version.fetched_at == page.content_at:
-            own = version
-        yield version
+            whole = replace(page, html=version.html, outlinks=version.outlinks)
+            error = frame.pages.lost(row, whole, columns)
+            own, lost = (version, False) if error is None else (None, True)
+            yield error or version
+        else:
+            lost = lost or isinstance(version, DamagedRow)
+            yield version
+    if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
+        yield error
     if page.content_at == page.fetched_at:
         return
     yield page if own is None or _repeats(page, own) else replace(page, html=own.html, outlinks=own.outlinks)

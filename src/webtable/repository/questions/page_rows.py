@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from webtable.repository.read_ahead import PIECE_ROWS, read_ahead
@@ -100,12 +101,13 @@ class PageRows:
 
     def _page_of(self, spec: ScanSpec) -> Callable[[Row], Page | None]:
         """Return what makes the page of a row of *spec*, with its counts of links where they are among the columns."""
-        frame = self._frame
-        if frame.codec.columns.links not in (spec.wanted.columns or ()):
-            return frame.counted.page
+        frame, columns = self._frame, spec.wanted.columns or ()
+        content = frame.codec.contents(columns)
+        if frame.codec.columns.links not in columns:
+            return partial(frame.counted.page, columns=content) if content else frame.counted.page
 
         def page_of(row: Row) -> Page | None:
-            page = frame.counted.page(row)
+            page = frame.counted.page(row, content)
             return page and frame.refreshed.counted(page, ("link_counts",))
 
         return page_of

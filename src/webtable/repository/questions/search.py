@@ -96,6 +96,10 @@ class _Search:
     matcher: Matcher
     names: Sequence[str]
 
+    @property
+    def _content(self) -> list[bytes]:
+        return self.frame.codec.contents(self.spec.wanted.columns or ())
+
     def in_titles(self) -> Iterator[Hit]:
         if self.spec.wanted.containing is not None:
             pages = self._likely()
@@ -112,7 +116,8 @@ class _Search:
                 if isinstance(hit, DamagedRow):
                     self.damage.add(hit)
                     continue
-                for page in self.damage.sift([frame.counted.each(row) if "html" in self.names else hit.page]):
+                whole = frame.counted.each(row, self._content) if "html" in self.names else hit.page
+                for page in self.damage.sift([whole]):
                     if page is not None:
                         yield replace(hit, page=frame.refreshed.counted(page, self.names))
 
@@ -137,7 +142,7 @@ class _Search:
             size = min(2 * size, HITS_AT_ONCE)
 
     def _hit(self, row: Row) -> Hit | DamagedRow | None:
-        page = self.frame.counted.each(row)
+        page = self.frame.counted.each(row, self._content)
         if isinstance(page, DamagedRow):
             return page
         hit = None if page is None else self.matcher.hit(page)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from webtable.repository.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.moments import milliseconds
 from webtable.repository.results import Several
 from webtable.repository.times import Moment, moment_of, moments
-from webtable.store import TimeRange
+from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.wanted import Wanted
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from webtable.repository.difference import Difference
     from webtable.repository.frame import Frame
-    from webtable.store import Row
 
 READ_AT_ONCE = 64
 
@@ -136,7 +136,8 @@ def _as_of(frame: Frame, url: str, as_of: datetime, columns: Sequence[str] | Non
 def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
     """Return the versions of *url*, newest first, without those that only renew the one before them."""
     versions: list[tuple[int, Page | DamagedRow]] = []
-    for at, version in _versions(frame, url, columns, None):
+    row = _row(frame, url, columns)
+    for at, version in () if row is None else _with_lost(frame, row, columns):
         newer = versions[-1][1] if versions else None
         if isinstance(newer, Page) and isinstance(version, Page) and _same_content(newer, version):
             # Content that was only renewed: it was first seen under the older date.
@@ -149,8 +150,16 @@ def _contents(frame: Frame, url: str, columns: Sequence[str]) -> list[tuple[int,
 def _versions(
     frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None
 ) -> Iterator[tuple[int, Page | DamagedRow]]:
+    row = _row(frame, url, columns, times)
+    if row is not None:
+        yield from versions_in(frame, row)
+
+
+def _row(frame: Frame, url: str, columns: Sequence[str], times: TimeRange | None = None) -> Row | None:
+    """Return the row of *url* with its metadata and its versions."""
     names = frame.codec.columns
     wanted = [
+        names.page,
         names.capture,
         *([names.html] if "html" in columns else []),
         *([names.urls] if "outlinks" in columns else []),
@@ -159,8 +168,27 @@ def _versions(
     versions = frame.layouts.recent().versions
     row_key = frame.key.encode(url)
     (row,) = frame.store.read(frame.table, [row_key], Wanted(wanted, versions=versions, time_range=times))
-    if row is not None:
-        yield from versions_in(frame, row)
+    return row
+
+
+def _with_lost(frame: Frame, row: Row, columns: Sequence[str]) -> list[tuple[int, Page | DamagedRow]]:
+    """Return the versions in *row*; where content of the page as it is now is lost, with the error in its place.
+
+    Of older versions nothing tells whether they had a body.
+    """
+    names, versions = frame.codec.columns, list(versions_in(frame, row))
+    page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
+    if not isinstance(page, Page) or page.content_at is None:
+        return versions
+    at = milliseconds(page.content_at)
+    own = dict(versions).get(at)
+    if isinstance(own, DamagedRow):
+        return versions
+    html, links = (own.html, own.outlinks) if own else (None, None)
+    whole = replace(page, html=html, outlinks=links)
+    error = frame.pages.lost(row.key, whole, frame.codec.contents(frame.codec.select(columns)))
+    others = [one for one in versions if one[0] != at]
+    return versions if error is None else sorted([*others, (at, error)], key=itemgetter(0), reverse=True)
 
 
 def _has_body(frame: Frame, page: Page) -> bool:
