@@ -181,6 +181,14 @@ def test_content_that_is_written_again_is_not_written_as_none_where_it_is_lost(f
         table.put_not_modified(URL, NOW)
 
 
+def test_a_copy_tells_of_lost_content(web, fresh):
+    lose(web.table, web.url("/a"), HTML)
+
+    copied = web.table.copy_to(fresh())
+
+    assert copied.damaged
+
+
 # What explains that content is missing.
 
 
@@ -271,6 +279,20 @@ def test_content_that_a_delete_has_hidden_is_not_lost(fresh):
     assert table.store.write(table.table, [Put(row, [mark]), gone]) == [None, None]
 
     assert not is_damaged(table)
+
+
+def test_content_that_has_expired_before_its_page_was_copied_is_not_lost_there(fresh):
+    source, target = fresh(ttl=None), fresh(ttl=None)
+    if not source.store.changes_families:
+        pytest.skip("this gateway changes no families")
+    stored(source, timedelta(days=30))
+    source.alter(ttl=20 * 86_400)
+
+    source.copy_to(target)
+
+    assert not is_damaged(target)
+    assert source.check_copy(target).is_sound
+    assert source.copy_to(target).pages == 0
 
 
 def test_a_page_that_is_deleted_between_its_metadata_and_its_body_is_none(spied):

@@ -16,7 +16,7 @@ from webtable.repository.admission import hidden
 from webtable.repository.batch import BatchWriter, PagePut, Prepared
 from webtable.repository.captures import PageWrite
 from webtable.repository.copying.content import Content, ContentReader
-from webtable.repository.copying.sides import covers
+from webtable.repository.copying.sides import as_kept, covers
 from webtable.repository.deletion import Deletion
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.moments import EPOCH, milliseconds
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from webtable.errors import DamagedRow
     from webtable.repository.copying.counts import Counts
     from webtable.repository.copying.pace import Pace
     from webtable.repository.copying.sides import Both, Sides
@@ -144,9 +145,19 @@ class PageCopier:
             return None
         kept = [version for version in self._sides.kept(there.versions) if not _is_hidden(version.at, here)]
         content = self._reader.content(row, kept)
-        for damaged in content.damaged[:1]:
+        page = content.page(as_kept(there) or there.page)
+        for damaged in (content.damaged or self._lost(row.key, there, content))[:1]:
             self._counts.add_damaged(damaged)
-        return _Copy(row, target_row, there, here, content.page(there.page), content)
+        return _Copy(row, target_row, there, here, page, content)
+
+    def _lost(self, row: bytes, there: Stored, content: Content) -> list[DamagedRow]:
+        """Return the error where the source has lost content that its page should have."""
+        page, html = there.page, self._sides.source.codec.columns.html
+        dates = {one.timestamp for one in content.packed if one.body is not None}
+        if page is None or page.content_at is None or milliseconds(page.content_at) in dates:
+            return []
+        error = self._sides.source.pages.lost(row, page, [html])
+        return [] if error is None else [error]
 
     def _store_alike(self, copies: Sequence[_Copy]) -> None:
         """Write pages as they are stored in the source."""

@@ -19,6 +19,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from webtable._page import Page
     from webtable.repository.copying.pace import Pace
     from webtable.repository.page_state import Deleted, Version
 
@@ -116,7 +117,7 @@ class Sides:
             is_older = there.page is not None and not here.unreadable.hides(there.page)
             return "behind" if is_older else "own"
         kept, other = _comparable(self.kept(there.versions)), _comparable(here.versions)
-        if here.page == there.page and other[: len(kept)] == kept:
+        if here.page == as_kept(there) and other[: len(kept)] == kept:
             return "same"
         if here.page is None or there.page is None:
             return "behind" if not other else "own"
@@ -132,6 +133,17 @@ class Sides:
         layout, versions = self.source.layouts.known, there.versions
         is_full = len(versions) >= layout.versions
         return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, datetime.now(UTC))
+
+
+def as_kept(there: Stored) -> Page | None:
+    """Return the page of the source as it is copied: without a body where the version that had it is gone.
+
+    The limits of the source may explain that. Nothing in the target would.
+    """
+    page = there.page
+    if page is None or not page.has_body or any(one.at == page.content_at for one in there.versions):
+        return page
+    return replace(page, has_body=False)
 
 
 def behind(row: bytes) -> KeyRange:
