@@ -10,7 +10,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.store import NewCell, Put, Wanted
+from webtable.store import Delete, NewCell, Put, Wanted
 
 URLS = [f"https://example.com/{number}" for number in range(8)]
 BODY = b"<title>Salt</title><p>A word of salt.<a href=/0>first</a>"
@@ -87,6 +87,18 @@ def test_verify_of_a_sound_table_is_exit_code_0(run: Run) -> None:
     assert verified.code == 0
     assert verified.out.split("\t")[0] == "6"
     assert verified.err == ""
+
+
+def test_verify_counts_the_pages_that_are_missing_and_names_their_hosts(run: Run) -> None:
+    assert run("delete", "--yes", URLS[2], URLS[5]).code == 0
+    assert run("links", "refresh", "--also-unfinished").code == 0
+    with webtable.open("webtable.db") as table:
+        table.store.write(table.table, [Delete(table.key.encode(URLS[0]), 2**62)])
+
+    verified = run("verify", "--full-scan", "--format", "jsonl")
+
+    assert (verified.code, json.loads(verified.out)["missing"]) == (1, 1)
+    assert verified.err == "webtable: 1 page missing\nwebtable: example.com: 6 pages expected, 5 found\n"
 
 
 def test_verify_of_the_whole_table_must_be_asked_for(run: Run) -> None:

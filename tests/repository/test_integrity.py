@@ -192,7 +192,7 @@ def test_a_verification_of_a_sound_site_finds_nothing(web):
 
     verification = web.table.verify(web.site.domain, on_progress=told.append)
 
-    assert verification == Verification(5, 6, verification.bytes, 0, 0)
+    assert verification == Verification(5, 6, verification.bytes, 0, 0, missing=0)
     assert verification.is_sound
     assert verification.bytes == sum(len(page.html) for page in web.pages) + 50 + 6
     assert told == [5]

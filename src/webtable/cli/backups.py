@@ -153,10 +153,10 @@ def _verified_files(folder: Path) -> bool:
 
 def _verified_store(this: Session) -> bool:
     from webtable._progress import progress_bar
-    from webtable.cli.damage import tell_damage
+    from webtable.cli.damage import tell_findings
 
     with this.open() as table, progress_bar("verify", "page") as counted:
         found = table.verify(full_scan=True, on_progress=counted)
-    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+    tell_findings(found)
     typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")
     return found.is_sound

@@ -12,9 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.errors import DamagedRow
+    from webtable.repository import Verification
 
 MOST_NAMED = 5
 """How many damaged rows are named."""
+
+
+def tell_findings(found: Verification) -> None:
+    """Tell what a verification has *found* that is damaged, lost or missing, and name the first of each."""
+    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+    if found.missing:
+        complain(f"{plural(found.missing, 'page')} missing")
+    for host in found.short_hosts[:MOST_NAMED]:
+        complain(f"{host.host}: {plural(host.expected, 'page')} expected, {host.found:,} found")
+    if len(found.short_hosts) > MOST_NAMED:
+        complain("and of more hosts")
 
 
 def tell_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from webtable._progress import progress_bar
-from webtable.cli.damage import tell_damage
+from webtable.cli.damage import tell_findings
 from webtable.cli.exits import NOT_DONE
 from webtable.cli.output import FormatOption, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, check_scan
@@ -26,9 +26,10 @@ def verify(
 ) -> None:
     """Read all pages with their bodies and compare them with their checksums, digests and sizes; nothing is changed.
 
-    Counted are rows that are damaged, and bodies that are lost; the first of them are named on standard error, and the
-    exit code is 1. To delete a page mends it, and so does storing a newer capture. What is missing as a whole is found
-    by `index verify`.
+    Counted are rows that are damaged, pages whose body or links are lost, and pages that are missing: those that a host
+    has less than `links refresh` has counted, unless something of it has changed since. That is empty where nothing was
+    counted. The first of all are named on standard error, and the exit code is 1. To delete a page mends it, and so
+    does storing a newer capture.
     """
     check_scan(domain, full_scan)
     this = session(ctx)
@@ -38,7 +39,7 @@ def verify(
         progress_bar("verify", "page") as counted,
     ):
         found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
-    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost"), format)
-    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost", "missing"), format)
+    tell_findings(found)
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.inlinks import Inlink
     from webtable.repository.questions.integrity import Verification
     from webtable.repository.questions.links import BrokenLink, Freshness
+    from webtable.repository.questions.missing_pages import MissingPages
     from webtable.repository.questions.neighbours import Neighbour, Neighbours
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
@@ -81,6 +82,7 @@ __all__ = [
     "KeyedTable",
     "LayoutOptions",
     "Metrics",
+    "MissingPages",
     "Moment",
     "Neighbour",
     "Neighbours",
@@ -170,6 +172,7 @@ _HOMES = {
         "BrokenLink",
         "Freshness",
     ),
+    "webtable.repository.questions.missing_pages": ("MissingPages",),
     "webtable.repository.questions.neighbours": (
         "Neighbour",
         "Neighbours",

@@ -772,8 +772,10 @@ class WebTable(ShowsItself):
     ) -> Verification:
         """Return what is damaged of the pages of *domain*, or with *full_scan* of the whole table.
 
-        All versions are read with their bodies and links, and compared with their checksums, digests and sizes. A row
-        that is not there any more is not missed: `verify_index` tells of those that the indexes still name.
+        All versions are read with their bodies and links, and compared with their checksums, digests and sizes. Then
+        the pages of each host are counted, and compared with what `refresh_links` has counted, where nothing of the
+        host has changed since: rows that a damaged file has lost are `missing`. Of a host whose counts are not exact,
+        as two counted it at once by clocks that differ, `rebuild_index("host")` counts all pages anew.
         *on_progress* is told how many pages were read so far, every 1,000 of them and at the end.
 
         With *resume*, the name of a file, what was found is kept there every 10 seconds: after an interrupt or a crash

@@ -135,6 +135,23 @@ def known_totals(frame: Frame, most: int) -> Totals | None:
     return Totals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
 
 
+class CountedHost(NamedTuple):
+    """A host that was counted: the key of its entry, its name, what was counted, and the timestamp of that."""
+
+    entry: bytes
+    name: str
+    counts: HostCounts
+    at: int
+
+
+def counted_hosts(frame: Frame, domain: str | None, damage: Damage) -> Iterator[CountedHost]:
+    """Yield the hosts of *domain* and below (None: all) that were counted, in any order; raises `IndexNeeded`."""
+    for row in _Entries(frame, None if domain is None else canonical_host(domain), "verify").all():
+        counts = _counts(row, damage)
+        if counts is not None and _rows_of(frame, row, damage):
+            yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
+
+
 def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
     """Return *totals* as a table is shown with them; `stats` tells where they are not known."""
     if totals is None:
@@ -178,7 +195,7 @@ class _Entries:
         is_one = self._host.count(".") > 0
         return HOST.ranges(places, HOST.sharding(places.start[:-1] + b"/", b"") if is_one else None)
 
-    def all(self, limit: int) -> Iterator[Row]:
+    def all(self, limit: int | None = None) -> Iterator[Row]:
         """Return at most *limit* entries with their counts, in any order."""
         spec = ScanSpec(self.table(), self.ranges(), Wanted([INDEX_COLUMN, HOST_COUNTS]), limit=limit)
         return in_storage_order(self._frame.store, spec, None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from webtable._page import Page
-from webtable.errors import DamagedRow
+from webtable.errors import DamagedRow, TableNotFound
 from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.contents import check_body
-from webtable.repository.damage import Damage
+from webtable.repository.damage import MOST_KEPT, Damage
+from webtable.repository.questions.missing_pages import MissingPages, missing_pages
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scan import ScanSpec, in_storage_order
@@ -18,7 +20,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from os import PathLike
 
     from webtable.repository.arguments import Progress
@@ -41,11 +43,15 @@ class Verification:
     damaged: int
     lost: int
     examples: tuple[DamagedRow, ...] = ()
+    missing: int | None = None
+    """How many pages hosts have less than were counted; None where none were counted (`WebTable.refresh_links`)."""
+    short_hosts: tuple[MissingPages, ...] = ()
+    """The first 100 of these hosts."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is damaged or lost."""
-        return not self.damaged and not self.lost
+        """Whether nothing is damaged, lost or missing."""
+        return not (self.damaged or self.lost or self.missing)
 
 
 class _Found(Walked):
@@ -71,8 +77,24 @@ def verify(
     for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
         if checkpoint.is_due():
             checkpoint.keep(found)
+    verification = _with_missing(frame, scope, everywhere, found)
     checkpoint.end()
-    return found.verification()
+    return verification
+
+
+def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found: _Found) -> Verification:
+    """Return what was *found*, with the pages that hosts lack of those that were counted."""
+    examples, first, missing = found.damaged_rows(), list[MissingPages](), None
+    damage = Damage(frame.counts, examples)
+    with suppress(TableNotFound):  # the index of hosts was dropped meanwhile
+        short = missing_pages(frame, scope, ranges, damage)
+        missing = None if short is None else 0
+        for host in short or ():
+            missing = (missing or 0) + host.pages
+            first += [host][: MOST_KEPT - len(first)]
+    found.damaged += damage.count
+    found.add_examples(examples[len(found.examples) :])
+    return replace(found.verification(), missing=missing, short_hosts=tuple(first))
 
 
 def wanted_to_verify(frame: Frame) -> Wanted:
