@@ -150,6 +150,46 @@ def test_of_an_older_version_nobody_knows_whether_it_had_a_body(web):
     assert [page.html for page in versions] == [b"newer", None]
 
 
+def several(fresh) -> WebTable:
+    """Pages of hosts with different salts, which a listing merges by their metadata."""
+    table = fresh()
+    for host in "abcd":
+        table.put(Page(url=f"https://{host}.example/", html=b"<p>here"))
+    return table
+
+
+def test_a_row_that_a_scan_finds_and_its_key_does_not_is_damage(fresh, monkeypatch):
+    table = several(fresh)
+    read, hidden = table.store.read, table.key.encode("https://b.example/")
+    monkeypatch.setattr(
+        table.store,
+        "read",
+        lambda name, rows, wanted: [row and (None if row.key == hidden else row) for row in read(name, rows, wanted)],
+    )
+
+    answer = table.pages(full_scan=True, columns=["html"])
+
+    assert found(answer) == [f"https://{host}.example/" for host in "acd"]
+    assert [error.url for error in answer.damaged] == ["https://b.example/"]
+
+
+def test_a_row_that_is_deleted_while_it_is_listed_is_no_damage(fresh, monkeypatch):
+    table = several(fresh)
+    read = table.store.read
+
+    def after_a_delete(name, rows, wanted):
+        if HTML in (wanted.columns or ()):
+            monkeypatch.undo()
+            table.delete("https://b.example/")
+        return read(name, rows, wanted)
+
+    monkeypatch.setattr(table.store, "read", after_a_delete)
+    answer = table.pages(full_scan=True, columns=["html"])
+
+    assert found(answer) == [f"https://{host}.example/" for host in "acd"]
+    assert answer.damaged == []
+
+
 def test_lost_links_are_damage(web):
     lose(web.table, web.url("/a"), URLS)
 

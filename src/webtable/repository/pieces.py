@@ -23,17 +23,18 @@ FIRST_UNWEIGHED = 8
 
 
 def in_full(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield *rows* in their order with all columns of *spec*: bodies are read only for the rows that are given out."""
+    """Yield *rows* in their order with all columns of *spec*: bodies are read only for the rows that are given out.
+
+    A row that has a weight and is not found by its key comes as it is: who makes a page of it looks why.
+    """
     most = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
     if spec.weight is not None:
         weigh = spec.weight
-        pieces: Iterable[list[bytes]] = together(((row.key, weigh(row)) for row in rows), most)
-        found: Iterator[list[Row | None]] = (
-            store.read(spec.table, piece, Wanted(spec.wanted.columns)) for piece in pieces
-        )
-    else:
-        found = _unweighed(store, spec, rows, most)
-    for some in found:
+        for piece in together(((row, weigh(row)) for row in rows), most):
+            found = store.read(spec.table, [row.key for row in piece], Wanted(spec.wanted.columns))
+            yield from (whole or row for row, whole in zip(piece, found, strict=True))
+        return
+    for some in _unweighed(store, spec, rows, most):
         yield from (row for row in some if row is not None)
 
 

@@ -188,6 +188,8 @@ class PageReader:
             if stored.unreadable is not None:
                 raise stored.unreadable.error
             if stored.page is None:
+                if stored.deleted is None or not stored.deleted.hides(page.fetched_at):
+                    raise self._codec.damaged(row, self._codec.columns.page, "it was found, and not by its row key")
                 return None
             if (stored.page.content_at, stored.page.has_body) == (page.content_at, page.has_body):
                 self._check_there(row, page, columns, stored)

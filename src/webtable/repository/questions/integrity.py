@@ -77,7 +77,7 @@ def verify(
     for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
         if checkpoint.is_due():
             checkpoint.keep(found)
-    verification = _with_missing(frame, scope, everywhere, found)
+    verification = _with_missing(frame, scope, ranges, found)
     checkpoint.end()
     return verification
 
