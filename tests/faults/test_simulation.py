@@ -87,7 +87,7 @@ def pages_that_failed_acknowledged(monkeypatch):
 
 def entries_that_failed_forgotten(monkeypatch):
     put = HintWriter.put
-    monkeypatch.setattr(HintWriter, "put", lambda self, hints: put(self, hints) and {})
+    monkeypatch.setattr(HintWriter, "put", lambda self, *hints: put(self, *hints) and {})
 
 
 def nothing_entered_into_the_queue(monkeypatch):
