@@ -84,6 +84,23 @@ def test_what_is_written_together_is_seen_at_once_by_others(store, path):
         assert (keys(other), keys(other, "u")) == ([b"a"], [b"b"])
 
 
+def test_transactions_have_numbers_by_which_a_writer_knows_whether_others_have_written(store, path):
+    store.write("t", [put(b"a")])
+    since = store.last_transaction()
+    with store.together() as first:
+        store.write("t", [put(b"b")])
+        running = store.last_transaction()
+    with store.together() as second:
+        pass
+    with SQLiteStore(path) as other:
+        other.write("t", [put(b"c")])
+    with store.together() as third, store.together() as inner:
+        pass
+
+    assert (first, running, second) == (since + 1, since, since + 2)
+    assert third == inner == second + 2
+
+
 def test_the_thread_of_the_block_reads_what_it_has_written(store):
     store.write("t", [put(b"a"), put(b"b")])
     begun = store.scan("t", [KeyRange()])

@@ -121,14 +121,24 @@ class Store(Examined, abc.ABC):
             return []
         return self.meter.written(self, table, mutations, partial(self._write, table, mutations))
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self) -> AbstractContextManager[int | None]:
         """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
 
-        Elsewhere each call stands for itself, as without the block. What this thread reads in the block is read as it
+        The block has the number of its transaction then: see `last_transaction`. Elsewhere that is None, and each call
+        stands for itself, as without the block. What this thread reads in the block is read as it
         has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
         the block then ends in a `StoreError`.
         """
         return nullcontext()
+
+    def last_transaction(self) -> int:
+        """Return the number of the last transaction that has ended; 0 where the store has none.
+
+        What is read from now on is as that one has left it, or later. Each transaction of this store has the next
+        number, and there is one more wherever another process has written. So who knows the numbers of its own
+        transactions knows in a block of `together` whether anybody else has written since.
+        """
+        return 0
 
     def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
         """Return one entry for each of *rows*, in their order; None where nothing is visible."""

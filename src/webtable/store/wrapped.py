@@ -66,9 +66,13 @@ class WrappedStore(Store):
         del call
         return do()
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self) -> AbstractContextManager[int | None]:
         """Do what the store does."""
         return self.around(Call("together", "", {}), self.wrapped.together)
+
+    def last_transaction(self) -> int:
+        """Return what the store does."""
+        return self.wrapped.last_transaction()
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         call = Call("write", table, {"mutations": mutations})

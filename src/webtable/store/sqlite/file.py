@@ -40,8 +40,9 @@ LOGGER: Final = logging.getLogger("webtable.store.sqlite")
 class _Block:
     """A block of reads and writes of one thread that take effect together, and the error that none of them do."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, number: int) -> None:
         self.connection = connection
+        self.number = number
         self.thread = threading.get_ident()
         self.error: StoreError | None = None
 
@@ -64,6 +65,10 @@ class StoreFile:
         self._given_max_cell = max_cell
         self._connections = Connections(self.name, self.path, max_cell)
         self._block: _Block | None = None
+        self._begun = self.ended = 0
+        """The numbers of the transactions that were begun and ended last."""
+        self._seen: tuple[sqlite3.Connection, int] | None = None
+        """The writing connection, and which version of the file it has seen last."""
         self._damage: str | None = None
         self.events = Tally()
         """How often the file has logged something."""
@@ -124,22 +129,33 @@ class StoreFile:
                 yield block.connection
             return
         with self._writing(purpose, "BEGIN IMMEDIATE", table) as connection:
-            # A later webtable may have taken the file over since it was opened.
-            check_format(self.name, "file", format_of(connection), FILE_FORMAT)
-            yield connection
-            self.check_open()
-            connection.execute("COMMIT")
+            self._number(connection)
+            try:
+                # A later webtable may have taken the file over since it was opened.
+                check_format(self.name, "file", format_of(connection), FILE_FORMAT)
+                yield connection
+                self.check_open()
+                connection.execute("COMMIT")
+            finally:
+                self.ended = self._begun
+
+    def _number(self, connection: sqlite3.Connection) -> None:
+        """Give the transaction of *connection* its number; what other processes have written has one as well."""
+        # It changes when another connection has committed (https://sqlite.org/pragma.html#pragma_data_version).
+        seen = connection, connection.execute("PRAGMA data_version").fetchone()[0]
+        self._begun += 1 if seen == self._seen else 2
+        self._seen = seen
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Make one transaction of all that this thread reads and writes in the block, or nothing."""
-        if self._own_block() is not None:
-            yield
+    def together(self) -> Iterator[int]:
+        """Make one transaction of all that this thread reads and writes in the block, or nothing; give its number."""
+        if (joined := self._own_block()) is not None:
+            yield joined.number
             return
         with self.writer("writing a batch") as connection:
-            self._block = block = _Block(connection)
+            self._block = block = _Block(connection, self._begun)
             try:
-                yield
+                yield block.number
             finally:
                 self._block = None
             if block.error is not None:

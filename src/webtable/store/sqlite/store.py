@@ -95,7 +95,7 @@ class SQLiteStore(Store):
         finally:
             file.close()
 
-    def together(self) -> AbstractContextManager[None]:
+    def together(self) -> AbstractContextManager[int]:
         """Make one transaction of what this thread writes in the block; other threads and processes wait to write.
 
         Blocks inside of it join it. What this thread reads in it is read as it has left it; other threads read what was
@@ -103,6 +103,10 @@ class SQLiteStore(Store):
         whole ends all of it in a `StoreError`, whatever comes behind it.
         """
         return self._file.together()
+
+    def last_transaction(self) -> int:
+        """Return the number of the last transaction of this store that has ended."""
+        return self._file.ended
 
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
         """Apply *mutations* in one transaction; what fails as a whole is the outcome of every mutation."""
