@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from dataclasses import replace as replace_outcome
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
-from webtable.repository.dropped import Drop, dropped
-from webtable.repository.hints.hints import Change
-from webtable.repository.hints.upkeep import Keeper, Upkeep
-from webtable.repository.moments import milliseconds
-from webtable.repository.plan import Plan, PlannedWrite, Planner
+from webtable.repository.dropped import dropped
+from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.page_puts import PagePut, PagePuts
+from webtable.repository.plan import Planner
+from webtable.repository.prepared import Prepared
 from webtable.repository.repeats import Repeats
-from webtable.repository.visits import Visited, Visits
+from webtable.repository.visits import Visits
 from webtable.rowkey import canonical_url
-from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-    from webtable.repository.contents import Packed
     from webtable.repository.frame import Frame
 
 ENTRY_BYTES = 4_000
@@ -39,61 +34,6 @@ indexes on SQLite.
 """
 CONTENT_BYTES = 8 * 2**20
 """How many bytes of stored bodies are read at once where captures repeat them."""
-
-
-class PagePut(NamedTuple):
-    """A planned write that only has to be sent: the page as it is written, and its cells."""
-
-    planned: PlannedWrite
-    page: Page
-    put: Put
-
-    @property
-    def change(self) -> Change:
-        """What indexes and inlinks need to know of it."""
-        planned = self.planned
-        return Change(planned.index, planned.row, planned.before, self.page, planned.former)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A batch that only has to be sent: its rows and pages, what is to be put of them, and the upkeep.
-
-    `unwritable` says, by their places, which pages have no cells, and why. `rest` is what of the batch is yet to be
-    prepared.
-    """
-
-    rows: list[bytes]
-    pages: list[Page]
-    plan: Plan
-    puts: list[PagePut]
-    unwritable: Mapping[int, WebTableError]
-    upkeep: Upkeep
-    rest: Sequence[tuple[bytes, Page]]
-    dropped: Mapping[int, Drop] = field(default_factory=dict)
-    """What the table's limit of versions drops for pages, by their places."""
-
-    def errors(self, before_pages: Mapping[int, WebTableError]) -> dict[int, WebTableError]:
-        """Return, by their places, why pages are not to be put, with those that have failed *before_pages*.
-
-        A capture rests on those of its page before it in the batch: all of them are stored, or none here.
-        """
-        failed = {**self.unwritable, **before_pages}
-        rows = {self.rows[index]: error for index, error in failed.items()}
-        others = {one.index: rows[one.row] for one in self.plan.writes if one.row in rows}
-        return {**others, **failed, **self.plan.refused}
-
-    def outcomes(self, errors: Mapping[int, WebTableError]) -> list[PageOutcome]:
-        """Return what became of each page, in their order; *errors* are by their places."""
-        pages = self.pages
-        new = {one.index for one in self.plan.writes if one.write.page.changed_at == pages[one.index].fetched_at}
-        outcomes = [
-            PageOutcome(page.url, page.fetched_at, errors.get(index), is_new=index in new)
-            for index, page in enumerate(pages)
-        ]
-        for index, drop in self.dropped.items():
-            outcomes[index] = replace_outcome(outcomes[index], **drop._asdict())
-        return outcomes
 
 
 class BatchWriter:
@@ -108,6 +48,7 @@ class BatchWriter:
         self._frame = frame
         self._keeper = Keeper(frame)
         self._repeats = Repeats(frame)
+        self._puts = PagePuts(frame, self._repeats)
         self._visits = Visits(frame, max_body)
 
     @property
@@ -160,7 +101,7 @@ class BatchWriter:
         visited, stored = self._visits.visited(batch[:count])
         taken = [(row, one.page) for (row, _), one in zip(batch[:count], visited, strict=True)]
         plan = Planner(self._frame, taken, stored, self._repeats, sources, CONTENT_BYTES).plan()
-        puts, unwritable = self._puts(plan.writes, visited)
+        puts, unwritable = self._puts.made(plan.writes, visited)
         changes = [one.change for one in puts if one.planned.write.changes_hints]
         upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
         rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
@@ -218,39 +159,3 @@ class BatchWriter:
             return {}
         written = self._frame.store.write(self._frame.table, [one.put for one in puts])
         return {one.planned.index: error for one, error in zip(puts, written, strict=True) if error is not None}
-
-    def _puts(
-        self, planned: Sequence[PlannedWrite], visited: Sequence[Visited]
-    ) -> tuple[list[PagePut], dict[int, WebTableError]]:
-        """Return what is to be put, and, by their places, why pages cannot be: too large, or their content is lost."""
-        pages = self._repeats.restored([(one.row, one.write) for one in planned])
-        both = list(zip(planned, pages, strict=True))
-        contents = self._contents([(one.index, page) for one, page in both if one.write.with_content], visited)
-        puts: list[PagePut] = []
-        unwritable: dict[int, WebTableError] = {}
-        for one, page in both:
-            if isinstance(page, WebTableError):
-                unwritable.setdefault(one.index, page)
-                continue
-            content = next(contents) if one.write.with_content else None
-            try:
-                puts.append(PagePut(one, page, Put(one.row, self._cells(one, page, content))))
-            except WebTableError as exc:
-                unwritable.setdefault(one.index, exc)
-        return puts, unwritable
-
-    def _contents(
-        self, pages: Sequence[tuple[int, Page | WebTableError]], visited: Sequence[Visited]
-    ) -> Iterator[Packed]:
-        """Return the content of *pages*, each with its place: as it was packed when they were visited, or now."""
-        found = [(page, visited[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
-        late = iter(self._frame.codec.packed([page for page, packed in found if packed is None]))
-        return (next(late) if packed is None else packed for _, packed in found)
-
-    def _cells(self, planned: PlannedWrite, page: Page, content: Packed | None) -> list[NewCell]:
-        codec, row, timestamp = self._frame.codec, planned.row, milliseconds(page.fetched_at)
-        cells = codec.metadata_cells(row, timestamp, page, planned.before) if planned.write.with_metadata else []
-        if content is not None:
-            cells += codec.content_cells(row, timestamp, page, content)
-        codec.check_sizes(page, cells)
-        return cells

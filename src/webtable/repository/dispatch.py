@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState, Retrying
 
-    from webtable.repository.batch import BatchWriter, Prepared
+    from webtable.repository.batch import BatchWriter
+    from webtable.repository.prepared import Prepared
 
 MOST_IN_FLIGHT = 8
 

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._page import Page
 from webtable.errors import WebTableError
 from webtable.repository.admission import hidden
-from webtable.repository.batch import BatchWriter, PagePut, Prepared
+from webtable.repository.batch import BatchWriter
 from webtable.repository.captures import PageWrite
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.sides import as_kept, covers
 from webtable.repository.deletion import Deletion
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.moments import EPOCH, milliseconds
+from webtable.repository.page_puts import PagePut
 from webtable.repository.page_state import Stored
 from webtable.repository.pieces import together
 from webtable.repository.plan import Plan, PlannedWrite
+from webtable.repository.prepared import Prepared
 from webtable.store import Put, Row
 from webtable.store.wanted import Wanted
 
