@@ -223,7 +223,8 @@ def test_a_batch_asks_for_deletes_with_the_read_that_it_makes_anyway(table, town
     with listening(table, deadly).writer() as writer:
         writer.put(town.page("/a", days=1))
 
-    assert [call for call in deadly.calls if call == f"read {table.table}"] == [f"read {table.table}"]
+    # And it reads its rows again after it has written, where others may have written meanwhile.
+    assert [call for call in deadly.calls if call == f"read {table.table}"] == [f"read {table.table}"] * 2
 
 
 def test_captures_older_than_a_delete_are_taken_again_when_the_deletes_are_forgotten(new_url, adapter):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,14 @@ from msgspec.structs import replace
 from webtable._page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.admission import checked
+from webtable.repository.crossings import Crossing, OwnTransactions, crossed_earlier, crossings, settled
 from webtable.repository.dropped import dropped
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.page_puts import PagePut, PagePuts
-from webtable.repository.plan import Planner
+from webtable.repository.plan import Planner, stored_of
 from webtable.repository.prepared import Prepared
 from webtable.repository.repeats import Repeats
-from webtable.repository.visits import Visits
+from webtable.repository.visits import Visited, Visits
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class BatchWriter:
         self._repeats = Repeats(frame)
         self._puts = PagePuts(frame, self._repeats)
         self._visits = Visits(frame, max_body)
+        self._transactions = OwnTransactions()
 
     @property
     def name(self) -> str:
@@ -90,11 +93,13 @@ class BatchWriter:
         repeated = self._repeats.row_of(page)
         return (row,) if repeated is None else (row, repeated)
 
-    def prepare(self, batch: Sequence[tuple[bytes, Page]]) -> Prepared:
+    def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_again: bool = False) -> Prepared:
         """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells.
 
+        Some of it may be written already where it *is_again* prepared, after it has failed.
         Of captures that repeat stored bodies so many are prepared as take `CONTENT_BYTES`; the others are the rest.
         """
+        since = self._frame.store.last_transaction()
         # First, for the layout comes with them: what is decided below goes by what it says now.
         indexes = self._frame.indexes.read()
         sources, count = self._repeats.sources(batch, CONTENT_BYTES)
@@ -106,15 +111,21 @@ class BatchWriter:
         upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
         rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
         drops = dropped(self._frame, plan.writes, stored)
-        return Prepared(rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :], drops)
+        return Prepared(
+            rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :], stored, drops, since, is_again
+        )
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
         """Write what was prepared and return what became of each page, in their order.
 
-        Where one of several captures of a page has failed, they are stored one by one.
+        It is prepared again where somebody else has written to its rows meanwhile and the store makes a batch one
+        transaction. Where one of several captures of a page has failed, they are stored one by one.
         """
-        with self._frame.store.together():
-            outcomes = self._stored(prepared)
+        with self._frame.store.together() as transaction:
+            is_alone = transaction is not None and prepared.since is not None
+            outcomes = None if self._is_outdated(prepared, transaction) else self._stored(prepared, is_alone=is_alone)
+        if outcomes is None:
+            return self._stored_anew(list(zip(prepared.rows, prepared.pages, strict=True)))
         if all(outcome.error is None for outcome in outcomes):
             return outcomes
         captures = Counter(prepared.rows)
@@ -128,13 +139,70 @@ class BatchWriter:
                 (outcomes[index],) = self.store(self.prepare([(row, prepared.pages[index])]))
         return outcomes
 
-    def _stored(self, prepared: Prepared) -> list[PageOutcome]:
-        """Write entries and inlinks first, then the pages, then what comes after them (`hints.hints` tells why)."""
+    def _is_outdated(self, prepared: Prepared, transaction: int | None) -> bool:
+        """Whether somebody else has written to the rows of *prepared* since they were read, before this transaction."""
+        if transaction is None or prepared.since is None or self._transactions.are_all(prepared.since, transaction):
+            return False
+        now = stored_of(self._frame, list(zip(prepared.rows, prepared.pages, strict=True)))
+        return any(prepared.stored[row] != one for row, one in now.items())
+
+    def _stored_anew(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+        outcomes: list[PageOutcome] = []
+        while batch:
+            prepared = self.prepare(batch)
+            outcomes += self.store(prepared)
+            batch = prepared.rest
+        return outcomes
+
+    def mend(self, rows: Sequence[bytes]) -> None:
+        """Write what is missing of the pages of *rows*, as after a crossing; raises the first error."""
+        with self._frame.store.together():
+            for error in self._settled(crossed_earlier(self._frame, rows)).values():
+                raise error
+
+    def _stored(self, prepared: Prepared, *, is_alone: bool = False) -> list[PageOutcome]:
+        """Write entries and inlinks first, then the pages, then what comes after them (`hints.hints` tells why).
+
+        Nobody else can have written to its rows meanwhile where it *is_alone*.
+        """
         errors = prepared.errors(prepared.upkeep.before_pages())
         puts = [one for one in prepared.puts if one.planned.index not in errors]
         errors |= self._put(puts)
         stored = [index not in errors for index in range(len(prepared.pages))]
-        return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
+        crossed, unread = ([], {}) if is_alone else self._crossings(prepared, stored)
+        overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
+        errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
+        return prepared.outcomes(self._settled(crossed) | errors)
+
+    def _crossings(self, prepared: Prepared, stored: Sequence[bool]) -> tuple[list[Crossing], dict[int, WebTableError]]:
+        """Return which of the *stored* pages somebody else has written to meanwhile, or why that is not known."""
+        own: dict[bytes, list[tuple[int, Page]]] = defaultdict(list)
+        for one in prepared.plan.writes:
+            if stored[one.index] and prepared.stored[one.row].page is not None:
+                own[one.row].append((one.index, one.write.page))
+        for index, row in enumerate(prepared.rows if prepared.is_again else ()):
+            if stored[index] and row not in own:
+                own[row].append((index, prepared.pages[index]))
+        try:
+            return crossings(self._frame, own, prepared.stored, is_again=prepared.is_again), {}
+        except WebTableError as exc:
+            return [], {index: exc for some in own.values() for index, _ in some}
+
+    def _settled(self, crossed: Sequence[Crossing]) -> dict[int, WebTableError]:
+        """Write what is missing of the rows that were *crossed*; return, by the places of their pages, what failed."""
+        if not crossed:
+            return {}
+        try:
+            plan, stored = settled(self._frame, crossed)
+            pages = [now.page for now in stored.values() if now.page is not None]
+            puts, unwritable = self._puts.made(plan.writes, [Visited(page, None) for page in pages])
+            changes = [one.change for one in puts if one.planned.write.changes_hints] + plan.repeated
+            upkeep = self._keeper.prepare(changes, self._frame.indexes.read())
+            outcomes = self._stored(Prepared(list(stored), pages, plan, puts, unwritable, upkeep, (), stored))
+        except WebTableError as exc:
+            return {one.place: exc for one in crossed}
+        errors = dict(zip(stored, (outcome.error for outcome in outcomes), strict=True))
+        return {one.place: error for one in crossed if (error := errors.get(one.row)) is not None}
 
     def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
         """Write pages, and return, by their places, why some are not written.
@@ -159,3 +227,9 @@ class BatchWriter:
             return {}
         written = self._frame.store.write(self._frame.table, [one.put for one in puts])
         return {one.planned.index: error for one, error in zip(puts, written, strict=True) if error is not None}
+
+
+def mend_pages(frame: Frame, rows: Sequence[bytes]) -> None:
+    """Mend the pages of *rows* whose newest capture disagrees with their history; raises the first error."""
+    with closing(BatchWriter(frame, None)) as writer:
+        writer.mend(rows)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from webtable._headers import Headers
 from webtable._page import TOLD, Page
 from webtable.repository.moments import hints_at
-from webtable.repository.page_state import Capture, Stored, Version
+from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Stored, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
 NEWEST = 8
@@ -67,29 +67,69 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
     Of a 304 that repeats a URL which is not stored there is nothing but its metadata.
-    Nothing where the very same capture is there already. A page that repeats what is stored (the same digest, status
-    and redirect, or `same_as` its own URL) keeps its content, which is written anew once half of its *ttl* (seconds)
-    is over, so that it cannot expire while the page is alive. Its links are written anew to the pages that they lead
-    to (`inlinks_at` is None) in half of their time: they live twice as long.
+    Nothing where the very same capture is there already, but for what mends the page (see `mended`). A page that
+    repeats what is stored (the same digest, status and redirect, or `same_as` its own URL) keeps its content, which is
+    written anew once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
+    are written anew to the pages that they lead to (`inlinks_at` is None) in half of their time: they live twice as
+    long.
     """
-    before, seen = stored.page, _first_seen(page, stored.page)
-    writes = [_first(page)] if before is None else _decided(page, before, stored.versions, ttl)
-    done = [write.dated(before, seen, ttl) for write in writes]
-    has_metadata = any(write.with_metadata for write in done)
-    if before is not None and seen == page.fetched_at < before.fetched_at and not has_metadata:
-        done.append(PageWrite(replace(before, first_seen=seen), with_content=False, with_hints=False))
-    return done
-
-
-def _first_seen(page: Page, before: Page | None) -> datetime | None:
-    """Return the date of the first capture of *page* that was ever stored, with this one; None where nobody knows.
-
-    What was stored before that date was kept tells it as long as the content was never another.
-    """
+    before = stored.page
     if before is None:
-        return page.fetched_at
-    known = before.first_seen or (None if before.change_count else before.changed_at)
-    return known and min(known, page.fetched_at)
+        return [_first(page).dated(None, page.fetched_at, ttl)]
+    seen = _first_seen([page.fetched_at], before)
+    done = [write.dated(before, seen, ttl) for write in _decided(page, before, stored.versions, ttl)]
+    if any(write.with_metadata for write in done):
+        return done
+    return done if (mend := mended(stored, page.fetched_at)) is None else [*done, mend]
+
+
+def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
+    """Return what mends a page whose newest capture disagrees with its versions; None where it does not.
+
+    Two writers leave it so that have stored captures of it without knowing of each other: the newest capture has
+    content that is older than another version, or is a 304 without the content that it did not modify; or the page was
+    first seen after a version of it, or after one of the *dates* of its captures.
+    """
+    page, versions = stored.page, stored.versions
+    if page is None:
+        return None
+    seen = _first_seen([*dates, *(version.at for version in versions)], page)
+    if (write := _founded(page, versions) if _is_unfounded(page) else _moved_on(page, versions)) is not None:
+        # The other writer has removed the inlinks under older dates than its own: all of them are written anew.
+        return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
+    known = _known_first(page) if dates else page.first_seen
+    if known is None or seen is None or seen >= known:
+        return None
+    return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
+
+
+def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
+    at = page.content_at
+    others = at and any(at < version.at <= page.fetched_at and _is_other(version.capture, page) for version in versions)
+    return PageWrite(_moved(page), content_of=page) if others else None
+
+
+def _is_other(capture: Capture, page: Page) -> bool:
+    return capture is not DAMAGED_CAPTURE and (page.digest is None or brought(capture) != brought(page))
+
+
+def _founded(page: Page, versions: Sequence[Version]) -> PageWrite | None:
+    write = _back_again(page, page, versions)
+    if write.content_of is None:
+        return None
+    at = write.content_of.content_at
+    return write._replace(page=replace(write.page, changed_at=at, change_count=page.change_count))
+
+
+def _first_seen(dates: Iterable[datetime], before: Page) -> datetime | None:
+    """Return the date of the first capture that was ever stored, with those of *dates*; None where nobody knows."""
+    known = _known_first(before)
+    return known and min([known, *dates])
+
+
+def _known_first(page: Page) -> datetime | None:
+    # What was stored before that date was kept tells it as long as the content was never another.
+    return page.first_seen or (None if page.change_count else page.changed_at)
 
 
 def _first(page: Page) -> PageWrite:
@@ -178,13 +218,12 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
-    moved = replace(
-        before,
-        changed_at=before.fetched_at,
-        change_count=before.change_count + 2,
-        content_at=before.fetched_at,
-    )
-    return [late, PageWrite(moved, content_of=before)]
+    return [late, PageWrite(_moved(before), content_of=before)]
+
+
+def _moved(page: Page) -> Page:
+    at, count = page.fetched_at, page.change_count + 2
+    return replace(page, changed_at=at, change_count=count, content_at=at)
 
 
 def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
@@ -259,24 +298,3 @@ def follows(page: Page, before: datetime) -> bool:
     its own, and is the later one.
     """
     return page.html is not None and page.same_as is None and page.fetched_at > before
-
-
-def stored_after(stored: Stored, write: PageWrite) -> Stored:
-    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
-    page, versions = write.page, stored.versions
-    if write.with_content:
-        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
-        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
-    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
-
-
-def rests_on_older(page: Page, stored: Stored) -> bool:
-    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
-    before, versions = stored.page, stored.versions
-    if before is None or not versions:
-        return False
-    if page.fetched_at < before.fetched_at:
-        return versions[-1].at > page.fetched_at
-    if page.status_code == 304 and before.status_code >= 400:
-        return all(version.capture.status_code >= 300 for version in versions)
-    return before.has_body and all(version.at != before.content_at for version in versions)

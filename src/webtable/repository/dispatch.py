@@ -155,7 +155,7 @@ class Dispatch:
         outcomes: list[PageOutcome] = []
         prepared = None
         try:
-            prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch)
+            prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch, is_again=True)
             while True:
                 outcomes += self._batch_writer.store(prepared)
                 if not prepared.rest:

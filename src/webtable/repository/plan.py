@@ -8,18 +8,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from webtable._page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.admission import refusal
-from webtable.repository.captures import NEWEST, PageWrite, decide, rests_on_older, stored_after
+from webtable.repository.captures import NEWEST, PageWrite, decide
 from webtable.repository.hints.hints import Change
+from webtable.repository.page_state import Capture, Stored, Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webtable.repository.frame import Frame
-    from webtable.repository.page_state import Stored
     from webtable.repository.repeats import Repeats, Sources
 
 
@@ -115,7 +116,7 @@ class Planner:
             self._closed.add(row)  # what follows rests on what is not at hand before this is stored
         elif self._has_several:
             (write,) = writes
-            self._stored[row] = stored_after(stored, write)
+            self._stored[row] = _stored_after(stored, write)
             if write.with_content:
                 self._links[row, page.fetched_at] = write.page.outlinks or ()
 
@@ -134,10 +135,31 @@ def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, 
         return found
     for row, page in pages.items():
         stored = found[row]
-        if stored.page is None or len(stored.versions) < NEWEST or not rests_on_older(page, stored):
+        if stored.page is None or len(stored.versions) < NEWEST or not _rests_on_older(page, stored):
             continue
         if page.fetched_at < stored.page.fetched_at:
             found[row] = stored._replace(versions=frame.pages.versions_up_to(row, page.fetched_at))
         else:
             (found[row],) = frame.pages.stored([row], versions)
     return found
+
+
+def _stored_after(stored: Stored, write: PageWrite) -> Stored:
+    """Return what is stored of a page when *write* is done, which takes the place of what is *stored* now."""
+    page, versions = write.page, stored.versions
+    if write.with_content:
+        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        versions = [Version(page.fetched_at, capture), *versions[: NEWEST - 1]]
+    return Stored(replace(page, html=None, outlinks=None), versions, stored.deleted)
+
+
+def _rests_on_older(page: Page, stored: Stored) -> bool:
+    """Whether what becomes of *page* may rest on versions that are older than those in *stored*."""
+    before, versions = stored.page, stored.versions
+    if before is None or not versions:
+        return False
+    if page.fetched_at < before.fetched_at:
+        return versions[-1].at > page.fetched_at
+    if page.status_code == 304 and before.status_code >= 400:
+        return all(version.capture.status_code >= 300 for version in versions)
+    return before.has_body and all(version.at != before.content_at for version in versions)

@@ -11,6 +11,7 @@ from webtable.errors import WebTableError
 from webtable.repository.dropped import Drop
 from webtable.repository.hints.upkeep import Upkeep
 from webtable.repository.page_puts import PagePut
+from webtable.repository.page_state import Stored
 from webtable.repository.plan import Plan
 
 
@@ -29,8 +30,14 @@ class Prepared:
     unwritable: Mapping[int, WebTableError]
     upkeep: Upkeep
     rest: Sequence[tuple[bytes, Page]]
+    stored: Mapping[bytes, Stored]
+    """What was stored of the pages when it was decided what becomes of them, by their rows."""
     dropped: Mapping[int, Drop] = field(default_factory=dict)
     """What the table's limit of versions drops for pages, by their places."""
+    since: int | None = None
+    """The last transaction that had ended when the rows were read, where it may be prepared again."""
+    is_again: bool = False
+    """Whether some of it may be written already, and not read after that."""
 
     def errors(self, before_pages: Mapping[int, WebTableError]) -> dict[int, WebTableError]:
         """Return, by their places, why pages are not to be put, with those that have failed *before_pages*.

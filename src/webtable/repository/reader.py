@@ -106,6 +106,24 @@ class PageReader:
         """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
         return [links for links, _ in self.links_and_older(pages)]
 
+    def links_since(self, rows: Sequence[tuple[bytes, int]], versions: int) -> list[Sequence[Link]]:
+        """Return all links of the newest *versions* of each of *rows* that were stored since a timestamp.
+
+        There are none of those that cannot be read.
+        """
+        urls = self._codec.columns.urls
+        wanted = Wanted(self._codec.with_checksums([urls]), versions=versions)
+        found = self._store.read(self._table, [row for row, _ in rows], wanted)
+        return [
+            [
+                link
+                for cell in (stored.cells.get(urls, ()) if stored else ())
+                if stored and cell.timestamp >= since
+                for link in self.links(stored, cell)
+            ]
+            for stored, (_, since) in zip(found, rows, strict=True)
+        ]
+
     def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
         """Return the stored links of each of *pages*, each with its row, and those of the content before it.
 

@@ -177,7 +177,8 @@ class PageCopier:
         upkeep = self._keeper.prepare([one.change for one in puts], indexes)
         plan = Plan(len(copies), [one.planned for one in puts], [], {})
         rows, pages = [one.target_row for one in copies], [one.page for one in copies]
-        outcomes = self._batches.store(Prepared(rows, pages, plan, puts, unwritable, upkeep, ()))
+        known = {one.target_row: one.here._replace(versions=one.there.versions) for one in copies}
+        outcomes = self._batches.store(Prepared(rows, pages, plan, puts, unwritable, upkeep, (), known))
         for one, outcome in zip(copies, outcomes, strict=True):
             self._settle(one, outcome.error)
 

@@ -41,12 +41,19 @@ class Change(NamedTuple):
     """The links of *before*, where that is in the same batch and not yet stored."""
     is_repeated: bool = False
     """Whether the very capture was stored already."""
+    is_crossed: bool = False
+    """Whether somebody else has stored a capture of it meanwhile: its inlinks are written anew."""
 
     @property
     def brings_content(self) -> bool:
         """Whether the page has other content than what was stored before, and so may have other links."""
         page, before = self.page, self.before
-        return before is None or page.content_at == page.fetched_at or page.content_at != before.content_at
+        return (
+            self.is_crossed
+            or before is None
+            or page.content_at == page.fetched_at
+            or page.content_at != before.content_at
+        )
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -155,19 +155,22 @@ class Upkeep:
         """Write the entries and inlinks, and return, by owner, why a page must not be stored."""
         return self.errors | self._put()
 
-    def after_pages(self, stored: Sequence[bool]) -> dict[int, WebTableError]:
-        """Do what comes after the pages; returns, by owner, why a page that is stored cannot be acknowledged."""
+    def after_pages(self, stored: Sequence[bool], crossed: Collection[int] = ()) -> dict[int, WebTableError]:
+        """Do what comes after the pages; returns, by owner, why a page that is stored cannot be acknowledged.
+
+        Of the pages of *crossed*, by owner, somebody else has stored a later capture: no inlinks are removed for them,
+        for that one may have left them as they were.
+        """
         if not self.changes:
             return {}
         changes = [change for change in self.changes if stored[change.owner]]
         removals, self.hints.removals = self.hints.removals, []
-        overtaken = self._check_links(changes)
         failed: dict[int, WebTableError] = {}
         while self._add_new_indexes(changes) or self.hints.puts or self.asking:
             failed |= self._put()
         failed |= self.errors
         lasting = [is_stored and owner not in failed for owner, is_stored in enumerate(stored)]
-        removals = [one for one in removals if one[0] not in overtaken or one[1] != self.keeper.frame.table]
+        removals = [one for one in removals if one[0] not in crossed or one[1] != self.keeper.frame.table]
         self.keeper.writer.remove(Hints(removals=removals), lasting)
         with suppress(WebTableError):  # then they are counted in ten minutes
             self.keeper.queue.write([self.keeper.queue.done(entered) for entered in self._entered])
@@ -192,43 +195,6 @@ class Upkeep:
         self.touched |= rows
         if rows:
             self.asking.add(change.owner)
-
-    def _check_links(self, changes: Sequence[Change]) -> set[int]:
-        """Return the owners whose pages somebody else has stored a later capture of meanwhile.
-
-        A capture that leaves the links of a page as they are writes none of their inlinks. Where somebody else has
-        stored a capture in between that did not have them, they are about to be removed: they are written anew.
-        """
-        if not self.keeper.keeps_inlinks(self.indexes.values()):
-            return set()
-        known = {
-            change.row
-            for change in changes
-            if change.before is not None and (change.before.outlink_count or change.page.outlink_count)
-        }
-        if not known:
-            return set()
-        own: dict[bytes, list[Change]] = {row: [] for row in known}
-        for change in changes:
-            if change.row in known:
-                own[change.row].append(change)
-        found = self.keeper.frame.pages.stored(list(own), 2 + max(map(len, own.values())))
-        overtaken: set[int] = set()
-        crossed: list[Change] = []
-        for captures, now in zip(own.values(), found, strict=True):
-            before, page = captures[0].before or captures[0].page, captures[-1].page
-            dates = {change.page.fetched_at for change in captures}
-            if now.page is not None and now.page.fetched_at > page.fetched_at:
-                overtaken.update(change.owner for change in captures)
-            elif before.content_at and any(
-                before.content_at < version.at < page.fetched_at and version.at not in dates for version in now.versions
-            ):
-                crossed.append(captures[-1])
-        if crossed:
-            links = self.keeper.frame.pages.links_of([(change.row, change.page) for change in crossed])
-            for change, some in zip(crossed, links, strict=True):
-                self._touch(change, self.keeper.inlinks.add_all(self.hints, change.owner, change.page, some))
-        return overtaken
 
     def _add_new_indexes(self, changes: Sequence[Change]) -> bool:
         """Take what indexes need that were added since they were read last; return whether there is one.
