@@ -299,7 +299,7 @@ def test_verify_of_indexes_that_hold_is_exit_code_0(run: Run) -> None:
     result = run("index", "verify", "--all", "--format", "csv")
 
     assert (result.code, result.err) == (0, "")
-    assert result.lines[0] == "index,pages,entries,missing,stale,pending"
+    assert result.lines[0] == "index,pages,entries,missing,stale,pending,crossed"
     assert [line.split(",")[0] for line in result.lines[1:]] == sorted(WEB_INDEXES)
     assert all(line.endswith(",0,0,0") for line in result.lines[1:])
 
@@ -311,7 +311,7 @@ def test_verify_of_drift_is_exit_code_1_and_shows_examples(run: Run) -> None:
     result = run("index", "verify", "time")
 
     assert result.code == 1
-    assert result.cells == [["time", "4", "6", "2", "0", "0"]]
+    assert result.cells == [["time", "4", "6", "2", "0", "0", "0"]]
     assert result.err.startswith("time: missing: ")
 
 
@@ -325,7 +325,7 @@ def test_repair_does_nothing_until_it_is_told_to(run: Run) -> None:
 
     assert (dry.code, dry.cells[0][-1]) == (1, "0")
     assert dry.err.splitlines()[-1] == "nothing was changed; to repair it: webtable index repair time --apply"
-    assert (applied.code, applied.cells[0][3:]) == (0, ["2", "0", "0", "2"])
+    assert (applied.code, applied.cells[0][3:]) == (0, ["2", "0", "0", "0", "2"])
     assert (again.code, again.err) == (0, "")
 
 

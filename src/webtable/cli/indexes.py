@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 
-_DRIFT = ("index", "pages", "entries", "missing", "stale", "pending")
+_DRIFT = ("index", "pages", "entries", "missing", "stale", "pending", "crossed")
 
 NameArgument = Annotated[
     str,
@@ -139,8 +139,9 @@ def verify(
 
     Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
     that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
-    nothing is known. An index that cannot be compared, as one of your own that was not named (`webtable --index`), does
-    not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
+    nothing is known. With the link index also pages whose newest capture disagrees with their history (crossed), since
+    two writers stored captures of them at once. An index that cannot be compared, as one of your own that was not named
+    (`webtable --index`), does not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
 
     With --resume and --all it goes on within the index at which it was ended; those that were done are compared again.
     """
@@ -158,7 +159,10 @@ def repair(
     index: SomeArgument = None,
     all_: AllOption = False,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write what is missing and remove what is stale. Default: only count it.")
+        bool,
+        typer.Option(
+            "--apply", help="Write what is missing and remove what is stale, mend pages. Default: only count it."
+        ),
     ] = False,
     resume: ResumeOption = False,
     format: FormatOption = None,  # noqa: A002
@@ -171,9 +175,9 @@ def repair(
     with this.open() as table:
         drifts, errors = _compared(this, table, _names(table, index, all_), apply=apply, resume=resume)
     _conclude(drifts, errors, format, (*_DRIFT, "repaired"))
-    if all(drift.missing + drift.stale == drift.repaired and not drift.damaged for drift in drifts):
+    if all(drift.differences == drift.repaired and not drift.damaged for drift in drifts):
         return
-    if not apply and not all(drift.missing + drift.stale == drift.repaired for drift in drifts):
+    if not apply and not all(drift.differences == drift.repaired for drift in drifts):
         command = this.command(f"index repair {index or '--all'} --apply")
         note(f"nothing was changed; to repair it: {command}")
     raise typer.Exit(NOT_DONE)

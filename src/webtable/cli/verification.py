@@ -6,12 +6,12 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable.cli.damage import tell_findings
-from webtable.cli.exits import NOT_DONE
+from webtable.cli.exits import NOT_DONE, note
 from webtable.cli.output import FormatOption, write_records
 from webtable.cli.question_options import DomainArgument, FullScanOption, check_scan
 from webtable.cli.resuming import ResumeOption, resuming
 from webtable.cli.session import session
-from webtable.cli.text import examples
+from webtable.cli.text import examples, plural
 
 commands = typer.Typer()
 
@@ -29,7 +29,8 @@ def verify(
     Counted are rows that are damaged, pages whose body or links are lost, and pages that are missing: those that a host
     has less than `links refresh` has counted, unless something of it has changed since. That is empty where nothing was
     counted. The first of all are named on standard error, and the exit code is 1. To delete a page mends it, and so
-    does storing a newer capture.
+    does storing a newer capture. Crossed are pages whose newest capture disagrees with their history, since two writers
+    stored captures of them at once, and were killed before they noticed; `index repair` mends them.
     """
     check_scan(domain, full_scan)
     this = session(ctx)
@@ -39,7 +40,10 @@ def verify(
         progress_bar("verify", "page") as counted,
     ):
         found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
-    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost", "missing"), format)
+    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost", "missing", "crossed"), format)
     tell_findings(found)
+    if found.crossed:
+        told = f"{plural(found.crossed, 'page')} whose newest capture disagrees with the history"
+        note(f"{told}; to mend them: {this.command('index repair --all --apply')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)

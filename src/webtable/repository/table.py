@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -107,9 +108,10 @@ class WebTable(ShowsItself):
 
     @property
     def _maintenance(self) -> Maintenance:
+        from webtable.repository.batch import mend_pages
         from webtable.repository.hints.maintenance import Maintenance
 
-        return Maintenance(self._frame)
+        return Maintenance(self._frame, partial(mend_pages, self._frame))
 
     @property
     def layout(self) -> Layout:
@@ -866,8 +868,9 @@ class WebTable(ShowsItself):
 
         Captures later than *as_of* (now by default) are left out, so that running writers do not look like drift; for
         the same reason a difference must stay for *settle* seconds. The link index is compared with the inlinks of all
-        pages too. *on_progress* is told how many pages and entries were looked at. *resume* names a file from which the
-        comparison goes on after an interrupt, as in `verify`; that of the inlinks begins anew. Raises `UnknownIndex`,
+        pages too, and with it (with any where there is none) the newest capture of each page with the page's history.
+        *on_progress* is told how many pages and entries were looked at. *resume* names a file from which the comparison
+        goes on after an interrupt, as in `verify`; that of the inlinks begins anew. Raises `UnknownIndex`,
         `InvalidArgument` for a file of something else, and `OSError` where it cannot be written.
         """
         return self.repair_index(index, as_of=as_of, on_progress=on_progress, settle=settle, resume=resume)
@@ -884,6 +887,7 @@ class WebTable(ShowsItself):
     ) -> Drift:
         """Return what `verify_index` does, and with *apply* write what is missing and remove what is stale.
 
+        Pages whose newest capture disagrees with their history are mended as well.
         *as_of*, *settle* in seconds, and *resume* are as there. Raises `UnknownIndex`, `IndexNotNamed`,
         `InvalidArgument` and `OSError`.
         """

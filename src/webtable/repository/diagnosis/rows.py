@@ -62,12 +62,15 @@ def digests(patient: Patient, deepness: Deepness) -> Iterator[Check]:
     """Yield how many bodies are not those of their digests, in a sample of the pages or in all."""
     found = verified(patient.frame, _in_time(_rows(patient, deepness), patient.time), deepness.on_progress)
     told = f"{found.bodies:,} bodies of {found.pages:,} pages are read: {found.damaged:,} damaged, {found.lost:,} lost"
-    if not found.is_sound:
+    if found.examples:
         yield failed("digests", f"{told}: {found.examples[0]}", _MENDED)
     elif patient.time.left() < _LEAST_LEFT:
         yield warned("digests", f"{told}, when the time was over", "give it more time (timeout=)")
     else:
         yield well("digests", told)
+    if found.crossed:
+        told = f"the newest capture of {found.crossed:,} of these pages disagrees with their history"
+        yield failed("history", told, "run: webtable index repair --all --apply")
 
 
 def _rows(patient: Patient, deepness: Deepness) -> Iterator[Row]:

@@ -33,9 +33,10 @@ PIECE = 500
 class Drift:
     """How an index differs from its table, as of a moment.
 
-    So many `pages` and `entries` were looked at. `missing` and `stale` are the differences, `repaired` tells how many
-    of them are mended; `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be read, so
-    nothing is known of their entries: they are found again by `WebTable.verify`. `examples` names some of all.
+    So many `pages` and `entries` were looked at. `missing` and `stale` are the differences, and `crossed` pages whose
+    newest capture disagrees with their history, since two writers stored captures of them at once; `repaired` tells how
+    many of them are mended. `pending` are entries of captures that are not stored (yet). `damaged` rows cannot be read,
+    so nothing is known of their entries: they are found again by `WebTable.verify`. `examples` names some of all.
     """
 
     index: str
@@ -47,12 +48,18 @@ class Drift:
     pending: int = 0
     repaired: int = 0
     damaged: int = 0
+    crossed: int = 0
     examples: list[str] = field(default_factory=list)
+
+    @property
+    def differences(self) -> int:
+        """How many differences there are, mended or not."""
+        return self.missing + self.stale + self.crossed
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no difference, and no row that cannot be read."""
-        return not self.missing and not self.stale and not self.damaged
+        return not self.differences and not self.damaged
 
 
 class Compared(msgspec.Struct):

@@ -26,6 +26,7 @@ from webtable.repository.creation.tables import create_tables
 from webtable.repository.hints.drift import Compared, Drift
 from webtable.repository.hints.entry_drift import EntryComparison
 from webtable.repository.hints.hints import Change, Hints, add_entries
+from webtable.repository.hints.history_drift import HistoryComparison
 from webtable.repository.hints.inlink_drift import InlinkComparison
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from webtable._page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
+    from webtable.repository.hints.history_drift import Mend
     from webtable.repository.indexes.states import Maintained
     from webtable.store import Row
 
@@ -53,10 +55,14 @@ SAVE_SECONDS = 5.0
 
 
 class Maintenance:
-    """How an index of a table is added, dropped, rebuilt, verified and repaired while the table is in use."""
+    """How an index of a table is added, dropped, rebuilt, verified and repaired while the table is in use.
 
-    def __init__(self, frame: Frame) -> None:
+    Pages whose newest capture disagrees with their history are mended by *mend_pages*.
+    """
+
+    def __init__(self, frame: Frame, mend_pages: Mend) -> None:
         self._frame = frame
+        self._mend_pages = mend_pages
 
     def add(self, index: str, on_progress: Progress | None) -> int:
         """Do what `WebTable.add_index` promises."""
@@ -126,6 +132,11 @@ class Maintenance:
         drift = Drift(index, until or datetime.now(UTC)) if begun is None else begun.drift
         entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
         walks = [entries.run(checkpoint, begun)]
+        if found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values()):
+            pages = HistoryComparison(
+                self._frame, drift, damage, settle=settle, apply=apply, mend_pages=self._mend_pages
+            )
+            walks.insert(0, pages.run())
         if found.keeps_inlinks:
             walks.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply).run())
         for _ in chain.from_iterable(walks):

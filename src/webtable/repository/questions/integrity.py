@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from webtable._page import Page
 from webtable.errors import DamagedRow, TableNotFound
+from webtable.repository.captures import mended
 from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.contents import check_body
 from webtable.repository.damage import MOST_KEPT, Damage
@@ -17,6 +18,7 @@ from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scan import ScanSpec, in_storage_order
 from webtable.rowkey import KeyRange
+from webtable.store import Row
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
-    from webtable.store import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ class Verification:
     """What was read (pages, the bodies of all their versions, and the bytes of these), and what of it is damaged.
 
     `damaged` counts rows that cannot be read or are not what was stored, `lost` pages whose body or links are not there
-    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both.
+    any more, which neither a limit nor a delete explains. `examples` are the first 100 of both. `crossed` pages are
+    those whose newest capture disagrees with their history, since two writers stored captures of them at once:
+    `repair_index` mends them.
     """
 
     pages: int
@@ -47,11 +50,12 @@ class Verification:
     """How many pages hosts have less than were counted; None where none were counted (`WebTable.refresh_links`)."""
     short_hosts: tuple[MissingPages, ...] = ()
     """The first 100 of these hosts."""
+    crossed: int = 0
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing is damaged, lost or missing."""
-        return not (self.damaged or self.lost or self.missing)
+        """Whether nothing is damaged, lost or missing, and each page agrees with its history."""
+        return not (self.damaged or self.lost or self.missing or self.crossed)
 
 
 class _Found(Walked):
@@ -60,9 +64,11 @@ class _Found(Walked):
     bodies: int = 0
     size: int = 0
     lost: int = 0
+    crossed: int = 0
 
     def verification(self) -> Verification:
-        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, tuple(self.damaged_rows()))
+        examples = tuple(self.damaged_rows())
+        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples, self.crossed)
 
 
 def verify(
@@ -124,6 +130,7 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
                     lost.add(error)
             elif isinstance(one, int):
                 found.bodies, found.size = found.bodies + 1, found.size + one
+        found.crossed += _is_crossed(frame, row)
         found.position = row.key
         found.damaged, found.lost = damaged_before + damage.count, lost_before + lost.count
         found.add_examples(examples[len(found.examples) :])
@@ -132,6 +139,14 @@ def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, f
         yield
     if on_progress is not None:
         on_progress(found.pages)
+
+
+def _is_crossed(frame: Frame, row: Row) -> bool:
+    """Whether the newest capture of *row* disagrees with the history that it has."""
+    names = frame.codec.columns
+    # Without the body and links, which have been read once.
+    bare = {column: row.cells[column] for column in (names.page, names.capture) if column in row.cells}
+    return mended(frame.codec.stored(Row(row.key, bare))) is not None
 
 
 def _all_of(frame: Frame, row: Row) -> Iterator[Page | int | DamagedRow]:
