@@ -17,6 +17,7 @@ def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | Non
     yield from _pages(table, ledger)
     yield from _indexes(table, ledger)
     yield from _links_of_settled(table, ledger)
+    yield from _histories(table, ledger, settled=True)
     table.refresh_links()
     yield from _counts(table, at_least=True)
     world.clock.sleep(3)
@@ -27,6 +28,7 @@ def verdict(table: WebTable, ledger: Ledger, world: World) -> Iterator[str | Non
         left = [line for line in drift.examples if not _may_be_hidden(line, ledger)]
         yield f"{name} is not clean after its repair: {left}" if left or drift.damaged else None
     yield from _pages(table, ledger)
+    yield from _histories(table, ledger)
     yield from _links(table, ledger)
     table.refresh_links()
     # Inlinks of a capture that was never stored stay until the next capture of their page, and are counted.
@@ -46,6 +48,23 @@ def _pages(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
             yield ledger.wrong_in(version)
     for page in table.pages(full_scan=True, columns=["html"]):
         yield ledger.wrong_in(page)
+
+
+def _histories(table: WebTable, ledger: Ledger, *, settled: bool = False) -> Iterator[str | None]:
+    """The newest capture of a page has the content that its history begins with.
+
+    Before the repair that holds of pages each of whose captures was acknowledged (*settled*), whoever crossed whom.
+    A 304 without content may stand above an error.
+    """
+    for number in list(ledger.captures):
+        page, history = table.get(url_of(number)), table.history(url_of(number), columns=["html"])
+        if page is None or ledger.deletes[number] or (page.status_code == 304 and page.html is None):
+            continue
+        if settled and not ledger.is_settled(number):
+            continue
+        found = [(one.html, one.status_code, one.redirect_to) for one in history[:1]]
+        is_so = found in ([], [(page.html, page.status_code, page.redirect_to)])
+        yield None if is_so else f"{page.url} of {page.fetched_at} is {page.status_code}; its history begins {found}"
 
 
 def _indexes(table: WebTable, ledger: Ledger) -> Iterator[str | None]:
