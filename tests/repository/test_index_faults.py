@@ -6,17 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import pytest
 from answers import INDEXES, Expected, check_counts, check_questions, drifts, missing
-from deaths import EachAlone, Town, is_through, killed_after, listening
+from deaths import CALLS, EachAlone, Town, is_through, killed_after, listening
 
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import StoreUnavailable, WriteFailed
 from webtable.store import Delete
-from webtable.testing import WrappedStore
+from webtable.testing import FailingStore, WrappedStore
 
 
 @pytest.fixture
@@ -309,6 +310,36 @@ def test_removals_that_fail_leave_the_questions_right(table):
     check_questions(table, town.domain)
     assert drifts(table, apply=True)["size"].repaired == 1
     assert drifts(table)["size"].is_empty
+
+
+def counted_and_changed(town):
+    """Store more links, whose counts are not made yet."""
+    town.table.refresh_links()
+    town.store(*(town.page(f"/more/{n}", html=b"x", outlinks=town.links("/a", "/b", "/never")[n:]) for n in range(3)))
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("calls", range(1, 12))
+def test_a_run_that_counts_links_and_is_cut_short_leaves_nothing_that_the_next_one_does_not_remove(
+    table, calls, together
+):
+    town = Town(table).build()
+    counted_and_changed(town)
+    store = table.store if together else EachAlone(table.store)
+    made = []
+
+    def is_over(call):
+        made.append(call.name in CALLS)
+        return sum(made) > calls
+
+    with suppress(StoreUnavailable):
+        WebTable(FailingStore(store, StoreUnavailable("full"), at=is_over), table.table, table.layout).refresh_links()
+    town.store(town.page("/more/9", html=b"x", outlinks=town.links("/a", "/b", "/never")))
+    table.refresh_links()
+
+    drift = table.verify_index("link", settle=0)
+    assert (drift.missing, drift.stale, drift.pending) == (0, 0, 0)
+    assert table.links_freshness().waiting == 0
 
 
 LOOP = """

@@ -1,11 +1,13 @@
 """Counting who links to a page: from the keys of its inlinks, in pieces.
 
 Counts are written as a capture is: the new entry of the link index first, then the count, then the old entry is
-removed. So two that count at once do no harm, and a run that is cut short is done again by the next one.
+removed. So two that count at once do no harm, and a run that is cut short is done again by the next one. What that has
+to remove stands in the queue where the three are no transaction: the counts whose entries are about to change.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -17,6 +19,7 @@ from webtable._page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
+from webtable.repository.hints.queue import Counted, RecountQueue
 from webtable.repository.hints.sources import inlinks_of
 from webtable.repository.indexes.web import LINK
 from webtable.repository.moments import milliseconds, possible_moment
@@ -28,7 +31,7 @@ from webtable.store import Delete, NewCell, Put
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from webtable.store import Row
 
@@ -40,8 +43,11 @@ class LinkCounter:
     frame: Frame
     damage: Damage
 
-    def count(self, rows: Sequence[bytes]) -> None:
-        """Count the links to *rows*, and write what they are now."""
+    def count(self, rows: Sequence[bytes], tried: Mapping[bytes, Collection[int]]) -> None:
+        """Count the links to *rows*, and write what they are now.
+
+        *tried* are the counts of rows whose entries a run that was cut short may have left.
+        """
         column = self.frame.codec.columns.links
         urls = dict(self.damage.sift(map(self._named, rows)))
         rows = list(urls)
@@ -53,17 +59,32 @@ class LinkCounter:
         made = zip(rows, before, self._counts(urls, counted_at), strict=True)
         counts = [(row, was, now) for row, was, now in made if now.inlinks or now.self_links or was]
         entries, cells, removals = [], [], []
+        changed: list[tuple[bytes, int]] = []
         timestamp = milliseconds(counted_at)
         for row, was, now in counts:
             unsalted = self.frame.key.unsalted(row)
             new, old = entries_of(now, unsalted), entries_of(was, unsalted)
+            if new != old:
+                changed += [(row, one.inlinks) for one in (was, now) if one is not None]
+            for inlinks in tried.get(row, ()):
+                old += entries_of(LinkCounts(inlinks), unsalted)
             entries += [Put(entry, [NewCell(INDEX_COLUMN, timestamp, b"")]) for entry in new]
             cells.append(Put(row, [NewCell(column, timestamp, checked_json(now, row, timestamp))]))
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
         index = index_table(self.frame.table, LINK.name).name
-        self._write(index, entries)
-        self._write(self.frame.table, cells)
-        self._write(index, removals)
+        with self.frame.store.together() as transaction, self._announced(changed if transaction is None else []):
+            self._write(index, entries)
+            self._write(self.frame.table, cells)
+            self._write(index, removals)
+
+    @contextmanager
+    def _announced(self, counts: Sequence[tuple[bytes, int]]) -> Iterator[None]:
+        """Leave *counts* in the queue where the block is cut short, for the next run to remove their entries."""
+        queue = RecountQueue(self.frame.store, self.frame.table)
+        entered = [queue.counting(counts)] if counts else []
+        queue.write(entered)
+        yield
+        queue.remove([Counted(one.row, one.cells[0].timestamp) for one in entered])
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or the error where it is no row key."""

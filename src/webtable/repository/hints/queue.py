@@ -41,7 +41,9 @@ _DONE = f"{QUEUE_FAMILY}:done".encode()
 _ROWS = f"{QUEUE_FAMILY}:rows-".encode()
 _PAGES = f"{QUEUE_FAMILY}:pages-".encode()
 _HOSTS = f"{QUEUE_FAMILY}:hosts".encode()
+_COUNTED = f"{QUEUE_FAMILY}:counted".encode()
 _decode_hosts = msgspec.msgpack.Decoder(list[str]).decode
+_decode_counted = msgspec.msgpack.Decoder(list[tuple[bytes, int]]).decode
 _decode = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
@@ -62,6 +64,8 @@ class Waiting(NamedTuple):
     """Whether some of it cannot be read: what that was to be counted for is lost."""
     row_columns: Sequence[bytes] = ()
     """The columns that `rows` are stored in."""
+    counted: Sequence[tuple[bytes, int]] = ()
+    """Rows with counts of links, whose entries a run that was cut short may have left."""
 
 
 class Pending(NamedTuple):
@@ -101,6 +105,16 @@ class RecountQueue:
         (packed,) = pack([msgspec.msgpack.encode(sorted(hosts))])
         cells.append(NewCell(_HOSTS, now, packed))
         return Put(f"{uuid.uuid4().hex[:1]}:{now:015d}_{uuid.uuid4().hex[:12]}".encode(), cells)
+
+    def counting(self, counts: Sequence[tuple[bytes, int]]) -> Put:
+        """Return the put that enters the counts of rows, old and new ones, whose entries a run is about to change.
+
+        Where it is cut short the next run knows by that which entries it may have left.
+        """
+        entered = self.entered({row for row, _ in counts})
+        (packed,) = pack([msgspec.msgpack.encode(sorted(counts))])
+        now = entered.cells[0].timestamp
+        return Put(entered.row, [*entered.cells, NewCell(_COUNTED, now, packed), NewCell(_DONE, now, b"")])
 
     def done(self, entered: Put) -> Put:
         """Return the put that marks a batch as done."""
@@ -176,6 +190,7 @@ def _waiting(row: Row, is_settled: bool) -> Waiting:
     rows: list[bytes] = []
     pages: list[bytes] = []
     hosts: list[str] = []
+    counted: list[tuple[bytes, int]] = []
     row_columns = sorted(column for column in row.cells if column.startswith(_ROWS))
     is_damaged = not _since(row)
     for column, (cell, *_) in sorted(row.cells.items()):
@@ -186,10 +201,12 @@ def _waiting(row: Row, is_settled: bool) -> Waiting:
                 pages += _decode(unpack(cell.value))
             elif column == _HOSTS:
                 hosts += _decode_hosts(unpack(cell.value))
+            elif column == _COUNTED:
+                counted += _decode_counted(unpack(cell.value))
         except UNREADABLE:
             is_damaged = True
     newest = max(cells[0].timestamp for cells in row.cells.values())
-    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged, row_columns)
+    return Waiting(row.key, newest, rows, pages, hosts, is_settled, is_damaged, row_columns, counted)
 
 
 def _row_cells(prefix: bytes, rows: Iterable[bytes], timestamp: int) -> list[NewCell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -122,12 +123,15 @@ class Refresh:
     def _count_links(self, batches: Sequence[Waiting]) -> None:
         """Count the links to the rows of *batches* that were not counted yet."""
         asked = {row for batch in batches for row in batch.rows}
-        rows = sorted(row for row in asked if row not in self._counted)
+        tried: dict[bytes, set[int]] = defaultdict(set)
+        for row, inlinks in (one for batch in batches for one in batch.counted):
+            tried[row].add(inlinks)
+        rows = sorted(row for row in asked if row in tried or row not in self._counted)
         self._counted.add(rows)
         counter = LinkCounter(self._frame, self._damage)
         for at in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[at : at + ROWS_AT_ONCE]
-            counter.count(some)
+            counter.count(some, tried)
             self._pages += len(some)
             self._tell()
 
