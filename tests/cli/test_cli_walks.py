@@ -30,7 +30,7 @@ def walk(request, monkeypatch, empty_directory):
     monkeypatch.setattr(entry_drift, "PIECE", 1)
     for module in (stats, integrity):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
-    with webtable.open("webtable.db", create=True, indexes=["time"]) as table, table.writer() as writer:
+    with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:
         for number in range(10):
             writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"x" * number))
     return request.param

@@ -14,7 +14,6 @@ import webtable
 from webtable import Page, WebTable
 
 PROCESSES = 4
-KEPT = 3
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +55,12 @@ def test_the_last_capture_by_date_wins(crawled: WebTable, expected):
 
 
 def test_the_versions_that_are_kept_are_the_newest(crawled: WebTable, expected):
+    kept = crawled.layout.versions
+
     for url, pages in expected.items():
         history = [(version.fetched_at, version.html) for version in crawled.history(url, columns=["html"])]
 
-        assert history == [(page.fetched_at, page.html) for page in pages[:KEPT]]
+        assert history == [(page.fetched_at, page.html) for page in pages[:kept]]
 
 
 def test_no_page_is_missing_in_an_index(crawled: WebTable):

@@ -52,7 +52,7 @@ def at_each_row(monkeypatch):
 @pytest.fixture
 def table(tmp_path, at_each_row):
     """Sixty pages of which three cannot be read, and an index with five entries too few and four that do not hold."""
-    with webtable.open(tmp_path / "crawl.db", create=True, indexes=["status"]) as table:
+    with webtable.open(tmp_path / "crawl.db", create=True, indexes=["status", "link"]) as table:
         town = Town(table, "town.example")
         town.store(*(town.page(f"/{n:02}", host=f"h{n % 3}", html=b"x" * n, status_code=200) for n in range(PAGES)))
         index = table.indexes.read()["status"].table

@@ -136,7 +136,7 @@ class Maintenance:
             pages = HistoryComparison(
                 self._frame, drift, damage, settle=settle, apply=apply, mend_pages=self._mend_pages
             )
-            walks.insert(0, pages.run())
+            walks.append(pages.run())
         if found.keeps_inlinks:
             walks.append(InlinkComparison(self._frame, drift, damage, settle=settle, apply=apply).run())
         for _ in chain.from_iterable(walks):

@@ -68,7 +68,7 @@ class _Found(Walked):
 
     def verification(self) -> Verification:
         examples = tuple(self.damaged_rows())
-        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples, self.crossed)
+        return Verification(self.pages, self.bodies, self.size, self.damaged, self.lost, examples, crossed=self.crossed)
 
 
 def verify(
