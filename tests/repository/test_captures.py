@@ -807,3 +807,17 @@ def test_a_first_capture_stays_what_it_is_whatever_a_page_says(site):
     site.table.put(site.page(age=60, first_seen=site.now - timedelta(days=9)))
 
     assert site.table.get(site.url()).first_seen == site.now - timedelta(seconds=60)
+
+
+def test_a_body_that_comes_cut_has_the_digest_and_the_size_of_the_whole_one_where_these_are_told(site):
+    whole = b"x" * 300
+    cut = site.page(html=whole[:10], truncated=True, digest=digest_of(whole), size=300)
+    silent = site.page("/silent", html=whole[:10], truncated=True)
+
+    site.store(cut, silent)
+
+    found = [site.table.get(page.url) for page in (cut, silent)]
+    assert [(page.html, page.size, page.digest) for page in found] == [
+        (whole[:10], 300, digest_of(whole)),
+        (whole[:10], 10, digest_of(whole[:10])),
+    ]

@@ -149,7 +149,8 @@ def _with_text_headers(page: Page) -> Page:
 def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
     """Return *page* as it is stored: its links counted, one for each URL (the first), and its body measured.
 
-    *digest* is that of the whole body, as the size is; a long one is cut to *max_body*.
+    *digest* is that of the whole body, as the size is; a long one is cut to *max_body*. Of one that came cut they are
+    what the page says, if it says that there was more.
     """
     links, body = page.outlinks, page.html
     if links is not None:
@@ -158,11 +159,12 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
             first.setdefault(link.url, link)
         links = tuple(first.values())
     is_cut = body is not None and max_body is not None and len(body) > max_body
+    is_told = body is None or (page.truncated and (page.size or 0) > len(body))
     return replace(
         page,
         html=body[:max_body] if body is not None and is_cut else body,
-        digest=page.digest if body is None else digest,
-        size=page.size if body is None else len(body),
+        digest=page.digest if is_told else digest,
+        size=page.size if is_told or body is None else len(body),
         truncated=page.truncated or is_cut,
         outlinks=links,
         outlink_count=page.outlink_count if links is None else len(links),
