@@ -106,7 +106,11 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     change_count: Size = 0
     """How many times a capture had other content than was stored, in the order in which they were stored."""
     content_at: datetime | None = None
-    """The date of the capture with which body and links are stored: before `fetched_at` if they did not change."""
+    """The date of the capture with which body and links are stored: before `fetched_at` if they did not change.
+
+    Of a capture that is put it counts where that has no body: with `same_as` its own URL it says of which capture it
+    repeats the content, and a 304 whose `content_at` is its `fetched_at` is a version of its own.
+    """
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `html`."""
     outlink_count: Size | None = None
@@ -220,7 +224,7 @@ def with_facts(page: Page) -> Page:
     language (Content-Language, where it names one), the canonical URL (Link), what crawlers are told (X-Robots-Tag)
     and, for a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as
     in a header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as
-    `same_as`.
+    `same_as`, unless its `content_at` says that it is a version of its own.
 
     >>> page = Page(url="https://example.com/a", status_code=301, headers={"Location": "../b", "ETag": "1"})
     >>> with_facts(page).redirect_to, with_facts(page).etag
@@ -234,7 +238,7 @@ def with_facts(page: Page) -> Page:
     announced, charset = media_type(named.get("content-type"))
     media, own_charset = media_type(page.content_type)
     leads_to = page.redirect_to or (named.get("location") if page.status_code in REDIRECTS else None)
-    repeats = page.status_code == 304 and page.html is None
+    repeats = page.status_code == 304 and page.html is None and page.content_at != page.fetched_at
     return msgspec.structs.replace(
         page,
         headers=headers or {},

@@ -821,3 +821,74 @@ def test_a_body_that_comes_cut_has_the_digest_and_the_size_of_the_whole_one_wher
         (whole[:10], 300, digest_of(whole)),
         (whole[:10], 10, digest_of(whole[:10])),
     ]
+
+
+def repeat_of(page, age, **fields):
+    """Return a capture that repeats the content of *page*, which it names by its date."""
+    return Page(
+        url=page.url,
+        same_as=page.url,
+        content_at=page.fetched_at,
+        fetched_at=page.fetched_at + timedelta(seconds=age),
+        **fields,
+    )
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (2, 0, 1), (0, 2, 1), (1, 2, 0), (1, 0, 2)])
+def test_a_repeat_that_names_the_date_of_its_content_waits_for_that(site, order):
+    old, new = site.page(html=b"old", age=30), site.page(html=b"new", age=20, outlinks=(Link(site.url("/x")),))
+    repeat = repeat_of(new, 10, digest=digest_of(b"new"), size=3, headers={"x": "y"})
+    captures = (old, new, repeat)
+
+    for at in order:
+        site.store(captures[at])
+
+    found = site.table.get(new.url)
+    assert (found.html, found.fetched_at, found.content_at) == (b"new", repeat.fetched_at, new.fetched_at)
+    assert [page.html for page in site.table.history(new.url, columns=["html"])] == [b"new", b"old"]
+    assert site.table.get(new.url, as_of=old.fetched_at).html == b"old"
+    assert [link.source for link in site.table.linking_to(site.url("/x"))] == [new.url]
+
+
+def test_a_repeat_whose_content_never_comes_has_no_body_and_not_an_older_one(site):
+    old = site.page(html=b"old", age=30)
+    lost = site.page(html=b"lost", age=20)
+
+    site.store(old, repeat_of(lost, 10, digest=digest_of(b"lost"), size=4))
+
+    found = site.table.get(old.url)
+    assert (found.html, found.digest, found.size, found.has_body) == (None, digest_of(b"lost"), 4, False)
+    assert site.table.get(old.url, as_of=lost.fetched_at).html == b"old"
+
+
+def test_a_repeat_of_older_content_brings_that_back_where_the_table_has_other_content_since(site):
+    old, between = site.page(html=b"old", age=30), site.page(html=b"between", age=20)
+
+    site.store(old, between, repeat_of(old, 20, digest=digest_of(b"old"), size=3))
+
+    assert [page.html for page in site.table.history(old.url, columns=["html"])] == [b"old", b"between", b"old"]
+    assert site.table.get(old.url).html == b"old"
+
+
+def test_other_content_under_the_date_that_a_repeat_names_is_not_taken_for_its_own(site):
+    named = site.page(html=b"named", age=20)
+    site.store(repeat_of(named, 10, digest=digest_of(b"named"), size=5))
+
+    site.store(site.page(html=b"another of that moment", age=20))
+
+    assert (site.table.get(named.url).html, site.table.get(named.url).digest) == (None, digest_of(b"named"))
+
+
+def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site):
+    page = site.page(html=b"page", age=30)
+    bare = Page(url=page.url, status_code=304, fetched_at=site.now, content_at=site.now)
+
+    site.store(page, bare)
+
+    assert [one.status_code for one in site.table.history(page.url)] == [304, 200]
+    assert site.table.get(page.url).html is None
+
+
+def test_the_date_of_content_must_name_a_time_zone(site):
+    with pytest.raises(InvalidCapture, match="content_at"):
+        site.table.put(site.page(html=b"x", content_at=datetime(2026, 1, 1)))

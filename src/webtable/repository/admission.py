@@ -105,8 +105,9 @@ def _check_types(page: Page) -> None:
         _check_each_type(page)
         if len(_right) < _MOST_RIGHT:
             _right.add(found)
-    if page.last_modified is not None and page.last_modified.tzinfo is None:
-        raise InvalidCapture(f"{page.url[:200]}: last_modified={page.last_modified} has no timezone")
+    for name in ("last_modified", "content_at"):
+        if (moment := getattr(page, name)) is not None and moment.tzinfo is None:
+            raise InvalidCapture(f"{page.url[:200]}: {name}={moment} has no timezone")
     links = page.outlinks
     if links and not (set(map(type, links)) <= {Link} and set(map(type, chain.from_iterable(links))) <= {str}):
         raise InvalidCapture(f"{page.url[:200]}: outlinks must be webtable.Link, each of three str")

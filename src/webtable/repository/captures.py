@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from webtable._headers import Headers
 from webtable._page import TOLD, Page
-from webtable.repository.moments import hints_at
 from webtable.repository.page_state import DAMAGED_CAPTURE, Capture, Stored, Version
+from webtable.repository.page_write import PageWrite, is_over_half
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,53 +19,11 @@ NEWEST = 8
 """How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 
 
-class PageWrite(NamedTuple):
-    """A page as it is to be written: its metadata (but that of a late capture), and its content where that is new."""
-
-    page: Page
-    with_content: bool = True
-    with_metadata: bool = True
-    content_of: Page | None = None
-    """The stored page whose body and links are to be written again, where `page` does not bring its own."""
-    with_hints: bool = True
-    """Whether metadata comes with its entries and inlinks; where these stay as they are it does not."""
-
-    @property
-    def changes_hints(self) -> bool:
-        """Whether the entries and inlinks of the page may be others when it is written."""
-        return self.with_metadata and self.with_hints
-
-    def dated(self, before: Page | None, seen: datetime | None, ttl: int | None) -> PageWrite:
-        """Return the write with the dates that follow from the page *before*, which it replaces.
-
-        They are the date of its first capture (*seen*), that under which its links were last written to where they
-        lead, and that of its entries and inlinks, which is later than that of those of *before*.
-        """
-        page = self.page
-        dates = (seen, self._inlinks_since(before, ttl), _hints_after(before, page))
-        if dates == (page.first_seen, page.inlinks_at, page.hints_at):
-            return self
-        page = replace(page, first_seen=dates[0], inlinks_at=dates[1], hints_at=dates[2])
-        return PageWrite(page, self.with_content, self.with_metadata, self.content_of, self.with_hints)
-
-    def _inlinks_since(self, before: Page | None, ttl: int | None) -> datetime | None:
-        since = None if before is None else before.inlinks_at or before.content_at
-        if since is not None and self.with_content and _is_over_half(since, self.page.fetched_at, ttl):
-            return None
-        return None if since == self.page.content_at else since
-
-
-def _hints_after(before: Page | None, page: Page) -> datetime | None:
-    if before is None:
-        return None
-    after = hints_at(before) + timedelta(milliseconds=1)
-    return after if after > page.fetched_at else None
-
-
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
 
-    Of a 304 that repeats a URL which is not stored there is nothing but its metadata.
+    Of a 304 that repeats a URL which is not stored there is nothing but its metadata, and so it is of a repeat that
+    says under which date its content is (`content_at`) until that content is stored.
     Nothing where the very same capture is there already, but for what mends the page (see `mended`). A page that
     repeats what is stored (the same digest, status and redirect, or `same_as` its own URL) keeps its content, which is
     written anew once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
@@ -133,9 +90,23 @@ def _known_first(page: Page) -> datetime | None:
 
 
 def _first(page: Page) -> PageWrite:
+    if page.same_as is not None and content_date(page) is not None:
+        return _awaiting(page, 0)
     if page.status_code == 304 and page.same_as is not None:
-        return PageWrite(replace(page, same_as=None, digest=None, size=None), with_content=False)
+        bare = replace(page, same_as=None, digest=None, size=None, content_at=None)
+        return PageWrite(bare, with_content=False)
     return PageWrite(_changed(page, 0))
+
+
+def content_date(page: Page) -> datetime | None:
+    """Return the date under which the content is that *page* repeats, None where it does not say it."""
+    return page.content_at if page.content_at is not None and page.content_at < page.fetched_at else None
+
+
+def _awaiting(page: Page, count: int) -> PageWrite:
+    """Return a repeat whose content is not stored yet: its metadata, which names the date of that content."""
+    bare = replace(page, same_as=None, changed_at=page.content_at, change_count=count, has_body=False)
+    return PageWrite(bare, with_content=False)
 
 
 def _is_unfounded(page: Page) -> bool:
@@ -151,7 +122,10 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     if is_lost:
         before = replace(before, has_body=False)
     if page.same_as is not None:
-        if page.status_code == 304 and before.status_code >= 400:
+        date = content_date(page)
+        if date is not None and date != before.content_at and brought(page) != brought(before):
+            return [_again_of(page, before, versions, date)]
+        if date is None and page.status_code == 304 and before.status_code >= 400:
             return [_back_again(page, before, versions)]
         page = _repeated(page, before)
     if not _same(page, before):
@@ -195,11 +169,7 @@ def _same(page: Page, before: Page) -> bool:
 def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
     if before.content_at is None or not (before.has_body or before.outlink_count):
         return False
-    return _is_over_half(before.content_at, page.fetched_at, ttl)
-
-
-def _is_over_half(since: datetime, now: datetime, ttl: int | None) -> bool:
-    return ttl is not None and now - since > timedelta(seconds=ttl / 2)
+    return is_over_half(before.content_at, page.fetched_at, ttl)
 
 
 def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
@@ -207,9 +177,12 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     if page.same_as is not None:
         return []
     known = next((version for version in versions if version.at <= page.fetched_at), None)
+    late = PageWrite(_changed(page, 0), with_metadata=False)
+    is_stored = known is not None and known.at == page.fetched_at
+    if page.fetched_at == before.content_at and brought(page) == brought(before) and not is_stored:
+        return [late, PageWrite(_with_content_of(before, page), with_content=False)]
     if known is not None and brought(known.capture) == brought(page):
         return []
-    late = PageWrite(_changed(page, 0), with_metadata=False)
     if _is_unfounded(before) and page.status_code < 300:
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
         founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
@@ -239,11 +212,22 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
     good = next((version for version in known if version.capture.status_code < 300), None)
     if good is None:
         return PageWrite(_changed(page, count))
-    capture = good.capture
+    return _again(page, before, good)
+
+
+def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datetime) -> PageWrite:
+    """Return a repeat of the content of that *date*, which is not what the page had *before*."""
+    known = next((version for version in versions if version.at == date), None)
+    return _awaiting(page, before.change_count + 1) if known is None else _again(page, before, known)
+
+
+def _again(page: Page, before: Page, version: Version) -> PageWrite:
+    """Return *page*, which repeats an older *version*, as a version with the content of that one."""
+    capture = version.capture
     again = replace(
         page,
         **_told(page, capture),
-        status_code=capture.status_code,
+        status_code=capture.status_code if page.status_code == 304 else page.status_code,
         headers=Headers(capture.headers) | page.headers,
         digest=capture.digest,
         size=capture.size,
@@ -251,14 +235,27 @@ def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWr
     )
     source = replace(
         before,
-        content_at=good.at,
+        content_at=version.at,
         has_body=True,
         outlink_count=0,
         digest=capture.digest,
         size=capture.size,
         truncated=capture.truncated,
     )
-    return PageWrite(_changed(again, count), content_of=source)
+    return PageWrite(_changed(again, before.change_count + 1), content_of=source)
+
+
+def _with_content_of(before: Page, page: Page) -> Page:
+    """Return the repeat *before* with what the late *page* tells, which is the capture that brought its content."""
+    links = page.outlinks
+    return replace(
+        _repeated(before, page),
+        truncated=page.truncated,
+        has_body=page.html is not None,
+        outlinks=links,
+        outlink_count=None if links is None else len(links),
+        only_self_links=page.only_self_links,
+    )
 
 
 def _repeated(page: Page, before: Page) -> Page:

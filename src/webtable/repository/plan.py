@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from webtable._page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.admission import refusal
-from webtable.repository.captures import NEWEST, PageWrite, decide
+from webtable.repository.captures import NEWEST, content_date, decide
 from webtable.repository.hints.hints import Change
 from webtable.repository.page_state import Capture, Stored, Version
+from webtable.repository.page_write import PageWrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,4 +163,6 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
         return versions[-1].at > page.fetched_at
     if page.status_code == 304 and before.status_code >= 400:
         return all(version.capture.status_code >= 300 for version in versions)
+    if page.same_as is not None and content_date(page) is not None:
+        return all(version.at != page.content_at for version in versions)
     return before.has_body and all(version.at != before.content_at for version in versions)

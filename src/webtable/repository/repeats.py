@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webtable._page import Page
-    from webtable.repository.captures import PageWrite
     from webtable.repository.frame import Frame
+    from webtable.repository.page_write import PageWrite
 
 Sources = dict[bytes, "Page | DamagedRow"]
 """By their rows, the stored pages whose content is repeated."""

@@ -193,7 +193,7 @@ class _Export:
         self._damage = frame.damage(exported.examples)
         self._damaged_before = exported.manifest.damaged
         manifest = exported.manifest
-        captures = kept(frame, scope, self._damage, after=manifest.last, with_links=manifest.format != "warc")
+        captures = kept(frame, scope, self._damage, after=manifest.last)
         self._pages = groupby(captures, attrgetter("url"))
 
     def run(self, file_bytes: int) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Protocol
 
-from msgspec.structs import replace
-
-from webtable._page import LINK_BYTES, Page
+from webtable._page import LINK_BYTES
 from webtable._page_json import page_to_json
 from webtable.formats.archives.warc_files import software, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
+from webtable.formats.given import as_given
 from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
 from webtable.repository.arrow.kinds import PAGES, Column
 from webtable.repository.arrow.pages import GIVEN
@@ -19,9 +19,8 @@ from webtable.repository.arrow.parquet import new_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from webtable._page import Page
     from webtable.formats.backups.manifest import Format
-
-_NOT_MODIFIED = 304
 
 
 class CaptureFile(Protocol):
@@ -36,18 +35,6 @@ class CaptureFile(Protocol):
     def close(self) -> None:
         """Write what is left of them; the file itself stays open."""
         ...
-
-
-def as_given(page: Page) -> Page:
-    """Return the capture *page* as it is to be put to become what it is.
-
-    One without a body that repeats what was stored says so, and has no digest of its own.
-    """
-    given = Page(**{name: getattr(page, name) for name in GIVEN})
-    repeats = page.html is None and page.content_at is not None and page.content_at < page.fetched_at
-    if repeats or (page.html is None and page.status_code == _NOT_MODIFIED):
-        given = replace(given, same_as=page.url, digest=None, size=None, truncated=False, outlinks=None)
-    return given
 
 
 class JSONLinesFile:
@@ -76,7 +63,7 @@ class ParquetFile:
     """Captures as the rows of a Parquet file, in row groups of 8 MiB of bodies and links."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", lambda page: page.same_as))
+        self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", attrgetter("same_as")))
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting = 0

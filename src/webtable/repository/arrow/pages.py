@@ -38,9 +38,13 @@ GIVEN = (
     "h1",
     "language",
     "outlinks",
+    "content_at",
     "same_as",
 )
-"""The fields by which a page is stored, which a column may give. Digest and size count where the body was cut."""
+"""The fields by which a page is stored, which a column may give.
+
+Digest and size count where the body was cut or there is none, the date of the content where there is none.
+"""
 _MADE = {column.name for column in PAGES.columns}.difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"

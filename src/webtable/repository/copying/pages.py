@@ -14,7 +14,6 @@ from webtable._page import Page
 from webtable.errors import WebTableError
 from webtable.repository.admission import hidden
 from webtable.repository.batch import BatchWriter
-from webtable.repository.captures import PageWrite
 from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.sides import as_kept, covers
 from webtable.repository.deletion import Deletion
@@ -22,6 +21,7 @@ from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.moments import EPOCH, milliseconds
 from webtable.repository.page_puts import PagePut
 from webtable.repository.page_state import Stored
+from webtable.repository.page_write import PageWrite
 from webtable.repository.pieces import together
 from webtable.repository.plan import Plan, PlannedWrite
 from webtable.repository.prepared import Prepared

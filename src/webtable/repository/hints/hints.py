@@ -48,12 +48,14 @@ class Change(NamedTuple):
     def brings_content(self) -> bool:
         """Whether the page has other content than what was stored before, and so may have other links."""
         page, before = self.page, self.before
-        return (
+        if (
             self.is_crossed
             or before is None
             or page.content_at == page.fetched_at
             or page.content_at != before.content_at
-        )
+        ):
+            return True
+        return page.outlink_count != before.outlink_count  # a repeat was there before its content
 
 
 @dataclass(slots=True)

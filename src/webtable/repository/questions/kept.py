@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from webtable.store import Row
 
 
-def kept(
-    frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None, with_links: bool = False
-) -> Iterator[Page]:
+def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None) -> Iterator[Page]:
     """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
 
-    They are those behind the URL *after*. Each has its body, as far as there is one, and *with_links* its links. A
+    They are those behind the URL *after*. Each has its body and its links, as far as there are any. A
     newest capture that repeats what was stored comes behind the versions, and without a body where the version at its
-    `content_at` tells all of it but its date and its headers.
+    `content_at` tells all of it but its date and its headers. Where that is not there any more, it comes with its own
+    date as `content_at`.
     Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
     says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
@@ -43,7 +42,7 @@ def kept(
     pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
     some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
     names = frame.codec.columns
-    columns = [names.capture, names.html, *([names.urls] if with_links else ())]
+    columns = [names.capture, names.html, names.urls]
     return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
 
 
@@ -117,7 +116,13 @@ def _with_newest(
         yield error
     if page.content_at == page.fetched_at:
         return
-    yield page if own is None or _repeats(page, own) else replace(page, html=own.html, outlinks=own.outlinks)
+    if page.content_at is None or (own is not None and _repeats(page, own)):
+        yield page
+    elif own is None:
+        # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
+        yield replace(page, content_at=page.fetched_at, has_body=False)
+    else:
+        yield replace(page, html=own.html, outlinks=own.outlinks)
 
 
 def _repeats(page: Page, own: Page) -> bool:
