@@ -9,16 +9,18 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from fastwarc.warc import ArchiveIterator as FastArchiveIterator
+from fastwarc.warc import WarcRecordType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
 from test_warc import record, response
-from webtable import Page
+from webtable import Link, Page
 from webtable.demo import make_sample
 from webtable.errors import FullScanNeeded, InvalidArgument
-from webtable.formats import read_pages, write_warc
+from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.repository.codec import PAGE_COLUMNS
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
@@ -224,14 +226,111 @@ def test_a_body_is_written_decoded_and_its_headers_keep_their_names_for_webtable
     assert dict(again.get(URL).headers) == dict(table.get(URL).headers)
 
 
-def test_a_header_cannot_begin_another_one(tmp_path):
-    table = stored(
-        new_table(), [Page(url=URL, html=b"x", headers={"A": "b\r\nSet-Cookie: c\r\n\r\nd"}, fetched_at=START)]
-    )
+def records_of(folder):
+    """Return the records of captures as fastwarc reads them, which needs none of webtable: headers and payload."""
+    return [
+        (dict(one.headers), one.http_headers.status_code, dict(one.http_headers), one.reader.read())
+        for file in sorted(folder.glob("*.warc.gz"))
+        for one in FastArchiveIterator(
+            io.BytesIO(file.read_bytes()), record_types=WarcRecordType.response | WarcRecordType.revisit
+        )
+    ]
+
+
+def test_a_header_cannot_begin_another_one_and_comes_back_as_it_was(tmp_path):
+    headers = {"A": "b\r\nSet-Cookie: c\r\n\r\nd"}
+    table = stored(new_table(), [Page(url=URL, html=b"x", headers=headers, fetched_at=START)])
 
     again = out_and_in(table, tmp_path / "out")
 
-    assert again.get(URL).headers == {"A": "b Set-Cookie: c d"}
+    assert again.get(URL).headers == headers
+    ((_, _, written, body),) = records_of(tmp_path / "out")
+    assert (written, body) == ({"A": "b Set-Cookie: c d"}, b"x")
+
+
+def test_a_version_without_a_body_is_no_repeat_of_the_one_before_it(tmp_path):
+    digest = "blake3:" + "ab" * 32
+    pages = [
+        Page(url=URL, html=b"<p>old", headers={"Content-Type": "text/html"}, fetched_at=START),
+        Page(url=URL, status_code=404, headers={"X-A": "1"}, fetched_at=START + SECOND),
+        Page(url=URL, digest=digest, size=7, fetched_at=START + 2 * SECOND),
+        Page(url=URL, html=b"<p>new", headers={"Content-Type": "text/html"}, fetched_at=START + 3 * SECOND),
+        Page(url=URL, same_as=URL, fetched_at=START + 4 * SECOND),
+    ]
+    table = stored(new_table(), pages)
+
+    again = out_and_in(table, tmp_path / "out")
+
+    assert [again.get(URL, as_of=page.fetched_at).html for page in pages] == [b"<p>old", None, None, *[b"<p>new"] * 2]
+    _, missing, known, new, repeat = records_of(tmp_path / "out")
+    assert (missing[0]["WARC-Type"], missing[0]["WARC-Truncated"]) == ("response", "unspecified")
+    assert (missing[1], missing[2], missing[3]) == (404, {"X-A": "1"}, b"")
+    assert (known[0]["WARC-Type"], known[0]["WARC-Payload-Digest"]) == ("revisit", digest)
+    assert known[0]["WARC-Profile"].endswith("/identical-payload-digest")
+    assert [name for name in known[0] if name.startswith("WARC-Refers-To")] == []
+    assert (repeat[0]["WARC-Type"], repeat[0]["WARC-Refers-To"]) == ("revisit", new[0]["WARC-Record-ID"])
+    assert repeat[0]["WARC-Refers-To-Date"] == new[0]["WARC-Date"]
+
+
+def test_what_is_not_in_a_body_or_its_headers_comes_back(tmp_path):
+    links = (Link("https://other.example/", "elsewhere", "nofollow"),)
+    pdf = Page(url=URL, html=b"%PDF", content_type="application/pdf", title="Tïtle", outlinks=links, fetched_at=START)
+    table = stored(new_table(), [pdf])
+
+    again = out_and_in(table, tmp_path / "out")
+
+    assert content(again) == content(table)
+    assert again.get(URL).outlinks == links
+
+
+def test_an_ordinary_record_has_no_field_of_webtable(tmp_path):
+    html = b'<html lang=en><title>T</title><a href="/x">x</a>'
+    headers = {"Content-Type": "text/html; charset=utf-8", "Location": "/y", "ETag": '"1"', "Content-Length": "48"}
+    pages = [
+        Page(url=f"{URL}/{status}", html=body, status_code=status, headers=headers, fetched_at=START)
+        for status, body in ((200, html), (404, html), (301, html))
+    ]
+
+    write_warc(stored(new_table(), pages), tmp_path / "out", full_scan=True)
+
+    assert [name for one in records_of(tmp_path / "out") for name in one[0] if name.startswith("WebTable")] == []
+
+
+def test_what_is_too_long_for_a_record_is_left_out_and_counted(tmp_path):
+    links = tuple(Link(f"https://other.example/{'x' * 400}/{n}") for n in range(1_000))
+    pages = [
+        Page(url=URL, html=b"%PDF", content_type="application/pdf", title="T", outlinks=links, fetched_at=START),
+        Page(url=f"{URL}/2", html=b"%PDF", content_type="application/pdf", outlinks=links[:9], fetched_at=START),
+    ]
+    table = stored(new_table(), pages)
+
+    archived = write_warc(table, tmp_path / "out", full_scan=True)
+    again = stored(new_table(), read_pages(tmp_path / "out" / archived.files[0], types=None))
+
+    assert (archived.records, archived.incomplete) == (2, 1)
+    assert (again.get(URL).title, again.get(URL).html, again.get(URL).outlinks) == ("T", b"%PDF", None)
+    assert again.get(f"{URL}/2").outlinks == links[:9]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "",
+        "{",
+        "[]",
+        "1",
+        '{"status_code": 7}',
+        '{"outlinks": [1]}',
+        '{"content_at": "2026-01-01T00:00:00"}',
+        "[" * 9_999,
+    ],
+)
+def test_a_field_that_cannot_be_read_is_a_damaged_record(told):
+    report = ReadReport()
+
+    found = list(read_pages(io.BytesIO(record(response(), WebTable_Page=told)), types=None, report=report))
+
+    assert (found, report.damaged_count) == ([], 1)
 
 
 def test_a_page_without_a_body_stays_one(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,3 +63,17 @@ def test_a_directory_with_files_in_it_is_refused(run):
     assert done.code == 2
     assert "name a new directory, or an empty one" in done.err
     assert names(".") == ["webtable.db"]
+
+
+@pytest.mark.parametrize("form", ["warc", "cdxj"])
+def test_captures_that_are_too_long_for_warc_are_counted_and_the_exit_code_says_so(run, form):
+    links = tuple(webtable.Link(f"https://other.example/{'x' * 400}/{number}") for number in range(1_000))
+    with webtable.open("webtable.db") as table:
+        table.put(webtable.Page(url="https://example.com/a.pdf", html=b"%PDF", content_type="x/y", outlinks=links))
+
+    done = run("export", "out", "--full-scan", "--format", form)
+
+    assert done.code == 1
+    assert "1 capture without all of its links or texts" in done.err
+    if form == "warc":
+        assert json.loads(Path("out/manifest.json").read_bytes())["incomplete"] == 1

@@ -98,7 +98,7 @@ def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool
         else:
             done = write_warc(table, out, domain, with_index=True, on_progress=counted, **asked)
     _tell(done.pages, done.records, len(done.files), done.bytes, out)
-    _conclude(done.examples, done.damaged)
+    _conclude(done.examples, done.damaged, done.incomplete)
 
 
 def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
@@ -119,7 +119,7 @@ def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> 
             "the table has changed since the export was begun, and the files that were whole have it as it was: "
             f"{plural(done.refetched or 0, 'page')} of theirs fetched again, {done.came or 0:+,} pages"
         )
-    _conclude(done.examples, manifest.damaged)
+    _conclude(done.examples, manifest.damaged, manifest.incomplete)
 
 
 def _tell(pages: int, captures: int, files: int, size: int, out: Path) -> None:
@@ -127,7 +127,11 @@ def _tell(pages: int, captures: int, files: int, size: int, out: Path) -> None:
     typer.echo(harmless(f"{what}: {out}"))
 
 
-def _conclude(examples: Sequence[DamagedRow], damaged: int) -> None:
+def _conclude(examples: Sequence[DamagedRow], damaged: int, incomplete: int) -> None:
+    if incomplete:
+        what = f"{plural(incomplete, 'capture')} without all of its links or texts"
+        complain(f"{what}: these are too long for WARC; take --format jsonl or parquet")
     if damaged:
         tell_damage(examples, damaged)
+    if damaged or incomplete:
         raise typer.Exit(NOT_DONE)

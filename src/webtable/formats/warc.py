@@ -8,18 +8,20 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from webtable._extract import looks_like_html
 from webtable._headers import Headers, media_type
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable._page import Page
 from webtable.errors import InvalidURL
-from webtable.formats.archives.warc_records import CHARSET, ORIGINAL, RENAMED
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
+from webtable.formats.told import told_in
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from webtable.formats.stream import ByteStream
 
@@ -32,6 +34,10 @@ MEMBER_START = b"WARC/"
 """What records begin with, and with them the members of a compressed file."""
 _GAP = re.compile(rb"[\r\n]+")
 _IDENTIFIED = "warc-identified-payload-type"
+ORIGINAL = "X-Archive-Orig-"
+"""What stands in front of the names of headers that do not fit the body as webtable writes it."""
+RENAMED = "WebTable-Renamed"
+"""The field of a record that lists the names of those headers."""
 
 
 class _Record(NamedTuple):
@@ -148,33 +154,43 @@ def _check_kind(record: _Record) -> None:
 
 def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
     url = canonical_url(record.url)
+    told = told_in(record.headers)
     response = _response(record, block, limits)
     headers, status = response.headers, response.status
-    same_as = _same_as(record, url, status)
+    same_as = told["same_as"] if "same_as" in told else _same_as(record, url, status)
     cut = same_as is None and "warc-truncated" in record.headers
     # What the crawler found in the body stands for a type that the server did not tell.
     media = media_type(headers.get("content-type"))[0] or media_type(record.headers.get(_IDENTIFIED))[0]
-    if same_as is None:
+    if same_as is None and "html" not in told:
         body, media = _body(types, response, media, limits, cut=cut)
     else:
         body = None
         if media is not None:
             check_type(types, media)
-    return Page(
+    page = Page(
         url=url,
         html=body,
         status_code=status,
         content_type=media,
-        charset=record.headers.get(CHARSET.lower()),
         headers=_with_their_names(headers, record),
         fetched_at=_fetched_at(record),
         truncated=cut,
         same_as=same_as,
     )
+    return replace(page, **told) if told else page
+
+
+def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
+    """Return the page that `read_warc` makes of a record with these *fields* and this *block*.
+
+    Raises `LeftOut`, `Damaged` and `InvalidURL` where it makes none.
+    """
+    headers = {name.lower(): value for name, value in fields}
+    return _page(_Record(0, headers, len(block)), block, None, DEFAULT_LIMITS)
 
 
 def _with_their_names(headers: Headers, record: _Record) -> Headers:
-    """Return *headers* with the names that those had which `warc_records` has renamed in *record*."""
+    """Return *headers* with the names that those had which were renamed in *record*."""
     names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
     if not names:
         return headers

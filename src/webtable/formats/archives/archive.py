@@ -50,6 +50,8 @@ class Archived:
     bytes: int = 0
     damaged: int = 0
     """Rows that cannot be read, or not all of them; `examples` are the first 100."""
+    incomplete: int = 0
+    """Captures of which something, mostly links that are not in the body, is too long to be told in a record."""
     examples: list[DamagedRow] = field(default_factory=list)
 
     def add(self, file: Measured) -> None:
@@ -163,7 +165,7 @@ def _fill(
         files.close()
     finally:
         files.abandon()
-    archived.records, archived.damaged = files.records, damage.count
+    archived.records, archived.damaged, archived.incomplete = files.records, damage.count, files.incomplete
 
 
 def _write_captures(files: WarcFiles, captures: Iterator[Page]) -> Page:

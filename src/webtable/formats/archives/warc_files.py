@@ -60,7 +60,8 @@ class Measured:
 class WarcFiles:
     """WARC files in *target*, a gzip member a record, each of them ended by the first record over *most* bytes.
 
-    Their lines for an index are given to *indexed*, and each file to *written* when it is whole.
+    There are so many `records`, and of `incomplete` ones something is too long to be told. Their lines for an index are
+    given to *indexed*, and each file to *written* when it is whole.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class WarcFiles:
         self._info = ""
         self._count = 0
         self.records = 0
+        self.incomplete = 0
 
     def write(self, page: Page, repeated: Written | None) -> Written:
         """Write the record of a capture, and return what is known of it; *repeated* is the one that it repeats."""
@@ -85,6 +87,7 @@ class WarcFiles:
         record = capture(page, self._info, repeated)
         write_member(file, record)
         self.records += 1
+        self.incomplete += bool(record.left_out)
         self._indexed(cdxj_line(page, record, offset, file.size - offset, file.name))
         return Written(record.id, record.digest)
 

@@ -2,8 +2,8 @@
 
 Bodies are stored without their transfer and content encodings, so the headers that tell of these, and a length that is
 not that of the body, are written with `X-Archive-Orig-` in front of their names: a reader would take the body for
-encoded. The record lists them as `WebTable-Renamed`, by which `read_pages` gives them their names again. A charset that
-the headers do not tell, such as one that a 304 has left out, is in `WebTable-Charset`.
+encoded. The record lists them as `WebTable-Renamed`, by which `read_pages` gives them their names again. What else a
+reader would not find in the record is in its field `WebTable-Page`: each record is read again before it is written.
 """
 
 from __future__ import annotations
@@ -13,28 +13,24 @@ import re
 import uuid
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable._digests import algorithm_of
-from webtable._encodings import codec_name
+from webtable._extract import filled
 from webtable._headers import media_type
+from webtable._page import SAID, Page
+from webtable.formats.base import Damaged, LeftOut
+from webtable.formats.given import NOT_MODIFIED, as_given
+from webtable.formats.told import FIELD, NAMES, told_text
+from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webtable._page import Page
-
-ORIGINAL = "X-Archive-Orig-"
-"""What stands in front of the names of headers that do not fit the body as it is written."""
-RENAMED = "WebTable-Renamed"
-"""The field of a record that lists the names of those headers."""
-CHARSET = "WebTable-Charset"
-"""The field of a record that has the charset of the page where its headers tell none, or another one."""
 RESPONSE = "application/http; msgtype=response"
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 """What the profile of a revisit begins with; `identical-payload-digest` or `server-not-modified` is its end."""
 _LINE_ENDS = re.compile(r"[\r\n]+")
-_NOT_MODIFIED = 304
 
 
 class Written(NamedTuple):
@@ -52,6 +48,8 @@ class Record(NamedTuple):
     digest: str
     """That of the payload, or of the one that is repeated, as in sha256:…"""
     parts: tuple[bytes, ...]
+    left_out: tuple[str, ...] = ()
+    """The fields of the page that are too long to be told in it."""
 
 
 def warcinfo(filename: str, software: str, now: datetime) -> Record:
@@ -63,32 +61,99 @@ def warcinfo(filename: str, software: str, now: datetime) -> Record:
 def capture(page: Page, info: str, repeated: Written | None = None) -> Record:
     """Return the record of the capture *page*; *info* is the ID of the file's warcinfo record.
 
-    Without a body it is a revisit: of its own URL at its `content_at` where that is another date, whose record
-    is *repeated*. A 304 is a response all the same.
+    A capture that repeats the content of its URL at its `content_at`, whose record is *repeated*, is a revisit of that.
+    One without a body of which the digest is known is a revisit that names no other record, for nobody knows one. Of
+    one without a digest the response is there, cut before its body. A 304 is a response all the same.
     """
+    given = as_given(page)
     renamed = _misfits(page)
-    block = (_head(page, renamed), page.html or b"")
-    is_revisit = page.html is None and page.status_code != _NOT_MODIFIED
+    is_revisit = _is_revisit(page, given)
     fields = [
         ("WARC-Target-URI", page.url),
-        *(_repetition(page, repeated) if is_revisit else ()),
+        *(_repetition(given, repeated) if is_revisit else ()),
         *((("WARC-Payload-Digest", digest),) if (digest := _payload_digest(page, repeated)) else ()),
-        *((("WARC-Truncated", "length"),) if page.truncated and not is_revisit else ()),
+        *_truncated(given),
         *_identified(page),
         *(((RENAMED, ", ".join(renamed)),) if renamed else ()),
-        ("WARC-Warcinfo-ID", info),
     ]
     kind = "revisit" if is_revisit else "response"
-    return record(kind, page.fetched_at, fields, block, digest=digest)
+    head, told = _told_head(given, kind, fields, _head(page, renamed))
+    text, left_out = told_text(told)
+    fields += [*(((FIELD, text),) if told else ()), ("WARC-Warcinfo-ID", info)]
+    made = record(kind, page.fetched_at, fields, (head, page.html or b""), digest=digest)
+    return made._replace(left_out=tuple(left_out))
 
 
-def _repetition(page: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
+def _is_revisit(page: Page, given: Page) -> bool:
+    if page.html is not None or page.status_code == NOT_MODIFIED:
+        return False
+    return given.same_as is not None or given.digest is not None
+
+
+def _repetition(given: Page, repeated: Written | None) -> Iterator[tuple[str, str]]:
     yield "WARC-Profile", f"{REVISIT}identical-payload-digest"
+    if given.same_as is None:
+        return
     if repeated:
         yield "WARC-Refers-To", repeated.id
-    yield "WARC-Refers-To-Target-URI", page.url
-    if page.content_at is not None and page.content_at < page.fetched_at:
-        yield "WARC-Refers-To-Date", date_text(page.content_at)
+    yield "WARC-Refers-To-Target-URI", given.same_as
+    if given.content_at is not None:
+        yield "WARC-Refers-To-Date", date_text(given.content_at)
+
+
+def _truncated(given: Page) -> Iterator[tuple[str, str]]:
+    if given.truncated and given.html is not None:
+        yield "WARC-Truncated", "length"
+    elif given.html is None and given.same_as is None and given.digest is None and given.status_code != NOT_MODIFIED:
+        yield "WARC-Truncated", "unspecified"
+
+
+def _told_head(given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes) -> tuple[bytes, dict[str, Any]]:
+    """Return the head of the response, and what the record does not tell of the page *given*.
+
+    Where the record would not be read with these headers, the response is written without them.
+    """
+    told: dict[str, Any] = {}
+    if given.same_as is None and (kind == "revisit" or given.status_code == NOT_MODIFIED):
+        told["same_as"] = None
+    if given.same_as is None and given.html is None:
+        told["html"] = None
+    for some in (head, head.partition(b"\r\n")[0] + b"\r\n\r\n"):
+        try:
+            found = _read_again(given, kind, fields, some, told)
+        except (Damaged, LeftOut):
+            continue
+        if found.html == given.html:
+            return some, told | _differences(given, found)
+    return some, told | _differences(given, Page(url=given.url, fetched_at=given.fetched_at)) | {"html": given.html}
+
+
+def _read_again(
+    given: Page, kind: str, fields: Sequence[tuple[str, str]], head: bytes, told: Mapping[str, Any]
+) -> Page:
+    known = [("WARC-Type", kind), ("WARC-Date", date_text(given.fetched_at)), *fields]
+    if told:
+        known.append((FIELD, told_text(told)[0]))
+    return filled(page_of_record(known, head + (given.html or b"")))[0]
+
+
+def _differences(given: Page, found: Page) -> dict[str, Any]:
+    """Return the fields of *given*, as far as they count there, that *found* has not."""
+    names = [name for name in NAMES if name not in ("html", "same_as") and name not in _measured(given)]
+    if given.same_as is not None:
+        # Headers of its own, or what it repeats, tell the rest: else `kept` has it with a body.
+        names = ["digest", "size", "content_at"]
+    told = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
+    if any(value is None and name in SAID for name, value in told.items()):
+        # Who knows links, charset and type has looked for the others as well.
+        told |= {name: getattr(given, name) for name in names}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _measured(given: Page) -> tuple[str, ...]:
+    """Return the fields that are found in the body of *given*, whatever is told."""
+    is_told = given.html is None or (given.truncated and (given.size or 0) > len(given.html))
+    return () if is_told else ("digest", "size")
 
 
 def _payload_digest(page: Page, repeated: Written | None) -> str:
@@ -169,9 +234,6 @@ def _misfits(page: Page) -> list[str]:
 
 
 def _identified(page: Page) -> Iterator[tuple[str, str]]:
-    """Yield the media type and the charset of *page* where its headers do not tell them."""
-    media, charset = media_type(page.headers.get("content-type"))
-    if page.content_type and media is None:
+    """Yield the media type of *page* where its headers do not tell it."""
+    if page.content_type and media_type(page.headers.get("content-type"))[0] is None:
         yield "WARC-Identified-Payload-Type", _LINE_ENDS.sub(" ", page.content_type)
-    if page.charset and page.charset != codec_name(charset):
-        yield CHARSET, _LINE_ENDS.sub(" ", page.charset)

@@ -219,6 +219,7 @@ class _Export:
             files=(*manifest.files, entry),
             pages=manifest.pages + counts.pages,
             captures=manifest.captures + counts.captures,
+            incomplete=manifest.incomplete + counts.incomplete,
         )
         return following
 
@@ -232,6 +233,7 @@ class _Export:
             self._tell(self._exported.manifest.pages + counts.pages)
             following = next(self._pages, None)
         kind.close()
+        counts.incomplete = kind.incomplete
         return counts, following
 
     def _note(self, **changed: object) -> None:
@@ -250,6 +252,7 @@ class _Counts:
 
     pages: int = 0
     captures: int = 0
+    incomplete: int = 0
     last: str = ""
 
     def add(self, page: _Captures, file: CaptureFile) -> None:

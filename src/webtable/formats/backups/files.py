@@ -24,9 +24,13 @@ if TYPE_CHECKING:
 
 
 class CaptureFile(Protocol):
-    """A file that captures are written to; so many bytes are `waiting` to be written."""
+    """A file that captures are written to; so many bytes are `waiting` to be written.
+
+    Of `incomplete` captures it has not all, because that was too long for it.
+    """
 
     waiting: int
+    incomplete: int
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write the captures of a page, oldest first, and return how many there were that could be written."""
@@ -41,6 +45,7 @@ class JSONLinesFile:
     """Captures as JSON Lines, packed by zstd."""
 
     waiting = 0  # but for the block that is being packed
+    incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002, as the others
         import zstandard
@@ -61,6 +66,8 @@ class JSONLinesFile:
 
 class ParquetFile:
     """Captures as the rows of a Parquet file, in row groups of 8 MiB of bodies and links."""
+
+    incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
         self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", attrgetter("same_as")))
@@ -96,6 +103,7 @@ class WARCFile:
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
+        self.incomplete = 0
         info = warcinfo(name, software(), datetime.now(UTC))
         self._info = info.id
         write_member(file, info)
@@ -107,6 +115,7 @@ class WARCFile:
             repeated = None if page.content_at is None else written.get(page.content_at)
             record = capture(page, self._info, repeated)
             write_member(self._file, record)
+            self.incomplete += bool(record.left_out)
             written[page.fetched_at] = Written(record.id, record.digest)
         return len(written)
 

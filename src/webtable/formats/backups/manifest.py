@@ -55,7 +55,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     It was written by `webtable` from `begun` to `ended`: a page is in it as it was when it was read in between.
     `domain`, `host_only` and `path` say of which pages, None for all; `layout` and `indexes` are those of the table.
-    `damaged` rows could not be read, or not all of them.
+    `damaged` rows could not be read, or not all of them; of `incomplete` captures something is too long for the format.
     """
 
     format_number: int = FORMAT_NUMBER
@@ -71,6 +71,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pages: Count = 0
     captures: Count = 0
     damaged: Count = 0
+    incomplete: Count = 0
     layout: Layout
     indexes: tuple[str, ...] = ()
     files: tuple[BackupFile, ...] = ()

@@ -1,0 +1,54 @@
+"""What a WARC record says of its page in JSON, in a field of webtable's own: all that its response does not tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from webtable._page import Page
+from webtable.formats.base import Damaged
+from webtable.repository.arrow.pages import GIVEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FIELD = "WebTable-Page"
+"""The name of the field."""
+MOST = 200_000
+"""Bytes of its value: readers take no head of a record that is over `ReadLimits.head`."""
+NAMES = tuple(name for name in GIVEN if name not in ("url", "fetched_at"))
+"""The fields of a page that it may have; `html` is null where no body is stored, not even an empty one."""
+
+_Told = msgspec.defstruct(
+    "_Told",
+    [(one.name, one.type | UnsetType, UNSET) for one in msgspec.structs.fields(Page) if one.name in NAMES],
+)
+_decode = msgspec.json.Decoder(_Told).decode
+
+
+def told_in(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a record with these *fields*, by their names in lower case, says of its page; raises `Damaged`."""
+    value = fields.get(FIELD.lower())
+    if value is None:
+        return {}
+    try:
+        found = msgspec.structs.asdict(_decode(value))
+    except (ValueError, RecursionError) as exc:
+        raise Damaged(f"its {FIELD} cannot be read: {exc}") from exc
+    told = {name: value for name, value in found.items() if value is not UNSET}
+    for name in ("last_modified", "content_at"):
+        if told.get(name) is not None and told[name].tzinfo is None:
+            raise Damaged(f"its {FIELD} has a {name} without a time zone")
+    return told
+
+
+def told_text(told: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the value of the field, and the names of what is too long to be in it, the longest left out first."""
+    parts = {name: msgspec.json.encode(value) for name, value in told.items()}
+    left_out = []
+    while sum(map(len, parts.values())) > MOST:
+        left_out.append(max(parts, key=lambda name: len(parts[name])))
+        del parts[left_out[-1]]
+    return msgspec.json.encode({name: msgspec.Raw(value) for name, value in parts.items()}).decode(), left_out
