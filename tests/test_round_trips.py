@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
+import sys
 import uuid
+import zipfile
 
 import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 import webtable
 from capture_kinds import KINDS, answers, captures_of, indexed, moments_of, stored_kinds
-from webtable.formats import read_backup, write_backup
+from test_warc_out import checked_by_warcio
+from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
 
-FORMATS = ["jsonl", "parquet"]
+FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]
+# Where a body lies is a matter of the table that has it.
 CONTENT_AT = {"content_at"}
 
 
@@ -20,8 +27,17 @@ def new_table() -> webtable.WebTable:
 
 def out(table, folder, form):
     """Write all captures of *table* into *folder*, and return them as they are read again."""
-    write_backup(table, folder, format=form, full_scan=True, file_bytes=20_000)
-    return list(read_backup(folder))
+    options = {"full_scan": True, "file_bytes": 20_000}
+    if form in ("warc", "jsonl", "parquet"):
+        write_backup(table, folder, format=form, **options)
+        return list(read_backup(folder))
+    if form == "archive":
+        write_warc(table, folder, **options)
+    else:
+        write_wacz(table, folder.with_suffix(".wacz"), **options)
+        zipfile.ZipFile(folder.with_suffix(".wacz")).extractall(folder)
+    files = sorted(folder.rglob("*.warc.gz"))
+    return [page for file in files for page in read_pages(file, types=None, verify_digests=True)]
 
 
 def into(table, pages):
@@ -83,3 +99,74 @@ def test_the_indexes_and_links_of_all_of_them_answer_as_before(source, imported,
     again = imported(form, order)
 
     assert indexed(again, CONTENT_AT) == indexed(source, CONTENT_AT)
+
+
+@pytest.fixture(scope="module")
+def copied(source):
+    with new_table() as target:
+        source.copy_to(target)
+        yield target
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_of_a_page_of_every_kind_answers_as_its_source(source, copied, kind):
+    captures = captures_of(kind)
+    url, moments = captures[0].url, moments_of(captures)
+
+    assert answers(copied, url, moments) == answers(source, url, moments)
+
+
+def test_the_indexes_and_links_of_a_copy_answer_as_those_of_its_source(source, copied):
+    assert indexed(copied) == indexed(source)
+
+
+def test_other_programs_read_a_record_for_each_capture_and_find_no_wrong_digest(source, tmp_path):
+    archived = write_warc(source, tmp_path / "out", full_scan=True)
+
+    records = [
+        (one.record_type, one.headers["WARC-Target-URI"], one.http_headers.status_code)
+        for file in archived.files
+        for one in ArchiveIterator(io.BytesIO((tmp_path / "out" / file).read_bytes()), verify_digests=True)
+        if one.record_type in (WarcRecordType.response, WarcRecordType.revisit)
+    ]
+    assert len(records) == archived.records
+    assert [one[:2] for one in records] == [
+        (getattr(WarcRecordType, kind), url) for kind, url in checked_by_warcio(tmp_path / "out") if url is not None
+    ]
+
+
+def test_several_workers_make_the_same_table_of_archives(source, tmp_path):
+    write_warc(source, tmp_path / "out", full_scan=True, file_bytes=10_000)
+    command = [sys.executable, "-m", "webtable.cli", "-s", str(tmp_path / "again.db"), "ingest", str(tmp_path / "out")]
+
+    done = subprocess.run([*command, "--types", "all", "--workers", "3"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    with webtable.open(tmp_path / "again.db") as again:
+        assert differing(source, again) == []
+        assert indexed(again, CONTENT_AT) == indexed(source, CONTENT_AT)
+
+
+@pytest.mark.hbase
+@pytest.mark.parametrize("form", ["jsonl", "warc"])
+def test_a_table_on_hbase_made_of_an_export_answers_as_before(source, read_again, hbase_url, form):
+    base, _, query = hbase_url.partition("?")
+    url = f"{base.rstrip('/')}/round_{uuid.uuid4().hex[:8]}?{query}"
+    with webtable.open(url, create=True, ttl=None, versions=None) as again:
+        try:
+            into(again, read_again(form))
+
+            assert differing(source, again) == []
+            assert indexed(again, CONTENT_AT) == indexed(source, CONTENT_AT)
+        finally:
+            for name in again.store.tables():
+                if name.startswith(again.table):
+                    again.store.drop_table(name)
+
+
+def differing(source, again):
+    """Return the kinds of captures whose pages answer otherwise."""
+    asked = {kind: (captures[0].url, moments_of(captures)) for kind in KINDS if (captures := captures_of(kind))}
+    return [
+        kind for kind, one in asked.items() if answers(again, *one, CONTENT_AT) != answers(source, *one, CONTENT_AT)
+    ]
