@@ -7,13 +7,17 @@ import subprocess
 import sys
 import uuid
 import zipfile
+from datetime import timedelta
 
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import webtable
-from capture_kinds import KINDS, answers, captures_of, indexed, moments_of, stored_kinds
+from capture_kinds import KINDS, START, answers, captures_of, indexed, moments_of, stored_kinds
 from test_warc_out import checked_by_warcio
+from webtable import Page
 from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]
@@ -170,3 +174,45 @@ def differing(source, again):
     return [
         kind for kind, one in asked.items() if answers(again, *one, CONTENT_AT) != answers(source, *one, CONTENT_AT)
     ]
+
+
+BODIES = st.sampled_from([None, b"", b"<title>a</title>", b"<title>b</title><a href=/x>x</a>", b"\x00pdf"])
+CAPTURES = st.lists(
+    st.builds(
+        lambda minute, body, status, digest, headers, repeats: Page(
+            url="https://any.example/",
+            html=None if repeats else body,
+            status_code=status,
+            digest=digest if body is None and not repeats else None,
+            headers=headers,
+            same_as="https://any.example/" if repeats else None,
+            fetched_at=START + timedelta(minutes=minute),
+        ),
+        st.integers(0, 8),
+        BODIES,
+        st.sampled_from([200, 200, 203, 301, 304, 404, 500]),
+        st.sampled_from([None, "blake3:" + "cd" * 32]),
+        st.sampled_from([{"X-A": "1"}, {"X-A": "2", "X-B": "é"}, {"Content-Language": "de", "ETag": '"1"'}]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda page: page.fetched_at,
+)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(CAPTURES, st.sampled_from(["jsonl", "warc"]), st.randoms(use_true_random=False))
+def test_whatever_became_of_a_page_comes_back_in_any_order(tmp_path_factory, captures, form, random):
+    with new_table() as table, new_table() as again:
+        for page in captures:
+            table.put(page)
+        pages = out(table, tmp_path_factory.mktemp("any") / "out", form)
+        random.shuffle(pages)
+
+        into(again, pages)
+
+        told = [answers(one, "https://any.example/", moments_of(captures), CONTENT_AT) for one in (again, table)]
+        for one in told:
+            del one["first seen"]  # that of a repeat which no table keeps
+        assert told[0] == told[1]

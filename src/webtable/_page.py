@@ -108,8 +108,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     content_at: datetime | None = None
     """The date of the capture with which body and links are stored: before `fetched_at` if they did not change.
 
-    Of a capture that is put it counts where that has no body: with `same_as` its own URL it says of which capture it
-    repeats the content, and a 304 whose `content_at` is its `fetched_at` is a version of its own.
+    Of a capture that is put, as exports write it: where it is the date of the capture, that is a version of its own,
+    also a 304 or one with the content that is stored already. With `same_as` its own URL, and an older date, it says of
+    which capture it repeats the content.
     """
     has_body: bool = False
     """Whether a body is stored, which you get when you ask for the column `html`."""

@@ -892,3 +892,31 @@ def test_a_304_whose_content_is_of_its_own_date_is_a_version_without_a_body(site
 def test_the_date_of_content_must_name_a_time_zone(site):
     with pytest.raises(InvalidCapture, match="content_at"):
         site.table.put(site.page(html=b"x", content_at=datetime(2026, 1, 1)))
+
+
+@pytest.mark.parametrize("status", [301, 404])
+def test_a_304_is_the_same_whether_the_redirect_or_the_error_before_it_comes_late_or_not(site, status):
+    urls = [site.url("/in-order"), site.url("/late")]
+    for url, order in zip(urls, ((0, 1), (1, 0)), strict=True):
+        first = Page(url=url, status_code=status, html=b"", fetched_at=site.now - timedelta(seconds=9))
+        captures = (first, Page(url=url, status_code=304, fetched_at=site.now))
+        for at in order:
+            site.store(captures[at])
+
+    in_order, late = ([one.status_code for one in site.table.history(url)] for url in urls)
+    assert in_order == late
+    assert site.table.get(urls[0]).status_code == site.table.get(urls[1]).status_code
+
+
+def test_a_version_of_its_own_is_stored_also_where_its_content_is_there_already(site):
+    page = site.page(html=b"same", age=30)
+    again = site.page(html=b"same", age=20)
+    own = site.page(html=b"same", age=10, content_at=site.now - timedelta(seconds=10))
+
+    site.store(page, again, own)
+
+    found = site.table.get(page.url)
+    assert (found.fetched_at, found.content_at, found.change_count) == (own.fetched_at, own.fetched_at, 0)
+    assert [one.fetched_at for one in site.table.history(page.url)] == [page.fetched_at]
+    site.store(site.page(html=b"other", age=5))
+    assert site.table.get(page.url, as_of=site.now - timedelta(seconds=7)).fetched_at == own.fetched_at

@@ -117,13 +117,15 @@ def _is_unfounded(page: Page) -> bool:
 def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
     if page.fetched_at < before.fetched_at:
         return _late(page, before, versions)
+    is_version = page.content_at == page.fetched_at
     # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
     is_lost = before.has_body and all(version.at != before.content_at for version in versions)
     if is_lost:
         before = replace(before, has_body=False)
     if page.same_as is not None:
         date = content_date(page)
-        if date is not None and date != before.content_at and brought(page) != brought(before):
+        is_same = page.digest is not None and brought(page) == brought(before)
+        if date is not None and date != before.content_at and not is_same:
             return [_again_of(page, before, versions, date)]
         if date is None and page.status_code == 304 and before.status_code >= 400:
             return [_back_again(page, before, versions)]
@@ -148,10 +150,11 @@ def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | N
     )
     if not is_lost and replace(kept, html=None, outlinks=None) == before:
         return []
+    is_own = is_version and page.fetched_at > before.fetched_at
     is_whole = page.html is not None and not page.truncated
     is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
     is_due = _is_due(page, before, ttl)
-    if is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
+    if is_own or is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
         return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
     if is_due:
         return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
@@ -181,9 +184,12 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     is_stored = known is not None and known.at == page.fetched_at
     if page.fetched_at == before.content_at and brought(page) == brought(before) and not is_stored:
         return [late, PageWrite(_with_content_of(before, page), with_content=False)]
-    if known is not None and brought(known.capture) == brought(page):
+    if known is not None and brought(known.capture) == brought(page) and (is_stored or page.content_at is None):
         return []
-    if _is_unfounded(before) and page.status_code < 300:
+    if before.content_at is None and page.status_code >= 400:
+        return [late, PageWrite(_changed(before, before.change_count + 1))]
+    # After an error only a page that is none comes back.
+    if _is_unfounded(before) and (page.status_code < 300 or before.content_at is None):
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
         founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
         again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
@@ -228,7 +234,6 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
         page,
         **_told(page, capture),
         status_code=capture.status_code if page.status_code == 304 else page.status_code,
-        headers=Headers(capture.headers) | page.headers,
         digest=capture.digest,
         size=capture.size,
         truncated=capture.truncated,
@@ -265,7 +270,6 @@ def _repeated(page: Page, before: Page) -> Page:
         same_as=None,
         **_told(page, before),
         status_code=before.status_code if page.status_code == 304 else page.status_code,
-        headers=Headers(before.headers) | page.headers,
         digest=before.digest,
         size=before.size,
         links_digest=before.links_digest,
@@ -273,8 +277,14 @@ def _repeated(page: Page, before: Page) -> Page:
 
 
 def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
-    """Return what the response of *page* told, or what that *before* it did where it is silent."""
-    return {name: getattr(page, name) or getattr(before, name) for name in TOLD}
+    """Return what the response of *page* told, or what that *before* it did where it is silent.
+
+    A repeat that names the date of its content has all that it was.
+    """
+    if _content_date(page) is not None:
+        return {}
+    told = {name: getattr(page, name) or getattr(before, name) for name in TOLD}
+    return {**told, "headers": Headers(before.headers) | page.headers}
 
 
 def _changed(page: Page, count: int) -> Page:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._headers import Headers
-from webtable._page import TOLD, Page, with_facts
 from webtable.errors import DamagedRow
+from webtable.repository.captures import brought
 from webtable.repository.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.page_rows import PageRows
@@ -20,6 +19,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from webtable._page import Page
     from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.questions.scope import Scope
@@ -31,8 +31,9 @@ def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None
 
     They are those behind the URL *after*. Each has its body and its links, as far as there are any. A
     newest capture that repeats what was stored comes behind the versions, and without a body where the version at its
-    `content_at` tells all of it but its date and its headers. Where that is not there any more, it comes with its own
-    date as `content_at`.
+    `content_at` has that. Where that is not there any more, it comes with its own
+    date as `content_at`. So does a version that has no body, or what an older version has; no other one has a
+    `content_at`.
     Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
     says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
     """
@@ -102,33 +103,31 @@ def _with_newest(
 
     Where content of the page in *columns* is lost, that error takes the place of its version.
     """
-    row, own, lost = frame.key.encode(page.url), None, False
+    row, own, lost, before = frame.key.encode(page.url), None, False, set()
     for version in versions:
-        if isinstance(version, Page) and version.fetched_at == page.content_at:
-            whole = replace(page, html=version.html, outlinks=version.outlinks)
-            error = frame.pages.lost(row, whole, columns)
-            own, lost = (version, False) if error is None else (None, True)
-            yield error or version
-        else:
-            lost = lost or isinstance(version, DamagedRow)
+        if isinstance(version, DamagedRow):
+            lost = True
             yield version
+            continue
+        if version.fetched_at == page.content_at:
+            whole = replace(page, html=version.html, outlinks=version.outlinks)
+            if (error := frame.pages.lost(row, whole, columns)) is not None:
+                lost = True
+                yield error
+                continue
+            own = version
+        # In whatever order they are put, one whose like is not there becomes a version by itself.
+        is_new = version.html is not None and brought(version) not in before
+        yield replace(version, content_at=None) if is_new else version
+        before.add(brought(version))
     if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
         yield error
     if page.content_at == page.fetched_at:
         return
-    if page.content_at is None or (own is not None and _repeats(page, own)):
+    if page.content_at is None or (own is not None and brought(page) == brought(own)):
         yield page
     elif own is None:
         # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
         yield replace(page, content_at=page.fetched_at, has_body=False)
     else:
         yield replace(page, html=own.html, outlinks=own.outlinks)
-
-
-def _repeats(page: Page, own: Page) -> bool:
-    """Whether a bare repetition of the version *own*, with the headers of *page*, is read as *page* again."""
-    headers = Headers(own.headers) | page.headers
-    if (page.digest, page.status_code, page.headers) != (own.digest, own.status_code, headers):
-        return False
-    bare = with_facts(Page(url=page.url, status_code=page.status_code, headers=page.headers))
-    return all((getattr(bare, name) or getattr(own, name)) == getattr(page, name) for name in TOLD)
