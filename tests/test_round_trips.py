@@ -15,10 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import webtable
-from capture_kinds import KINDS, START, answers, captures_of, indexed, moments_of, stored_kinds
+from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
 from test_warc_out import checked_by_warcio
 from webtable import Page
+from webtable._digests import digest_of
 from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
+from webtable.repository.moments import milliseconds
+from webtable.store import Delete
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]
 # Where a body lies is a matter of the table that has it.
@@ -174,6 +177,29 @@ def differing(source, again):
     return [
         kind for kind, one in asked.items() if answers(again, *one, CONTENT_AT) != answers(source, *one, CONTENT_AT)
     ]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("order", ["oldest first", "newest first"])
+def test_a_page_whose_content_has_expired_has_no_body_and_not_an_older_one(tmp_path, form, order):
+    url, bodies = "https://expired.example/", [b"<p>old", b"<p>lost", b"<p>lost"]
+    captures = [
+        Page(url=url, html=body, content_type="text/html", fetched_at=START + timedelta(minutes=minute))
+        for minute, body in enumerate(bodies)
+    ]
+    with new_table() as table, new_table() as again:
+        into(table, captures)
+        names = table._frame.codec.columns
+        row, at = table.key.encode(url), milliseconds(captures[1].fetched_at)
+        table.store.write(table.table, [Delete(row, at, (names.capture, names.html, names.urls), exact=True)])
+
+        pages = out(table, tmp_path / "out", form)
+        into(again, pages if order == "oldest first" else reversed(pages))
+
+        found, was = (fields_of(one.get(url), {"content_at", "has_body", "outlink_count"}) for one in (again, table))
+        assert found == was
+        assert (found["html"], found["digest"], again.get(url).has_body) == (None, digest_of(b"<p>lost"), False)
+        assert again.get(url, as_of=captures[0].fetched_at).html == b"<p>old"
 
 
 BODIES = st.sampled_from([None, b"", b"<title>a</title>", b"<title>b</title><a href=/x>x</a>", b"\x00pdf"])

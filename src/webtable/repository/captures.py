@@ -281,7 +281,7 @@ def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
 
     A repeat that names the date of its content has all that it was.
     """
-    if _content_date(page) is not None:
+    if content_date(page) is not None:
         return {}
     told = {name: getattr(page, name) or getattr(before, name) for name in TOLD}
     return {**told, "headers": Headers(before.headers) | page.headers}
