@@ -10,7 +10,7 @@ import psutil
 
 from benchmarks.measuring import Result
 from benchmarks.plain_ingest import by_selectolax
-from webtable._extract import extract
+from webtable._page.extract import extract
 from webtable.formats import read_pages
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, tidied
-from webtable._digests import digest_of
-from webtable.repository.bodies import pack
+from webtable._page.digests import digest_of
+from webtable.repository.stored.bodies import pack
 from webtable.store import Put
 from webtable.store.wrapped import WrappedStore
 

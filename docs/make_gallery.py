@@ -11,7 +11,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 import webtable
-from webtable.cli.plots import write_picture
+from webtable.cli.questions.plots import write_picture
 from webtable.demo.crawls import write_crawls
 from webtable.demo.web import SampleWeb
 from webtable.formats import read_pages

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import webtable
 from webtable import Link, Page
 
+DELETION_CLOCK = "webtable.repository.removing.deletion.now_in_milliseconds"
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 MINUTE, MILLISECOND = timedelta(minutes=1), timedelta(milliseconds=1)
 HOST = "https://kinds.example"
@@ -256,7 +257,7 @@ def captures_of(kind: str) -> list[Page]:
 
 def stored_kinds(table: webtable.WebTable, monkeypatch) -> webtable.WebTable:
     """Store the captures of all kinds in *table*, one by one, and return it."""
-    from webtable.repository.moments import milliseconds
+    from webtable.repository.stored.timestamps import milliseconds
 
     for kind in KINDS:
         with table.writer(max_body=MAX_BODY if kind in CUT else None) as writer:
@@ -265,7 +266,7 @@ def stored_kinds(table: webtable.WebTable, monkeypatch) -> webtable.WebTable:
                 if DELETED.get(kind) == number:
                     writer.flush()
                     now = milliseconds(page.fetched_at)
-                    monkeypatch.setattr("webtable.repository.deletion.now_in_milliseconds", lambda now=now: now)
+                    monkeypatch.setattr(DELETION_CLOCK, lambda now=now: now)
                     table.delete(page.url)
                     monkeypatch.undo()
     return table

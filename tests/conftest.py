@@ -23,8 +23,8 @@ from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import MAX_CELL, StoreURL
-from webtable.store.base import Store
 from webtable.store.memory import MemoryStore
+from webtable.store.port import Store
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import ListeningStore, WrappedStore
 

@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 from webtable._checksums import has_checksum, is_intact, may_have_lost_it, place, unsealed, with_checksum
-from webtable.repository.bodies import MAX_RATIO, MOST_UNPACKED, pack, unpack
-from webtable.repository.page_state import Deleted
-from webtable.repository.values import JSONValue
+from webtable.repository.stored.bodies import MAX_RATIO, MOST_UNPACKED, pack, unpack
+from webtable.repository.stored.json_values import JSONValue
+from webtable.repository.stored.page_state import Deleted
 
 
 def flipped(value: bytes, at: int, bit: int) -> bytes:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webtable._page import Link, Page
-from webtable.repository.difference import Difference, difference
+from webtable._page.page import Link, Page
+from webtable.repository.text.difference import Difference, difference
 
 URL = "https://example.com/a"
 MONDAY = datetime(2026, 3, 2, 8, 30, tzinfo=UTC)

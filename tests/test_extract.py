@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._extract import Extract, extract, is_html, looks_like_html, plain_text
-from webtable._facts import MAX_FACT, Facts
 from webtable._limits import ReadLimits
-from webtable._outlinks import MAX_ANCHOR
-from webtable._page import SAID, Link
+from webtable._page.extract import Extract, extract, is_html, looks_like_html, plain_text
+from webtable._page.facts import MAX_FACT, Facts
+from webtable._page.outlinks import MAX_ANCHOR
+from webtable._page.page import SAID, Link
 from webtable.errors import InvalidArgument
 
 URL = "https://example.com/docs/intro?page=1"

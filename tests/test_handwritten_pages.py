@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import webtable.errors
-from webtable.cli import exits
+from webtable.cli import exit_codes as exits
 from webtable.errors import WebTableError
 from webtable.store import open_store
 from webtable.store.adapters import BUILT_IN

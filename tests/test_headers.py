@@ -10,7 +10,7 @@ from email.message import Message
 import pytest
 from multidict import CIMultiDict
 
-from webtable._headers import Headers, redirect_target
+from webtable._page.headers import Headers, redirect_target
 
 
 def message() -> Message:

@@ -15,7 +15,8 @@ import zstandard
 
 from hostile import EMPTY_MEMBER, FILES, line, page, record, response
 from webtable.errors import FormatError
-from webtable.formats import ReadLimits, ReadReport, packed, read_pages
+from webtable.formats import ReadLimits, ReadReport, read_pages
+from webtable.formats.compressed import packed
 
 READ = """
 import json, sys

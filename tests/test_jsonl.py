@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webtable._page import Link, Page, with_facts
+from webtable._page.page import Link, Page, with_facts
 from webtable.errors import FormatError, UnknownColumn
 from webtable.formats import ReadReport, page_to_json, read_pages, write_pages
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.excerpts import Excerpt, excerpts
-from webtable.repository.matcher import Matcher
-from webtable.repository.words import Words
+from webtable.repository.text.excerpts import Excerpt, excerpts
+from webtable.repository.text.matcher import Matcher
+from webtable.repository.text.words import Words
 
 URL = "https://example.com/"
 # Letters whose lower case is longer or depends on its place, in both cases, and what parts words.

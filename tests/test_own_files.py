@@ -12,7 +12,7 @@ import pytest
 
 import webtable
 from webtable._whole_file import whole_file
-from webtable.repository.spool import Spool
+from webtable.repository.writing.spool import Spool
 
 
 @pytest.fixture(params=[0o022, 0o002, 0o000, 0o077, 0o066])

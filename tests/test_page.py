@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse
 from scrapy.http import Response as ScrapyResponse
 
 from webtable import Page
-from webtable._page import with_facts
+from webtable._page.page import with_facts
 from webtable.errors import InvalidArgument
 
 BODY = "<title>Привет</title>".encode("koi8-r")

@@ -11,7 +11,7 @@ import pytest
 
 import webtable
 from webtable.repository.diagnosis import regions as judged
-from webtable.repository.diagnosis.patient import Patient
+from webtable.repository.diagnosis.checked_table import Patient
 from webtable.repository.diagnosis.regions import MOST_ROWS, placed
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row

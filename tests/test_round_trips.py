@@ -18,9 +18,9 @@ import webtable
 from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
 from test_warc_out import checked_by_warcio
 from webtable import Page
-from webtable._digests import digest_of
+from webtable._page.digests import digest_of
 from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
-from webtable.repository.moments import milliseconds
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]

@@ -19,7 +19,8 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Cell, Delete, NewCell, Put
-from webtable.store.sqlite import SQLiteStore, holders
+from webtable.store.sqlite import SQLiteStore
+from webtable.store.sqlite import lock_holders as holders
 from webtable.store.sqlite.turns import Turns
 
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3))

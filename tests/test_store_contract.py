@@ -1,4 +1,4 @@
-"""The contract of the store port: what `webtable.store.base` promises, on every adapter.
+"""The contract of the store port: what `webtable.store.port` promises, on every adapter.
 
 What a store does otherwise is listed with its reason in `store_differences.py`, and the tests concerned assert what is
 there instead. A wrapped store is held to all of it too.

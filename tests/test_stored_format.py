@@ -20,7 +20,7 @@ from webtable import Index, Page
 from webtable.repository.hints.host_counts import HostPart
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.web import HostCounts
-from webtable.repository.page_state import Capture, Deleted
+from webtable.repository.stored.page_state import Capture, Deleted
 from webtable.rowkey import KeyRange
 from webtable.rowkey.examples import LATEST_KEY
 from webtable.schema import ALL_VERSIONS, IndexState, KeyLayout, Layout, meta_table

@@ -21,7 +21,7 @@ from webtable import Link, Page
 from webtable.demo import make_sample
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
-from webtable.repository.codec import PAGE_COLUMNS
+from webtable.repository.stored.codec import PAGE_COLUMNS
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 SECOND, MILLISECOND = timedelta(seconds=1), timedelta(milliseconds=1)

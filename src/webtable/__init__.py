@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
-    from webtable._headers import Headers
-    from webtable._page import Link, LinkCounts, Page, PageOutcome
+    from webtable._page.headers import Headers
+    from webtable._page.page import Link, LinkCounts, Page, PageOutcome
     from webtable._progress import ProgressBar, progress_bar
     from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
     from webtable.repository import (
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     )
     from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
     from webtable.store.health import Check
-    from webtable.store.metrics import GatewayMetrics, OperationMetrics
+    from webtable.store.observed.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
     "AlterOptions",
@@ -188,8 +188,8 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "webtable._headers": ("Headers",),
-    "webtable._page": (
+    "webtable._page.headers": ("Headers",),
+    "webtable._page.page": (
         "Link",
         "LinkCounts",
         "Page",
@@ -224,7 +224,7 @@ _ELSEWHERE = {
         "Plan",
     ),
     "webtable.store.health": ("Check",),
-    "webtable.store.metrics": (
+    "webtable.store.observed.metrics": (
         "GatewayMetrics",
         "OperationMetrics",
     ),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 
 class WebTableError(Exception):

@@ -19,8 +19,8 @@ import zstandard
 from running import Result, Run
 
 import webtable
-from webtable.cli.advice_rows import RowFiles
-from webtable.cli.urlfiles import UrlFiles
+from webtable.cli.keys.advice_rows import RowFiles
+from webtable.cli.loading.url_files import UrlFiles
 from webtable.errors import FormatError
 from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt
 from webtable.rowkey.advice import WEB_DESIGNS, advise
@@ -146,7 +146,7 @@ def test_without_files_a_sample_of_the_table_is_measured_in_the_order_of_its_cap
     )
     assert json.loads(made_up.out)["scope"]["hosts"] == 50
 
-    monkeypatch.setattr("webtable.cli.advice._MOST_OF_A_TABLE", 100)
+    monkeypatch.setattr("webtable.cli.keys.advice._MOST_OF_A_TABLE", 100)
     assert 16 <= keys_of(run("--format", "json", store=store)) <= 100
 
 

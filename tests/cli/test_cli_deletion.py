@@ -12,9 +12,9 @@ from running import Run
 
 import webtable
 from webtable import Link, Page
-from webtable.cli.receipts import Receipt
-from webtable.repository import retention
-from webtable.repository.deletion import Deletion
+from webtable.cli.tables.receipts import Receipt
+from webtable.repository.removing import bulk_deletion as retention
+from webtable.repository.removing.deletion import Deletion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,7 +162,7 @@ def test_a_page_that_is_fetched_again_in_between_is_kept_and_its_receipt_says_so
 
 
 def test_on_a_terminal_it_asks_when_it_has_counted(run: Run, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("webtable.cli.deletion.can_ask", lambda: True)
+    monkeypatch.setattr("webtable.cli.tables.deletion.can_ask", lambda: True)
 
     refused = run("delete", "--domain", "a.example", stdin=b"n\n")
     agreed = run("delete", "--domain", "a.example", stdin=b"y\n")

@@ -9,7 +9,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli import plots
+from webtable.cli.questions import plots
 
 HOME = "https://example.com/"
 SIGNATURES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}

@@ -31,10 +31,10 @@ OF_OTHER_COMMANDS = {
     "rich",
     "selectolax",
     "thriftpy2",
-    "webtable._extract",
+    "webtable._page.extract",
     "webtable.formats.read",
-    "webtable.repository.difference",
-    "webtable.repository.writer",
+    "webtable.repository.text.difference",
+    "webtable.repository.writing.writer",
 }
 
 

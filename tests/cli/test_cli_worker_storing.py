@@ -8,8 +8,8 @@ import pytest
 
 import webtable
 from webtable import Page, WebTable
-from webtable.cli.workers.chunks import Chunk, Tally
-from webtable.cli.workers.storing import Storing
+from webtable.cli.loading.workers.chunks import Chunk, Tally
+from webtable.cli.loading.workers.storing import Storing
 from webtable.errors import StoreUnavailable
 from webtable.formats import Place
 from webtable.testing import ListeningStore

@@ -15,8 +15,8 @@ from running import Run
 
 import webtable
 from webtable import Page, WebTable
-from webtable.cli.workers.chunks import COUNTERS, NUMBERS, Reading, add_report
-from webtable.cli.workers.shared import SharedLoad, files_in_parts
+from webtable.cli.loading.workers.chunks import COUNTERS, NUMBERS, Reading, add_report
+from webtable.cli.loading.workers.shared import SharedLoad, files_in_parts
 from webtable.formats import Place, ReadReport
 from webtable.formats.parts import PART_BYTES
 

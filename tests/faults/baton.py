@@ -17,17 +17,17 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from webtable._threads import Task, Threads
-from webtable.repository.writer import Writer
+from webtable.repository.writing.writer import Writer
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ASK_TIME = (
-    "webtable.repository.moments",
-    "webtable.repository.buffer",
-    "webtable.repository.layouts",
-    "webtable.repository.limits",
-    "webtable.repository.refreshed",
+    "webtable.repository.stored.timestamps",
+    "webtable.repository.writing.buffer",
+    "webtable.repository.stored.layouts",
+    "webtable.repository.stored.content_limits",
+    "webtable.repository.stored.counted_until",
     "webtable.repository.indexes.states",
     "webtable.repository.creation.layout",
     "webtable.repository.hints.drift",
@@ -37,11 +37,11 @@ _ASK_TIME = (
     "webtable.store.memory.table",
 )
 _ASK_DATES = (
-    "webtable._page",
-    "webtable.repository.batch",
-    "webtable.repository.limits",
-    "webtable.repository.plan",
-    "webtable.repository.writers",
+    "webtable._page.page",
+    "webtable.repository.writing.batch",
+    "webtable.repository.stored.content_limits",
+    "webtable.repository.writing.plan",
+    "webtable.repository.writing.table_writers",
     "webtable.repository.hints.counts",
     "webtable.repository.hints.maintenance",
     "webtable.repository.questions.stats",

@@ -21,7 +21,7 @@ from simulated_verdict import verdict
 
 import webtable
 from webtable import PageOutcome, Salt, WebTable, WebTableError
-from webtable.repository import unclosed
+from webtable.repository.writing import exit_writers as unclosed
 from webtable.store.memory import MemoryStore
 
 PAGES = 24

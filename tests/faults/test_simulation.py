@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from simulated_store import FAULTS
 from simulation import Violation, run
 
-from webtable.repository.batch import BatchWriter
-from webtable.repository.deletion import Deletion
 from webtable.repository.hints import upkeep
 from webtable.repository.hints.entry_drift import EntryComparison
 from webtable.repository.hints.hints import HintWriter
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.page_write import PageWrite
+from webtable.repository.removing.deletion import Deletion
+from webtable.repository.stored.page_write import PageWrite
+from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults
 WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", "2000"))

@@ -14,7 +14,7 @@ from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TBufferedTransport, TFramedTransport
 
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.rows import NewCell, Put
 
 HOST = "127.0.0.1"

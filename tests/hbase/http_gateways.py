@@ -14,7 +14,7 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TMemoryBuffer
 
-from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 Answer = Callable[[bytes], bytes]
 """Makes what is sent of the body of an answer."""

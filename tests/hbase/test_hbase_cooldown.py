@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webtable.store.hbase.cooldown import CoolDown
+from webtable.store.hbase.gateways.cooldown import CoolDown
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from webtable.rowkey import KeyRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.address import address_of
-from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.url import StoreURL
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -105,7 +105,7 @@ class Pair:
 
 @pytest.fixture
 def short_cool_downs(monkeypatch) -> None:
-    monkeypatch.setattr("webtable.store.hbase.cooldown._FIRST_SECONDS", 0.2)
+    monkeypatch.setattr("webtable.store.hbase.gateways.cooldown._FIRST_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.connection import thrift1
 from webtable.store.hbase.log import LOGGER, tell
+from webtable.store.hbase.thrift.connection import thrift1
 
 ROWS = [b"%05d" % number for number in range(3000)]
 

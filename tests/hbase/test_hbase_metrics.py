@@ -9,7 +9,7 @@ from proxy import Fault, FaultProxy
 from webtable.errors import StoreUnavailable
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.connection import thrift1
+from webtable.store.hbase.thrift.connection import thrift1
 
 ROWS = [b"%05d" % number for number in range(300)]
 

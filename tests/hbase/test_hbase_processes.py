@@ -21,8 +21,8 @@ from webtable.errors import NotAStore, OtherProcess, StoreError
 from webtable.rowkey import KeyRange, prefix_range
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.connection import thrift1, thrift2
-from webtable.store.tally import Tally
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
+from webtable.store.observed.tally import Tally
 from webtable.testing.calls import counted_store
 
 # Python 3.12 and later warn of every fork of a process with threads, which is what is tested here.

@@ -17,8 +17,8 @@ from webtable.rowkey import KeyRange
 from webtable.store import Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.connection import Connector, thrift1, thrift2
-from webtable.store.hbase.stream import LARGEST, WrongReply
+from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
+from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
 from webtable.store.rows import Row
 from webtable.testing.calls import counted_store
 

@@ -9,8 +9,9 @@ import pytest
 from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, thrift_server
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase import HBaseStore, scan_pieces
-from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase import HBaseStore
+from webtable.store.hbase.scanning import pieces as scan_pieces
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 ROWS = [b"%05d" % number for number in range(3000)]
 LEASE_SECONDS = 65.0  # more than those of a scanner in HBase, and of an idle connection in a gateway: 60 s

@@ -14,7 +14,7 @@ from http_gateways import HTTPGateway, TLSProxy
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError
 from webtable.store import StoreURL
 from webtable.store.hbase import HBaseStore, client_context
-from webtable.store.hbase.connection import thrift1, thrift2
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 ROWS = [b"%05d" % number for number in range(30)]
 EXPIRED = timedelta(hours=-1)

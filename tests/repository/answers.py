@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webtable import Page, WebTable, canonical_url, handle_of
-from webtable.rowkey.domain import reversed_host
+from webtable.rowkey.fields.domain import reversed_host
 
 FAR = datetime(9_000, 1, 1, tzinfo=UTC)
 INDEXES = ("time", "size", "link", "url", "status", "host", "digest")

@@ -13,7 +13,7 @@ from sites import Site, with_limit
 
 import webtable
 from webtable import WebTable
-from webtable.repository import unclosed
+from webtable.repository.writing import exit_writers as unclosed
 from webtable.testing import Call, ListeningStore
 
 

@@ -9,9 +9,9 @@ from itertools import permutations
 from typing import Any
 
 from webtable import Link, Page, WebTable
-from webtable._extract import filled
-from webtable.repository.batch import BatchWriter
-from webtable.repository.prepared import Prepared
+from webtable._page.extract import filled
+from webtable.repository.writing.batch import BatchWriter
+from webtable.repository.writing.prepared import Prepared
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=20)
 TARGETS = ("/a", "/b", "/c")

@@ -16,7 +16,7 @@ import webtable
 from webtable import Link, Page, PageOutcome, Salt
 from webtable._checksums import place, with_checksum
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
-from webtable.repository.moments import milliseconds
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
 
@@ -50,7 +50,7 @@ def live(table: webtable.WebTable, rng: random.Random, steps: int, first: dateti
         if rng.random() < 0.1:
             with pytest.MonkeyPatch.context() as patch:
                 now = milliseconds(moment)
-                patch.setattr("webtable.repository.deletion.now_in_milliseconds", lambda now=now: now)
+                patch.setattr("webtable.repository.removing.deletion.now_in_milliseconds", lambda now=now: now)
                 table.delete(url)
             continue
         if rng.random() < 0.2:

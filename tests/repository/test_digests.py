@@ -9,11 +9,11 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable._digests import digest_of
+from webtable._page.digests import digest_of
 from webtable.errors import LayoutMismatch
-from webtable.repository import contents
-from webtable.repository.bodies import pack
-from webtable.repository.contents import check_body
+from webtable.repository.stored import content as contents
+from webtable.repository.stored.bodies import pack
+from webtable.repository.stored.content import check_body
 from webtable.rowkey import KeyRange
 from webtable.schema import Layout
 from webtable.store import EVERYTHING, NewCell, Put, Wanted

@@ -15,7 +15,7 @@ from webtable.repository.indexes.states import Indexes
 from webtable.rowkey import CompositeKey, Text
 from webtable.schema import LAYOUT_ROW, IndexState, meta_table, option_column, option_json
 from webtable.store import NewCell, Put, open_store
-from webtable.store.base import Store
+from webtable.store.port import Store
 
 
 @pytest.fixture

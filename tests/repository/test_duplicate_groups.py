@@ -10,12 +10,12 @@ from damaging import damage
 
 from webtable import WebTable
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.questions.scratch import MEMORY_BYTES
+from webtable.repository.scanning.scratch import MEMORY_BYTES
 
 BIG = """
 import resource, sys
 from webtable.repository.questions.duplicate_groups import _FIRST, _GROUPS, _INDEX, _TABLE
-from webtable.repository.questions.scratch import Scratch
+from webtable.repository.scanning.scratch import Scratch
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

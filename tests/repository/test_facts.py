@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from webtable import Page
-from webtable._extract import filled
+from webtable._page.extract import filled
 
 MODIFIED = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

@@ -15,8 +15,9 @@ from damaging import PAGE, Web, cell_of, damage, write
 
 from webtable import Link, Page, WebTable
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn
-from webtable.repository.arrow import batches, cells
-from webtable.repository.arrow.kinds import PAGES
+from webtable.repository.answers import arrow_batches as batches
+from webtable.repository.answers import arrow_cells as cells
+from webtable.repository.answers.columns import PAGES
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 
@@ -245,7 +246,7 @@ def test_batches_are_bounded_and_lazy(web, monkeypatch):
 
 
 def test_a_parquet_file_has_whole_hosts_in_its_row_groups(crawl, tmp_path, monkeypatch):
-    monkeypatch.setattr("webtable.repository.arrow.parquet.GROUP_ROWS", 2)
+    monkeypatch.setattr("webtable.repository.answers.parquet.GROUP_ROWS", 2)
     monkeypatch.setattr(cells, "FIRST_ROWS", 2)
     monkeypatch.setattr(cells, "BATCH_ROWS", 1)
     path = tmp_path / "pages.parquet"

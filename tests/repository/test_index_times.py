@@ -19,8 +19,8 @@ import webtable
 from webtable import KeyRange, Page
 from webtable.errors import WriteFailed
 from webtable.repository.hints import counts, host_counts, queue, refresh
-from webtable.repository.moments import now_in_milliseconds
-from webtable.rowkey.domain import reversed_host
+from webtable.repository.stored.timestamps import now_in_milliseconds
+from webtable.rowkey.fields.domain import reversed_host
 from webtable.store import Delete
 
 

@@ -25,10 +25,11 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository import merge, pieces
 from webtable.repository.records import clock as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
+from webtable.repository.scanning import merge
+from webtable.repository.stored import pieces
 from webtable.rowkey import (
     CompositeKey,
     Date,

@@ -10,8 +10,8 @@ from sites import with_limit
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import CellTooLarge, DamagedRow, WriteFailed
-from webtable.repository import bodies
-from webtable.repository.bodies import MOST_UNPACKED, most_unpacked, pack, unpack
+from webtable.repository.stored import bodies
+from webtable.repository.stored.bodies import MOST_UNPACKED, most_unpacked, pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 

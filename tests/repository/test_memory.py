@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 import webtable
 from webtable import Link, Page, WebTable
-from webtable.repository import batch
 from webtable.repository.hints import counts
-from webtable.repository.pieces import BODY_BYTES
+from webtable.repository.stored.pieces import BODY_BYTES
+from webtable.repository.writing import batch
 from webtable.testing import WrappedStore
 
 MEBIBYTE = 2**20
@@ -130,7 +130,7 @@ def test_a_buffer_counts_what_links_take(spied, site):
 def test_an_estimate_of_a_page_is_near_what_python_takes():
     import tracemalloc
 
-    from webtable._page import memory_of
+    from webtable._page.page import memory_of
 
     def page(number: int) -> Page:
         links = tuple(Link(f"https://h{number % 7}.example.com/{number}/{one}", f"anchor {one}") for one in range(60))

@@ -10,7 +10,8 @@ import pytest
 import webtable
 from webtable import Page, Salt
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
-from webtable.repository import merge, pieces, read_ahead
+from webtable.repository.scanning import merge, read_ahead
+from webtable.repository.stored import pieces
 
 
 @pytest.fixture

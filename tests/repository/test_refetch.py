@@ -14,8 +14,8 @@ from deaths import Killed, Town, listening
 import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
-from webtable.repository.captures import decide
-from webtable.repository.page_state import Capture, Stored, Version
+from webtable.repository.stored.captures import decide
+from webtable.repository.stored.page_state import Capture, Stored, Version
 from webtable.store import NewCell, Put, Wanted
 
 DAY = 86_400

@@ -8,9 +8,9 @@ import threading
 import pytest
 
 import webtable
-from webtable._page import Link
+from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
-from webtable.repository.questions import matched
+from webtable.repository.text import matched_rows as matched
 from webtable.store import Cell, Row
 
 BODY = b"content:html"

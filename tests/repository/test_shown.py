@@ -10,11 +10,11 @@ from rich.console import Console
 import webtable
 from webtable import FamilySchema, Link, Page, WebTable
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
-from webtable.repository.difference import Change
+from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import hosts
 from webtable.repository.questions.stats import SHOWN_GROUPS
-from webtable.repository.side_by_side import SHOWN_CHANGES, side_by_side
-from webtable.repository.tabular import SHOWN_ROWS
+from webtable.repository.text.difference import Change
+from webtable.repository.text.side_by_side import SHOWN_CHANGES, side_by_side
 from webtable.rowkey.advice import advise
 from webtable.schema import TableSchema, plan
 from webtable.testing import ListeningStore

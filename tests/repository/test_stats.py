@@ -8,7 +8,7 @@ import pytest
 
 import webtable
 from webtable import Salt
-from webtable._page import Link
+from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
 from webtable.repository.questions import stats as counting

@@ -15,7 +15,7 @@ from webtable import Link, WebTable
 from webtable.cli.app import app
 from webtable.errors import CellTooLarge, InvalidArgument, StoreUnavailable, WriteFailed
 from webtable.formats import read_pages
-from webtable.repository.spool import Spool
+from webtable.repository.writing.spool import Spool
 from webtable.testing import FailingStore
 
 GONE = StoreUnavailable("the gateway is restarted")

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from webtable._page import Page, memory_of
+from webtable._page.page import Page, memory_of
 
 if TYPE_CHECKING:
     from webtable._threads import Task

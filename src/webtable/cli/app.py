@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from webtable.cli import completion
-from webtable.cli.exits import CommandGroup
+from webtable.cli.exit_codes import CommandGroup
 from webtable.cli.session import Session
 from webtable.cli.settings import STORE_VARIABLE
-from webtable.cli.text import examples
+from webtable.cli.terminal.text import examples
 
 app = typer.Typer(
     name="webtable",
@@ -81,7 +81,7 @@ def options(
     if not ctx.resilient_parsing:
         ctx.obj = Session.named(store, index or ())
     if pager and sys.stdout.isatty():
-        from webtable.cli.pager import paged
+        from webtable.cli.terminal.pager import paged
 
         ctx.with_resource(paged())
     if ctx.invoked_subcommand is None:

@@ -6,7 +6,7 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
-    from webtable._page_json import page_to_json
+    from webtable._page.json_lines import page_to_json
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.backups.export import Exported, write_backup
     from webtable.formats.backups.manifest import BackupFile, Manifest
@@ -40,7 +40,7 @@ __all__ = [
 
 _HOMES = {
     "webtable._limits": ("ReadLimits",),
-    "webtable._page_json": ("page_to_json",),
+    "webtable._page.json_lines": ("page_to_json",),
     "webtable.formats.archives.archive": (
         "Archived",
         "write_wacz",

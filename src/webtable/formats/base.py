@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._headers import media_type
+from webtable._page.headers import media_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 DEFAULT_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 """The media types that `read_pages` lets pass when it is told nothing else."""

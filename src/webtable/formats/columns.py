@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.formats.text import value_text
 

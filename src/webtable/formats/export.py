@@ -13,7 +13,7 @@ from webtable.formats import exports
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(exports.__path__)))
 """The names of the formats that `write` knows."""
@@ -65,6 +65,6 @@ def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | N
 
     They have the fields *fields*, or all that are there; raises `UnknownColumn` for one that a page does not have.
     """
-    from webtable._page_json import checked_fields
+    from webtable._page.json_lines import checked_fields
 
     return write(pages, out, format="jsonl", columns=None if fields is None else checked_fields(fields))

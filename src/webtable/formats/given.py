@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from webtable._page import Page
-from webtable.repository.arrow.pages import GIVEN
+from webtable._page.page import Page
+from webtable.repository.answers.arrow_pages import GIVEN
 
 NOT_MODIFIED = 304
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import zstandard
 from fastwarc.stream_io import BrotliReader
 
-from webtable._extract import looks_like_html
-from webtable._headers import Headers
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page.extract import looks_like_html
+from webtable._page.headers import Headers
 from webtable.formats.base import Damaged, OverLimit
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedRecord, OverLimit, ReadReport, check_announced
-from webtable.formats.stream import TooLong
+from webtable.formats.compressed.stream import TooLong
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from webtable.formats.stream import ByteStream
+    from webtable.formats.compressed.stream import ByteStream
 
 _LONG = 1 << 20
 """Bytes of a line above which it is looked at before it is decoded: a name of two letters takes 200 bytes of memory."""

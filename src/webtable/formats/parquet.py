@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from webtable.errors import InvalidURL, UnknownColumn
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, OverLimit, Place, ReadReport, check_announced
-from webtable.repository.arrow.batches import arrow
-from webtable.repository.arrow.pages import ROWS_AT_ONCE, checked_columns, page_of
+from webtable.repository.answers.arrow_batches import arrow
+from webtable.repository.answers.arrow_pages import ROWS_AT_ONCE, checked_columns, page_of
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from webtable._limits import ReadLimits
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 MAGIC = b"PAR1"
 """How Parquet files begin."""

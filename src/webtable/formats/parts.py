@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.formats.base import DamagedFile
-from webtable.formats.members import pieces_of
-from webtable.formats.stream import BLOCK
+from webtable.formats.compressed.members import pieces_of
+from webtable.formats.compressed.stream import BLOCK
 from webtable.formats.warc import MEMBER_START
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from webtable._extract import filled
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page import Page, with_facts
+from webtable._page.extract import filled
+from webtable._page.page import Page, with_facts
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.base import DEFAULT_TYPES, DamagedFile, DamagedRecord, Place, ReadReport
+from webtable.formats.compressed.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.jsonl import read_jsonl
 from webtable.formats.parquet import MAGIC, read_parquet
-from webtable.formats.stream import BLOCK, ByteStream, DamagedMember
 from webtable.formats.warc import MEMBER_START, read_warc
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from webtable.repository.excerpts import Excerpt
+from webtable.repository.text.excerpts import Excerpt
 
 
 def value_text(value: object, charset: str | None = None) -> str:

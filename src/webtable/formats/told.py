@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.formats.base import Damaged
-from webtable.repository.arrow.pages import GIVEN
+from webtable.repository.answers.arrow_pages import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

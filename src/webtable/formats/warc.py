@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from webtable._extract import looks_like_html
-from webtable._headers import Headers, media_type
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page import Page
+from webtable._page.extract import looks_like_html
+from webtable._page.headers import Headers, media_type
+from webtable._page.page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
@@ -23,7 +23,7 @@ from webtable.rowkey import canonical_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from webtable.formats.stream import ByteStream
+    from webtable.formats.compressed.stream import ByteStream
 
 # So much of a large record is read before it is clear whether it passes; of a film, the rest is passed over.
 _PROBE = 1 << 20

@@ -18,7 +18,7 @@ from webtable.repository.times import moments
 from webtable.rowkey.urls import canonical_host
 
 if TYPE_CHECKING:
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.repository import Change, ChangeKind, Moment, Progress, WebTable
 
 MOST = 200

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._extract import is_html_page
+from webtable._page.extract import is_html_page
 from webtable._progress import counting
 from webtable.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.repository import Progress
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)

@@ -5,23 +5,21 @@ from typing import TYPE_CHECKING
 from webtable._late import late
 
 if TYPE_CHECKING:
+    from webtable.repository.answers.arrow_pages import ArrowStream
+    from webtable.repository.answers.columns import ColumnNames
+    from webtable.repository.answers.results import Batch, Explanation, Pages, Results, Several
     from webtable.repository.arguments import Grouping, Progress
-    from webtable.repository.arrow.kinds import ColumnNames
-    from webtable.repository.arrow.pages import ArrowStream
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
     from webtable.repository.creation.options import LayoutOptions
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
-    from webtable.repository.difference import Difference
-    from webtable.repository.door import copy_target, create, open  # as in shelve.open
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.refresh import Recount
     from webtable.repository.indexes import Index
     from webtable.repository.indexes.web import handle_of
-    from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
-    from webtable.repository.outcomes import Dropped, OutcomeCallback
+    from webtable.repository.opening import copy_target, create, open  # as in shelve.open
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
@@ -38,17 +36,19 @@ if TYPE_CHECKING:
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.versions import History
-    from webtable.repository.receipts import Receipt
     from webtable.repository.records.reader import Records
     from webtable.repository.records.record import Record, RecordOutcome
     from webtable.repository.records.table import KeyedTable
     from webtable.repository.regions import RegionComparison, compared_regions, regions_of
-    from webtable.repository.results import Batch, Explanation, Pages, Results, Several
-    from webtable.repository.retention import DeletedPage, Deletions
+    from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
     from webtable.repository.samples import sample_urls
     from webtable.repository.table import WebTable
+    from webtable.repository.text.difference import Difference
+    from webtable.repository.text.matcher import Hit, SearchIn
     from webtable.repository.times import Moment
-    from webtable.repository.writer import Writer
+    from webtable.repository.writing.outcomes import Dropped, OutcomeCallback
+    from webtable.repository.writing.receipts import Receipt
+    from webtable.repository.writing.writer import Writer
 
 __all__ = [
     "AlterOptions",
@@ -120,8 +120,8 @@ __all__ = [
 
 _HOMES = {
     "webtable.repository.arguments": ("Grouping", "Progress"),
-    "webtable.repository.arrow.kinds": ("ColumnNames",),
-    "webtable.repository.arrow.pages": ("ArrowStream",),
+    "webtable.repository.answers.columns": ("ColumnNames",),
+    "webtable.repository.answers.arrow_pages": ("ArrowStream",),
     "webtable.repository.copying.check": ("CopyCheck",),
     "webtable.repository.copying.counts": ("Copied",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
@@ -130,8 +130,8 @@ _HOMES = {
         "Diagnosis",
         "doctor",
     ),
-    "webtable.repository.difference": ("Difference",),
-    "webtable.repository.door": (
+    "webtable.repository.text.difference": ("Difference",),
+    "webtable.repository.opening": (
         "copy_target",
         "create",
         "open",
@@ -140,7 +140,7 @@ _HOMES = {
     "webtable.repository.hints.drift": ("Drift",),
     "webtable.repository.indexes": ("Index",),
     "webtable.repository.indexes.web": ("handle_of",),
-    "webtable.repository.matcher": (
+    "webtable.repository.text.matcher": (
         "Hit",
         "SearchIn",
     ),
@@ -149,7 +149,7 @@ _HOMES = {
         "Metrics",
         "WriterMetrics",
     ),
-    "webtable.repository.outcomes": ("Dropped", "OutcomeCallback"),
+    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback"),
     "webtable.repository.questions.changes": (
         "Change",
         "ChangeKind",
@@ -181,7 +181,7 @@ _HOMES = {
     "webtable.repository.questions.stats": ("Stats",),
     "webtable.repository.questions.titles": ("TitleProblem",),
     "webtable.repository.questions.versions": ("History",),
-    "webtable.repository.receipts": ("Receipt",),
+    "webtable.repository.writing.receipts": ("Receipt",),
     "webtable.repository.records.reader": ("Records",),
     "webtable.repository.records.record": (
         "Record",
@@ -193,8 +193,8 @@ _HOMES = {
         "compared_regions",
         "regions_of",
     ),
-    "webtable.repository.retention": ("DeletedPage", "Deletions"),
-    "webtable.repository.results": (
+    "webtable.repository.removing.bulk_deletion": ("DeletedPage", "Deletions"),
+    "webtable.repository.answers.results": (
         "Batch",
         "Explanation",
         "Pages",
@@ -204,7 +204,7 @@ _HOMES = {
     "webtable.repository.samples": ("sample_urls",),
     "webtable.repository.table": ("WebTable",),
     "webtable.repository.times": ("Moment",),
-    "webtable.repository.writer": ("Writer",),
+    "webtable.repository.writing.writer": ("Writer",),
 }
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import HistogramMetricFamily, Metric
 
     from webtable.repository.metrics import Metrics
-    from webtable.store.metrics import OperationMetrics
+    from webtable.store.observed.metrics import OperationMetrics
 
     Values = Iterable[tuple[Sequence[str], float]]
 

@@ -6,17 +6,17 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from webtable.repository.codec import PageCodec
-from webtable.repository.damage import Damage
 from webtable.repository.indexes.states import Indexes
-from webtable.repository.layouts import Layouts
-from webtable.repository.limits import Limits
-from webtable.repository.reader import PageReader
-from webtable.repository.refreshed import CountedReader, Refreshed
+from webtable.repository.stored.codec import PageCodec
+from webtable.repository.stored.content_limits import Limits
+from webtable.repository.stored.counted_until import CountedReader, Refreshed
+from webtable.repository.stored.damaged_rows import Damage
+from webtable.repository.stored.layouts import Layouts
+from webtable.repository.stored.reader import PageReader
 from webtable.rowkey import WebKey
 from webtable.store import Store
 from webtable.store.log import tell
-from webtable.store.tally import Tally
+from webtable.store.observed.tally import Tally
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from webtable.store.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
+from webtable.store.observed.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from webtable._shown import Shown, ShowsItself
 from webtable.repository import questions
+from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, MAX_TITLE, MOST_NEIGHBOURS, SETTLE_SECONDS
 from webtable.repository.frame import Frame
-from webtable.repository.questions.scope import Scope
-from webtable.repository.results import Slice
-from webtable.repository.writers import Writers
+from webtable.repository.scanning.scope import Scope
+from webtable.repository.writing.table_writers import Writers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,18 +21,16 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
-    from webtable._page import Link, Page
+    from webtable._page.page import Link, Page
+    from webtable.repository.answers.results import Pages, Results
     from webtable.repository.arguments import Grouping, Progress
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
-    from webtable.repository.difference import Difference
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.maintenance import Maintenance
     from webtable.repository.hints.refresh import Recount
-    from webtable.repository.matcher import Hit, SearchIn
     from webtable.repository.metrics import Metrics
-    from webtable.repository.outcomes import OutcomeCallback
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
@@ -48,10 +46,12 @@ if TYPE_CHECKING:
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.versions import History
-    from webtable.repository.results import Pages, Results
-    from webtable.repository.retention import DeletedPage, Deletions
+    from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
+    from webtable.repository.text.difference import Difference
+    from webtable.repository.text.matcher import Hit, SearchIn
     from webtable.repository.times import Moment
-    from webtable.repository.writer import Writer
+    from webtable.repository.writing.outcomes import OutcomeCallback
+    from webtable.repository.writing.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
     from webtable.store import Store
 
@@ -108,8 +108,8 @@ class WebTable(ShowsItself):
 
     @property
     def _maintenance(self) -> Maintenance:
-        from webtable.repository.batch import mend_pages
         from webtable.repository.hints.maintenance import Maintenance
+        from webtable.repository.writing.batch import mend_pages
 
         return Maintenance(self._frame, partial(mend_pages, self._frame))
 
@@ -150,8 +150,8 @@ class WebTable(ShowsItself):
         `PageOutcome` for every page, in place of the `WriteFailed` that `flush` and the end of the block raise for
         those that were not stored.
         """
-        from webtable.repository.batch import BatchWriter
-        from webtable.repository.writer import Writer
+        from webtable.repository.writing.batch import BatchWriter
+        from webtable.repository.writing.writer import Writer
 
         writer = Writer(
             BatchWriter(self._frame, max_body),
@@ -190,7 +190,7 @@ class WebTable(ShowsItself):
         Its links go with it; those of other pages that lead to it stay, as theirs. What was fetched up to this moment
         stays removed: a capture of it that is put again is refused with `HiddenByDelete`. Raises `InvalidURL`.
         """
-        from webtable.repository.deletion import Deletion
+        from webtable.repository.removing.deletion import Deletion
         from webtable.store.deadline import Deadline, until
 
         row = self.key.encode(url)
@@ -222,7 +222,7 @@ class WebTable(ShowsItself):
         made, and what deletes leave behind goes when `compact` forgets them. Bodies, titles and redirects of other
         pages stay as they were fetched. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
-        from webtable.repository.retention import Chosen, Retention
+        from webtable.repository.removing.bulk_deletion import Chosen, Retention
         from webtable.repository.times import moment_of
 
         chosen = Chosen(status, moment_of("fetched_before", fetched_before))
@@ -901,7 +901,7 @@ class WebTable(ShowsItself):
         Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. The
         deletes are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
-        from webtable.repository.compaction import compact
+        from webtable.repository.removing.compaction import compact
 
         return compact(self._frame)
 
@@ -921,7 +921,7 @@ class WebTable(ShowsItself):
         Only for when the store has forgotten the deletes itself, or it will hide what is put: `compact` does both; on
         HBase it is behind a major compaction of all tables. All rows of the table are looked at for it.
         """
-        from webtable.repository.deletion import forget_deletes
+        from webtable.repository.removing.deletion import forget_deletes
 
         return forget_deletes(self._frame)
 

@@ -9,16 +9,18 @@ from webtable.rowkey.key_text import key_text, parse_key
 
 if TYPE_CHECKING:
     from webtable.rowkey.composite import CompositeKey
-    from webtable.rowkey.conditions import Condition, below, between, starting_with
-    from webtable.rowkey.dates import Date, DateTime, Time
-    from webtable.rowkey.domain import ReversedDomain
-    from webtable.rowkey.field import Field, Part
-    from webtable.rowkey.hashes import Hash
+    from webtable.rowkey.fields.conditions import Condition, below, between, starting_with
+    from webtable.rowkey.fields.dates import Date, DateTime, Time
+    from webtable.rowkey.fields.domain import ReversedDomain
+    from webtable.rowkey.fields.field import Field, Part
+    from webtable.rowkey.fields.hashes import Hash
+    from webtable.rowkey.fields.modifiers import Descending, Reversed
+    from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
+    from webtable.rowkey.fields.salts import HashSalt, RandomSalt, RoundRobinSalt
+    from webtable.rowkey.fields.text import Bytes, Constant, FixedText, Text
+    from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
-    from webtable.rowkey.modifiers import Descending, Reversed
-    from webtable.rowkey.numbers import Digits, Hex, Int, UInt
     from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
-    from webtable.rowkey.salts import HashSalt, RandomSalt, RoundRobinSalt
     from webtable.rowkey.splits import (
         hex_split_points,
         merged_split_points,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
         split_points,
         uniform_split_points,
     )
-    from webtable.rowkey.text import Bytes, Constant, FixedText, Text
-    from webtable.rowkey.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.urls import canonical_host, canonical_url, join_url
     from webtable.rowkey.web import MAX_WEB_KEY, WebKey
     from webtable.rowkey.web_salt import Salt, registered_domain, suffix_list_version
@@ -87,34 +87,34 @@ __all__ = [
 
 _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
-    "webtable.rowkey.conditions": (
+    "webtable.rowkey.fields.conditions": (
         "Condition",
         "below",
         "between",
         "starting_with",
     ),
-    "webtable.rowkey.dates": (
+    "webtable.rowkey.fields.dates": (
         "Date",
         "DateTime",
         "Time",
     ),
-    "webtable.rowkey.domain": ("ReversedDomain",),
-    "webtable.rowkey.field": (
+    "webtable.rowkey.fields.domain": ("ReversedDomain",),
+    "webtable.rowkey.fields.field": (
         "Field",
         "Part",
     ),
-    "webtable.rowkey.hashes": ("Hash",),
+    "webtable.rowkey.fields.hashes": ("Hash",),
     "webtable.rowkey.key": (
         "MAX_KEY",
         "HashedKey",
         "Latest",
         "RowKey",
     ),
-    "webtable.rowkey.modifiers": (
+    "webtable.rowkey.fields.modifiers": (
         "Descending",
         "Reversed",
     ),
-    "webtable.rowkey.numbers": (
+    "webtable.rowkey.fields.numbers": (
         "Digits",
         "Hex",
         "Int",
@@ -126,7 +126,7 @@ _HOMES = {
         "prefix_range",
         "prefix_stop",
     ),
-    "webtable.rowkey.salts": (
+    "webtable.rowkey.fields.salts": (
         "HashSalt",
         "RandomSalt",
         "RoundRobinSalt",
@@ -138,13 +138,13 @@ _HOMES = {
         "split_points",
         "uniform_split_points",
     ),
-    "webtable.rowkey.text": (
+    "webtable.rowkey.fields.text": (
         "Bytes",
         "Constant",
         "FixedText",
         "Text",
     ),
-    "webtable.rowkey.times": (
+    "webtable.rowkey.fields.times": (
         "ReverseTimestamp",
         "Timestamp",
     ),

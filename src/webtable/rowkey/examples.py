@@ -6,14 +6,14 @@ Each is a value to import, with what it buys and what it costs. The guide in doc
 from __future__ import annotations
 
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.dates import Date, Time
-from webtable.rowkey.hashes import Hash
+from webtable.rowkey.fields.dates import Date, Time
+from webtable.rowkey.fields.hashes import Hash
+from webtable.rowkey.fields.modifiers import Reversed
+from webtable.rowkey.fields.numbers import Digits, UInt
+from webtable.rowkey.fields.salts import HashSalt, RandomSalt
+from webtable.rowkey.fields.text import Bytes, Text
+from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.key import HashedKey
-from webtable.rowkey.modifiers import Reversed
-from webtable.rowkey.numbers import Digits, UInt
-from webtable.rowkey.salts import HashSalt, RandomSalt
-from webtable.rowkey.text import Bytes, Text
-from webtable.rowkey.times import ReverseTimestamp, Timestamp
 from webtable.rowkey.web import WebKey
 
 WEB_KEY = WebKey().parts

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from webtable.errors import NoRange
-from webtable.rowkey.conditions import Condition
-from webtable.rowkey.declarations import declaration_of
-from webtable.rowkey.field import NOT_GIVEN, Field, Part
-from webtable.rowkey.hashes import MOST_ALTERNATIVES, Hash
+from webtable.rowkey.fields.conditions import Condition
+from webtable.rowkey.fields.declarations import declaration_of
+from webtable.rowkey.fields.field import NOT_GIVEN, Field, Part
+from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Hash
 from webtable.rowkey.key import Latest
 from webtable.rowkey.ranges import KeyRange, prefix_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.rowkey.field import Newest
+    from webtable.rowkey.fields.field import Newest
 
 
 class Scans:

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.conditions import below, starting_with
-from webtable.rowkey.domain import ReversedDomain, host_of
-from webtable.rowkey.hashes import Hash
+from webtable.rowkey.fields.conditions import below, starting_with
+from webtable.rowkey.fields.domain import ReversedDomain, host_of
+from webtable.rowkey.fields.hashes import Hash
+from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import MAX_KEY
-from webtable.rowkey.text import Text
 from webtable.rowkey.urls import MAX_HOST, canonical_host, parts_of, quoted, split_url
 from webtable.rowkey.web_salt import Salt
 

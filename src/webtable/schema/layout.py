@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
-from webtable._digests import Algorithm
+from webtable._page.digests import Algorithm
 from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
-from webtable.store.base import Store
 from webtable.store.health import Check, Space
+from webtable.store.port import Store
 from webtable.store.rows import (
     MAX_CELL,
     MAX_ROW_KEY,

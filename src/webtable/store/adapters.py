@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import InvalidArgument, StoreRefused
-from webtable.store.base import Store
+from webtable.store.port import Store
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

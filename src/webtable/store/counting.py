@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from webtable.store.tally import Tally
+from webtable.store.observed.tally import Tally
 from webtable.store.wrapped import Call, WrappedStore
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
-    from webtable.store.base import Store
+    from webtable.store.port import Store
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from webtable.store.base import Store
+from webtable.store.port import Store
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.health import Check, Space
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.observed.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.wanted import Wanted
 

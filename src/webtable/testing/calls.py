@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.repository import WebTable
 from webtable.store.counting import CountingStore
-from webtable.store.tally import Tally
+from webtable.store.observed.tally import Tally
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from webtable._page import Page, with_facts
+from webtable._page.page import Page, with_facts
 
 _HOME = b"""<!doctype html><html lang=en><title>Welcome</title><h1>Welcome</h1>
 <a href=/new>New</a> <a href=/old>Old</a> <a href=/gone rel=nofollow>Gone</a> <a href=/report.pdf>Report</a>

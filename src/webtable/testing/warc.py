@@ -10,8 +10,8 @@ from http.client import responses
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from webtable._headers import Headers
-from webtable._page import Page
+from webtable._page.headers import Headers
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.formats.archives.warc_records import REVISIT, record, sha256
 

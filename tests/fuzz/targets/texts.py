@@ -7,9 +7,9 @@ from contextlib import suppress
 from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
-from webtable._headers import Headers, media_type
-from webtable.cli.limits import parse_limits
-from webtable.cli.text import parse_days, parse_size
+from webtable._page.headers import Headers, media_type
+from webtable.cli.options.limits import parse_limits
+from webtable.cli.terminal.text import parse_days, parse_size
 from webtable.errors import InvalidArgument
 from webtable.repository.times import is_ago, parse_time
 from webtable.store.hbase.address import address_of as hbase_address

@@ -10,7 +10,7 @@ import zstandard
 from fastwarc.stream_io import Lz4Writer
 
 from webtable import Page
-from webtable._page_json import page_to_json
+from webtable._page.json_lines import page_to_json
 from webtable.errors import FormatError
 from webtable.formats import ReadLimits, ReadReport, read_pages
 from webtable.rowkey import canonical_url

@@ -19,16 +19,16 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.formats.archives.wacz import Package, page_line, page_lines
 from webtable.formats.archives.warc_files import WarcFiles
 from webtable.repository.frame import Frame
-from webtable.repository.questions.kept import kept
-from webtable.repository.questions.scope import Scope
-from webtable.repository.questions.scratch import Scratch
+from webtable.repository.questions.captures import kept
+from webtable.repository.scanning.scope import Scope
+from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from os import PathLike
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.formats.archives.warc_files import Measured
     from webtable.formats.archives.warc_records import Written
     from webtable.repository import WebTable

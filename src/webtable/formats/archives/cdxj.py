@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 if TYPE_CHECKING:
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.formats.archives.warc_records import Record
 
 _WWW = re.compile(r"www\d*\.")

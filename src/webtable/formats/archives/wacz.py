@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 VERSION = "1.1.1"
 _SHOWN_TYPES = frozenset({None, "text/html", "application/xhtml+xml", "text/plain"})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.formats.archives.warc_records import Record
 
 

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._digests import algorithm_of
-from webtable._extract import filled
-from webtable._headers import media_type
-from webtable._page import SAID, Page
+from webtable._page.digests import algorithm_of
+from webtable._page.extract import filled
+from webtable._page.headers import media_type
+from webtable._page.page import SAID, Page
 from webtable.formats.base import Damaged, LeftOut
 from webtable.formats.given import NOT_MODIFIED, as_given
 from webtable.formats.told import FIELD, NAMES, told_text

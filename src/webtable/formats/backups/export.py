@@ -28,14 +28,14 @@ from webtable.formats.backups.manifest import (
     read_manifest,
 )
 from webtable.repository.frame import Frame
-from webtable.repository.questions.kept import kept
-from webtable.repository.questions.scope import Scope
+from webtable.repository.questions.captures import kept
+from webtable.repository.scanning.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.formats.backups.files import CaptureFile
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress

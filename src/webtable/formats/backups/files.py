@@ -6,20 +6,20 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Protocol
 
-from webtable._page import LINK_BYTES
-from webtable._page_json import page_to_json
+from webtable._page.json_lines import page_to_json
+from webtable._page.page import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.given import as_given
-from webtable.repository.arrow.batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
-from webtable.repository.arrow.kinds import PAGES, Column
-from webtable.repository.arrow.pages import GIVEN
-from webtable.repository.arrow.parquet import new_file
+from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
+from webtable.repository.answers.arrow_pages import GIVEN
+from webtable.repository.answers.columns import PAGES, Column
+from webtable.repository.answers.parquet import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.formats.backups.manifest import Format
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._limits import ReadLimits
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 
 @dataclass(slots=True)

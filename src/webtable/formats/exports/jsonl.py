@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable._page import Page
-from webtable._page_json import body_to_json, page_to_json
+from webtable._page.json_lines import body_to_json, page_to_json
+from webtable._page.page import Page
 from webtable.formats.columns import columns_of, value_of
 from webtable.formats.text import harmless_json
-from webtable.repository.excerpts import Excerpt
+from webtable.repository.text.excerpts import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

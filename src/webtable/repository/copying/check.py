@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
 from webtable.repository.copying.link_check import differing_rows
-from webtable.repository.copying.pace import Pace
-from webtable.repository.copying.sides import Sides, covers
-from webtable.repository.damage import MOST_KEPT
-from webtable.repository.moments import moment_of
-from webtable.repository.pieces import together
+from webtable.repository.copying.rate_limit import Pace
+from webtable.repository.copying.tables import Sides, covers
 from webtable.repository.questions.versions import versions_in
+from webtable.repository.stored.damaged_rows import MOST_KEPT
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.copying.sides import Both
+    from webtable.repository.copying.tables import Both
     from webtable.repository.frame import Frame
     from webtable.store import Row
 

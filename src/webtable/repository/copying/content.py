@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page import Link
+from webtable._page.page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.bodies import pack
-from webtable.repository.contents import PackedVersion, check_body
 from webtable.repository.hints.inlinks import with_self_links
-from webtable.repository.moments import milliseconds
+from webtable.repository.stored.bodies import pack
+from webtable.repository.stored.content import PackedVersion, check_body
+from webtable.repository.stored.timestamps import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
-    from webtable.repository.copying.sides import Sides
-    from webtable.repository.page_state import Version
+    from webtable._page.page import Page
+    from webtable.repository.copying.tables import Sides
+    from webtable.repository.stored.page_state import Version
     from webtable.store import Cell, NewCell, Row
 
 

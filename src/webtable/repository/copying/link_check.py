@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.repository.copying.links import BothInlinks
-from webtable.repository.copying.pace import Pace
+from webtable.repository.copying.rate_limit import Pace
 from webtable.repository.hints.inlinks import PAST
-from webtable.repository.moments import now_in_milliseconds
+from webtable.repository.stored.timestamps import now_in_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webtable.repository.copying.links import Inlinks
-    from webtable.repository.copying.sides import Sides
+    from webtable.repository.copying.tables import Sides
     from webtable.store import Cell
 
 

@@ -6,11 +6,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import DamagedRow
-from webtable.repository.copying.sides import ROWS_AT_ONCE, behind
+from webtable.repository.copying.tables import ROWS_AT_ONCE, behind
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.sources import NARROW, PIECE
-from webtable.repository.removals import written
+from webtable.repository.stored.removals import written
 from webtable.store import Cell, Delete, NewCell, Put
 from webtable.store.rows import ALL_QUALIFIERS
 from webtable.store.wanted import Wanted
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.copying.counts import Counts
-    from webtable.repository.copying.pace import Pace
-    from webtable.repository.copying.sides import Sides
+    from webtable.repository.copying.rate_limit import Pace
+    from webtable.repository.copying.tables import Sides
     from webtable.rowkey import KeyRange
 
 

@@ -10,21 +10,21 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import WebTableError
-from webtable.repository.admission import hidden
-from webtable.repository.batch import BatchWriter
 from webtable.repository.copying.content import Content, ContentReader
-from webtable.repository.copying.sides import as_kept, covers
-from webtable.repository.deletion import Deletion
+from webtable.repository.copying.tables import as_kept, covers
 from webtable.repository.hints.upkeep import Keeper
-from webtable.repository.moments import EPOCH, milliseconds
-from webtable.repository.page_puts import PagePut
-from webtable.repository.page_state import Stored
-from webtable.repository.page_write import PageWrite
-from webtable.repository.pieces import together
-from webtable.repository.plan import Plan, PlannedWrite
-from webtable.repository.prepared import Prepared
+from webtable.repository.removing.deletion import Deletion
+from webtable.repository.stored.page_state import Stored
+from webtable.repository.stored.page_write import PageWrite
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.timestamps import EPOCH, milliseconds
+from webtable.repository.writing.batch import BatchWriter
+from webtable.repository.writing.capture_checks import hidden
+from webtable.repository.writing.page_puts import PagePut
+from webtable.repository.writing.plan import Plan, PlannedWrite
+from webtable.repository.writing.prepared import Prepared
 from webtable.store import Put, Row
 from webtable.store.wanted import Wanted
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.copying.counts import Counts
-    from webtable.repository.copying.pace import Pace
-    from webtable.repository.copying.sides import Both, Sides
+    from webtable.repository.copying.rate_limit import Pace
+    from webtable.repository.copying.tables import Both, Sides
     from webtable.store import NewCell
 
 

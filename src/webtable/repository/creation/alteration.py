@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
 from webtable.repository.creation.tables import described
-from webtable.repository.layouts import cells_of
+from webtable.repository.stored.layouts import cells_of
 from webtable.schema import (
     FAMILIES,
     LAYOUT_ROW,

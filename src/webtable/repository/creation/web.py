@@ -16,7 +16,7 @@ from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.repository.creation.layout import create_with_layout
 from webtable.repository.creation.tables import bring, create_tables, missing_of, plan_of
 from webtable.repository.indexes.states import Indexes, defined
-from webtable.repository.layouts import cells_of
+from webtable.repository.stored.layouts import cells_of
 from webtable.rowkey import Salt
 from webtable.schema import (
     LAYOUT_COLUMN,

@@ -20,8 +20,8 @@ from webtable.errors import (
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.creation.web import StoredWebTable
 from webtable.repository.diagnosis import hints, regions, rows, tables
-from webtable.repository.diagnosis.patient import Patient
-from webtable.repository.door import not_there
+from webtable.repository.diagnosis.checked_table import Patient
+from webtable.repository.opening import not_there
 from webtable.schema import KeyLayout
 from webtable.store import adapter_of, open_store
 from webtable.store.deadline import Deadline, until

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.errors import LayoutMismatch
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.moments import moment_of
+from webtable.repository.stored.timestamps import moment_of
 from webtable.store.health import warned, well
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.diagnosis.patient import Patient
+    from webtable.repository.diagnosis.checked_table import Patient
     from webtable.store.health import Check
 
 LONG_WAIT: Final = timedelta(days=1)

@@ -15,7 +15,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.diagnosis.patient import Patient
+    from webtable.repository.diagnosis.checked_table import Patient
     from webtable.store import Region, Store
     from webtable.store.health import Check
 

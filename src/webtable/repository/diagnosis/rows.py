@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import Progress
 from webtable.repository.questions.integrity import verified, wanted_to_verify
@@ -18,7 +18,7 @@ from webtable.store.health import failed, warned, well
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.diagnosis.patient import Patient
+    from webtable.repository.diagnosis.checked_table import Patient
     from webtable.store import Row
     from webtable.store.deadline import Deadline
     from webtable.store.health import Check

@@ -10,7 +10,7 @@ from webtable.store.health import failed, warned, well
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.diagnosis.patient import Patient
+    from webtable.repository.diagnosis.checked_table import Patient
     from webtable.store.health import Check
 
 

@@ -15,15 +15,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from webtable._page import LinkCounts, Page
+from webtable._page.page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
 from webtable.repository.hints.queue import Counted, RecountQueue
 from webtable.repository.hints.sources import inlinks_of
 from webtable.repository.indexes.web import LINK
-from webtable.repository.moments import milliseconds, possible_moment
-from webtable.repository.values import checked_json
+from webtable.repository.stored.damaged_rows import Damage
+from webtable.repository.stored.json_values import checked_json
+from webtable.repository.stored.timestamps import milliseconds, possible_moment
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port
 from webtable.schema import INDEX_COLUMN, index_table

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from webtable.errors import CapabilityError, DamagedRow
-from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
 from webtable.store import Delete, NewCell, Put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webtable.repository.checkpoint import Checkpoint
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
 
 T = TypeVar("T")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.repository.codec import bare
 from webtable.repository.hints.drift import PIECE, Compared, Comparison, Drift, Place
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import LINK
-from webtable.repository.moments import hints_at, milliseconds
+from webtable.repository.stored.codec import bare
+from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.checkpoint import Checkpoint
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
+    from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Row
 
 

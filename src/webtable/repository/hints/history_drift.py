@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.captures import NEWEST, mended
 from webtable.repository.hints.drift import PIECE, Comparison, Drift, Place
-from webtable.repository.moments import milliseconds
+from webtable.repository.stored.captures import NEWEST, mended
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.wanted import Wanted
@@ -19,8 +19,8 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Row
 
 Mend = Callable[[Sequence[bytes]], None]

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
-from webtable.repository.damage import Damage
+from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import WebKey
 from webtable.rowkey.web import host_and_rest
 

@@ -24,16 +24,16 @@ from itertools import chain, islice
 import msgspec
 
 from webtable._checksums import UNREADABLE
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
-from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
 from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, is_cut
 from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
-from webtable.repository.moments import moment_of, now_in_milliseconds
-from webtable.repository.pieces import together
-from webtable.repository.values import JSONValue, checked_json
+from webtable.repository.stored.damaged_rows import Damage
+from webtable.repository.stored.json_values import JSONValue, checked_json
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import index_table
 from webtable.store import NewCell, Put

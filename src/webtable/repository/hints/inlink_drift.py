@@ -17,8 +17,8 @@ from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.sources import ROWS_AT_ONCE, inlinks_of
 from webtable.repository.hints.sums import LinkSums
 from webtable.repository.hints.targets import Targets
-from webtable.repository.moments import hints_at, milliseconds
-from webtable.repository.pieces import together
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.wanted import Wanted
@@ -26,9 +26,9 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Cell
 
 CELLS_ASKED = 5_000

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page import Link
+from webtable._page.page import Link
 from webtable.errors import InvalidURL
-from webtable.repository.moments import hints_at, milliseconds, now_in_milliseconds
-from webtable.repository.removals import removals
+from webtable.repository.stored.removals import removals
+from webtable.repository.stored.timestamps import hints_at, milliseconds, now_in_milliseconds
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell, Put
@@ -24,7 +24,7 @@ from webtable.store import NewCell, Put
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.repository.hints.hints import Hints
 
 PAST = b"-"

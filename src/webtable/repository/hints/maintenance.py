@@ -30,8 +30,8 @@ from webtable.repository.hints.history_drift import HistoryComparison
 from webtable.repository.hints.inlink_drift import InlinkComparison
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
-from webtable.repository.layouts import FRESH_SECONDS
-from webtable.repository.moments import now_in_milliseconds
+from webtable.repository.stored.layouts import FRESH_SECONDS
+from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from os import PathLike
 
-    from webtable._page import Page
+    from webtable._page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
     from webtable.repository.hints.history_drift import Mend

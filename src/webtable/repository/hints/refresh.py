@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
     from webtable.repository.hints.queue import Waiting
     from webtable.repository.indexes.states import Maintained
+    from webtable.repository.stored.damaged_rows import Damage
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""

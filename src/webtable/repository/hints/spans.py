@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.damage import Damage
 from webtable.repository.frame import Frame
+from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange, merged
 from webtable.store.wanted import Wanted
 

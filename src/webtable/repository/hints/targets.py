@@ -10,7 +10,7 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable._page import Link
+    from webtable._page.page import Link
 
 
 class Targets:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.codec import bare
 from webtable.repository.hints.hints import Change, Hints, HintWriter, add_entries
 from webtable.repository.hints.inlinks import Inlinks
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
-from webtable.repository.moments import hints_at, milliseconds
-from webtable.repository.removals import removals
+from webtable.repository.stored.codec import bare
+from webtable.repository.stored.removals import removals
+from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 
 if TYPE_CHECKING:
-    from webtable._page import Link
+    from webtable._page.page import Link
     from webtable.repository.frame import Frame
     from webtable.store import Row
 

@@ -18,16 +18,16 @@ from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
-from webtable.repository.pieces import BODY_ROWS
-from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.stored.pieces import BODY_ROWS
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Row
 
 BATCH = 256

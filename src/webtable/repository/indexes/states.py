@@ -16,7 +16,7 @@ from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutM
 from webtable.repository.indexes.index import ORDERED, Index
 from webtable.repository.indexes.user_indexes import VARIABLE, imported, known
 from webtable.repository.indexes.web import WEB_INDEXES
-from webtable.repository.layouts import FRESH_SECONDS
+from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.schema import (
     LAYOUT_ROW,
     STATES_FAMILY,
@@ -33,7 +33,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.repository.layouts import Layouts
+    from webtable.repository.stored.layouts import Layouts
 
 
 @dataclass(frozen=True, slots=True)

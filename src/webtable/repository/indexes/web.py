@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable.repository.indexes.index import Index, by_domain, by_term
-from webtable.repository.values import JSONValue
-from webtable.rowkey.domain import reversed_host
+from webtable.repository.stored.json_values import JSONValue
+from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import canonical_or_none
 from webtable.rowkey.web import host_and_rest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 HIGHEST_SIZE = 10**12 - 1
 HIGHEST_COUNT = 10**8 - 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable._page import Page
+    from webtable._page.page import Page
 
 _MARKS = {1: "v", 2: "o", 3: "D", 4: "X", 5: "P"}
 """Statuses are told apart by form as well as by colour."""

@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.arrow.kinds import PAGE_CHANGES
-from webtable.repository.moments import milliseconds
+from webtable.repository.answers.columns import PAGE_CHANGES
+from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scan import ScanSpec
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import Moment, moments
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from webtable.repository.damage import Damage
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 ChangeKind = Literal["new", "gone", "changed", "unchanged"]
 """What became of a page between two moments."""

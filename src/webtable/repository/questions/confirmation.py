@@ -19,9 +19,9 @@ from webtable.rowkey.urls import canonical_or_none, without_port
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webtable._page import Link
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Link
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
 
 URLS_AT_ONCE = 256
 FIRST_SOURCES = 4

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.arrow.kinds import CRAWLS
+from webtable.repository.answers.columns import CRAWLS
+from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
-from webtable.repository.moments import milliseconds, moment_of
-from webtable.repository.page_state import DAMAGED_CAPTURE
-from webtable.repository.questions.passes import Pass
-from webtable.repository.questions.scratch import Scratch
-from webtable.repository.results import number_of
+from webtable.repository.questions.walk import Pass
+from webtable.repository.scanning.scratch import Scratch
+from webtable.repository.stored.page_state import DAMAGED_CAPTURE
+from webtable.repository.stored.timestamps import milliseconds, moment_of
 from webtable.repository.times import duration_of
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
@@ -24,10 +24,10 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.damage import Damage
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 
 HOSTS_BYTES = 4 * 2**20

@@ -7,20 +7,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.repository.arrow.kinds import DUPLICATE_GROUPS
+from webtable.repository.answers.columns import DUPLICATE_GROUPS
+from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
-from webtable.repository.questions.passes import Pass, url_at
-from webtable.repository.questions.scratch import Scratch
-from webtable.repository.results import number_of
+from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 Sameness = Literal["content", "title"]
 """What the pages of a group have in common."""

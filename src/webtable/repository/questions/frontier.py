@@ -7,20 +7,20 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.repository.arrow.kinds import URLS
+from webtable.repository.answers.columns import URLS
+from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation
-from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.scan import ScanSpec
+from webtable.repository.scanning.scan import ScanSpec
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.damage import Damage
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 
 def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.repository.indexes.web import URL, handle_of
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
@@ -16,8 +16,8 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
-    from webtable.repository.results import Pages
 
 MAX_HOPS = 20
 """How many redirects `resolve` follows."""

@@ -9,15 +9,15 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
 from webtable.repository.hints.queue import Pending, RecountQueue
 from webtable.repository.indexes.web import HOST
-from webtable.repository.moments import moment_of
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.samples import sample_urls
+from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
-from webtable.repository.arrow.kinds import HOSTS
-from webtable.repository.damage import Damage
+from webtable.repository.answers.columns import HOSTS
+from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
-from webtable.repository.questions.scope import PLAIN_KEY, Scope
-from webtable.repository.results import Explanation, Results, Slice
-from webtable.repository.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.scanning.scope import PLAIN_KEY, Scope
+from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange, canonical_host
-from webtable.rowkey.domain import host_of, reversed_host
+from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
-from webtable.store.tally import Tally
+from webtable.store.observed.tally import Tally
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.arrow.kinds import pages_with
-from webtable.repository.codec import column_names
+from webtable.repository.answers.columns import pages_with
+from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.questions.scope import places_of
-from webtable.repository.results import Explanation, Slice
+from webtable.repository.scanning.scope import places_of
+from webtable.repository.stored.codec import column_names
 from webtable.rowkey import KeyRange, canonical_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.damage import Damage
+    from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
-    from webtable.repository.results import Pages
+    from webtable.repository.stored.damaged_rows import Damage
 
 PLACES_REMEMBERED = 1_000
 """Of how many pages that an answer gave last it is known where they were found."""

@@ -27,8 +27,8 @@ from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
-    from webtable.repository.results import Pages
 
 SizeClass = Literal["small", "medium", "large", "huge"]
 SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {

@@ -7,23 +7,23 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.arrow.kinds import INLINKS
+from webtable.repository.answers.columns import INLINKS
+from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.targets import Targets
 from webtable.repository.indexes.web import LINK
-from webtable.repository.moments import moment_of
-from webtable.repository.questions.scope import places_of
-from webtable.repository.results import Explanation, Results, Slice
+from webtable.repository.scanning.scope import places_of
+from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.store import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
 
 T = TypeVar("T")
 

@@ -7,16 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow, TableNotFound
-from webtable.repository.captures import mended
 from webtable.repository.checkpoint import Checkpoint, Walked
-from webtable.repository.contents import check_body
-from webtable.repository.damage import MOST_KEPT, Damage
 from webtable.repository.questions.missing_pages import MissingPages, missing_pages
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
+from webtable.repository.stored.captures import mended
+from webtable.repository.stored.content import check_body
+from webtable.repository.stored.damaged_rows import MOST_KEPT, Damage
 from webtable.rowkey import KeyRange
 from webtable.store import Row
 from webtable.store.wanted import Wanted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
+    from webtable.repository.scanning.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,26 +7,26 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable.repository.arrow.kinds import BROKEN_LINKS, LINKS
+from webtable.repository.answers.columns import BROKEN_LINKS, LINKS
+from webtable.repository.answers.results import Explanation, Results, Slice, invalid_token
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.refresh import Recount, Refresh
 from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
-from webtable.repository.moments import moment_of, now_in_milliseconds
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.inlinks import InlinkReader
-from webtable.repository.questions.scope import places_of
-from webtable.repository.results import Explanation, Results, Slice, invalid_token
+from webtable.repository.scanning.scope import places_of
+from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page import Link
+    from webtable._page.page import Link
+    from webtable.repository.answers.results import Pages
     from webtable.repository.arguments import Progress
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
-    from webtable.repository.results import Pages
+    from webtable.repository.stored.damaged_rows import Damage
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
 

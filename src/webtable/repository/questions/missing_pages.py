@@ -19,9 +19,9 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from webtable.repository.damage import Damage
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
     from webtable.rowkey import KeyRange
 
 HOSTS_AT_ONCE: Final = 100_000

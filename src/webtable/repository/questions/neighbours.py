@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webtable.errors import DamagedRow
+from webtable.repository.answers.columns import NEIGHBOURS, Kind
+from webtable.repository.answers.results import Slice
+from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
-from webtable.repository.arrow.kinds import NEIGHBOURS, Kind
 from webtable.repository.questions.inlinks import linking_to
-from webtable.repository.results import Slice
-from webtable.repository.tabular import Tabular
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable._page import Link, Page
+    from webtable._page.page import Link, Page
     from webtable.repository.frame import Frame
 
 

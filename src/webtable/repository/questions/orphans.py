@@ -5,23 +5,23 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.arrow.kinds import pages_with
-from webtable.repository.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.answers.columns import pages_with
+from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.scan import ScanSpec
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Pages, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Pages, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 
 def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Slice, *, within_host: bool) -> Pages:

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument
+from webtable.repository.answers.arrow_batches import arrow, first_rows
+from webtable.repository.answers.arrow_cells import in_batches
+from webtable.repository.answers.columns import PAGES, pages_with
+from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.arguments import check_numbers
-from webtable.repository.arrow.batches import arrow, first_rows
-from webtable.repository.arrow.cells import in_batches
-from webtable.repository.arrow.kinds import PAGES, pages_with
-from webtable.repository.codec import column_names
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.scan import ScanSpec
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.codec import column_names
 from webtable.store.wanted import Containing, Wanted
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from webtable._page import Page
-    from webtable.repository.arrow.kinds import Column
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
+    from webtable.repository.answers.columns import Column
+    from webtable.repository.answers.results import Explanation, Pages, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Pages, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 
 class Condition(NamedTuple):

@@ -12,19 +12,19 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidURL
-from webtable.repository.arrow.kinds import REDIRECT_CHAINS
+from webtable.repository.answers.columns import REDIRECT_CHAINS
 from webtable.repository.questions.handles import MAX_HOPS, target_of
-from webtable.repository.questions.passes import Pass, url_at
-from webtable.repository.questions.scratch import Scratch
+from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 CHAINS_AT_ONCE = 256
 """Of how many chains the next pages are read by one call."""

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable.errors import DamagedRow
-from webtable.repository.arrow.kinds import HITS
-from webtable.repository.codec import EXTRA_COLUMNS, column_names
-from webtable.repository.damage import Damage
+from webtable.repository.answers.columns import HITS
+from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.frame import Frame
-from webtable.repository.matcher import Hit, Matcher, SearchIn
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.questions.matched import matched
-from webtable.repository.questions.page_rows import ROW_ORDERS, PageRows
-from webtable.repository.scan import ScanSpec
-from webtable.repository.words import Words
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.damaged_rows import Damage
+from webtable.repository.text.matched_rows import matched
+from webtable.repository.text.matcher import Hit, Matcher, SearchIn
+from webtable.repository.text.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing
 from webtable.store.wanted import Wanted
@@ -28,9 +28,9 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
     from webtable.store import Row
 
 HITS_AT_ONCE = 64

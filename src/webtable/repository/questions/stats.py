@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.answers.columns import GROUPS, Kind
+from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping
-from webtable.repository.arrow.kinds import GROUPS, Kind
 from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.questions.scope import Scope
-from webtable.repository.scan import ScanSpec, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, in_storage_order
+from webtable.repository.scanning.scope import Scope
 from webtable.repository.sizes import size_class, size_name
-from webtable.repository.tabular import Tabular
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
-from webtable.rowkey.domain import host_of
+from webtable.rowkey.fields.domain import host_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from webtable._extract import is_html_page
+from webtable._page.extract import is_html_page
 from webtable.errors import InvalidArgument
-from webtable.repository.arrow.kinds import TITLE_PROBLEMS
+from webtable.repository.answers.columns import TITLE_PROBLEMS
 from webtable.repository.questions.duplicate_groups import value_of
-from webtable.repository.questions.passes import Pass, url_at
-from webtable.repository.questions.scratch import Scratch
+from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable._page import Page
-    from webtable.repository.damage import Damage
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.questions.scope import Scope
-    from webtable.repository.results import Explanation, Results, Slice
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
 
 
 _TABLE = "CREATE TABLE found (title BLOB, characters INTEGER, place BLOB)"

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._page import Page
+from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.codec import EXTRA_COLUMNS, column_names
-from webtable.repository.moments import milliseconds
-from webtable.repository.results import Several
+from webtable.repository.answers.results import Several
+from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import Moment, moment_of, moments
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable.repository.difference import Difference
     from webtable.repository.frame import Frame
+    from webtable.repository.text.difference import Difference
 
 READ_AT_ONCE = 64
 
@@ -67,7 +67,7 @@ class History(Several[Page]):
 
 def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
-    from webtable.repository.arrow.kinds import pages_with
+    from webtable.repository.answers.columns import pages_with
 
     found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
     return History(found, pages_with(column_names(columns)))
@@ -75,7 +75,7 @@ def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
 
 def diff(frame: Frame, url: str, old: Moment | None, new: Moment | None) -> Difference | None:
     """Return what `WebTable.diff` does."""
-    from webtable.repository.difference import difference
+    from webtable.repository.text.difference import difference
 
     first, last = moments(old=old, new=new).values()
     versions = _contents(frame, url, EXTRA_COLUMNS)

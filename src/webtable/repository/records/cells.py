@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, UnknownColumn
-from webtable.repository.moments import moment_of, now_in_milliseconds
+from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.store import NewCell
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument
-from webtable.repository.moments import milliseconds, now_in_milliseconds
+from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
 
 MOST_REMEMBERED = 10_000
 """Of how many rows a clock remembers what it gave them."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, InvalidToken
-from webtable.repository.damage import Damage
 from webtable.repository.records.record import Record, record_of
-from webtable.repository.scan import ScanSpec, behind, in_key_order, in_storage_order
+from webtable.repository.scanning.scan import ScanSpec, behind, in_key_order, in_storage_order
+from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
-from webtable.store.tally import Tally
+from webtable.store.observed.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import StoreError, WriteFailed
-from webtable.repository.moments import moment_of
-from webtable.rowkey.conditions import shown
+from webtable.repository.stored.timestamps import moment_of
+from webtable.rowkey.fields.conditions import shown
 
 if TYPE_CHECKING:
     from webtable.store import Row

@@ -12,15 +12,15 @@ from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNo
 from webtable.repository.creation.layout import create_with_layout, stored_layout
 from webtable.repository.creation.tables import bring
 from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.moments import now_in_milliseconds
 from webtable.repository.records.cells import new_cells, stored_columns
 from webtable.repository.records.clock import Clock, timestamp_of
 from webtable.repository.records.reader import RecordReader, Records
 from webtable.repository.records.record import Record, RecordOutcome, named, newest, not_stored
-from webtable.repository.removals import later_removed
-from webtable.repository.scan import ScanSpec
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.removals import later_removed
+from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.rowkey import KeyRange, RowKey
-from webtable.rowkey.conditions import Between, StartingWith, shown
+from webtable.rowkey.fields.conditions import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.wanted import Wanted

@@ -22,7 +22,7 @@ from webtable.rowkey.advice.ranking import Ranking
 from webtable.rowkey.advice.sample import Sample, arrival_sample
 from webtable.rowkey.advice.scope import scope_of, sentences_of
 from webtable.rowkey.advice.url_values import in_time
-from webtable.rowkey.field import is_count
+from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.key_text import key_text
 

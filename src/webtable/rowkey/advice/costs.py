@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable.errors import NoRange, UnknownField
-from webtable.rowkey.conditions import Between
+from webtable.rowkey.fields.conditions import Between
 from webtable.rowkey.first_rows import calls_of, groups_of
 
 if TYPE_CHECKING:

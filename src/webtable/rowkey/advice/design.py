@@ -10,16 +10,16 @@ from webtable.errors import InvalidArgument
 from webtable.rowkey.advice.remedies import remedies_of
 from webtable.rowkey.advice.url_values import host_of, url_conditions
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.conditions import below, starting_with
-from webtable.rowkey.domain import ReversedDomain
-from webtable.rowkey.hashes import Hash
+from webtable.rowkey.fields.conditions import below, starting_with
+from webtable.rowkey.fields.domain import ReversedDomain
+from webtable.rowkey.fields.hashes import Hash
+from webtable.rowkey.fields.modifiers import Reversed
+from webtable.rowkey.fields.numbers import Digits
+from webtable.rowkey.fields.salts import RandomSalt, Spread
+from webtable.rowkey.fields.text import Constant, Text
 from webtable.rowkey.key import HashedKey, RowKey
-from webtable.rowkey.modifiers import Reversed
-from webtable.rowkey.numbers import Digits
 from webtable.rowkey.ranges import KeyRange
-from webtable.rowkey.salts import RandomSalt, Spread
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
-from webtable.rowkey.text import Constant, Text
 from webtable.rowkey.web import WebKey, host_and_rest
 from webtable.rowkey.web_salt import Salt, registered_domain
 

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.conditions import shown
-from webtable.rowkey.field import Field
-from webtable.rowkey.hashes import Hash
+from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import Field
+from webtable.rowkey.fields.hashes import Hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

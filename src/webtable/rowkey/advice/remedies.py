@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.field import Field
-from webtable.rowkey.hashes import Hash
-from webtable.rowkey.modifiers import Reversed
-from webtable.rowkey.numbers import Digits, Hex, Int, UInt
-from webtable.rowkey.salts import RandomSalt, Spread
-from webtable.rowkey.text import Constant
+from webtable.rowkey.fields.field import Field
+from webtable.rowkey.fields.hashes import Hash
+from webtable.rowkey.fields.modifiers import Reversed
+from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
+from webtable.rowkey.fields.salts import RandomSalt, Spread
+from webtable.rowkey.fields.text import Constant
 
 if TYPE_CHECKING:
-    from webtable.rowkey.field import Part
+    from webtable.rowkey.fields.field import Part
     from webtable.rowkey.key import RowKey
 
 

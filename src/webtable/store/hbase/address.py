@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, cast
 from urllib.parse import unquote, urlsplit
 
 from webtable.errors import InvalidArgument
-from webtable.store.hbase.credentials import PASSWORD, USER, Login, headers_by
-from webtable.store.hbase.http_socket import NoHeaders, check_headers
-from webtable.store.hbase.tls import client_context
-from webtable.store.hbase.way import Headers, Way
+from webtable.store.hbase.thrift.credentials import PASSWORD, USER, Login, headers_by
+from webtable.store.hbase.thrift.http_socket import NoHeaders, check_headers
+from webtable.store.hbase.thrift.tls import client_context
+from webtable.store.hbase.thrift.transport import Headers, Way
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.store.hbase.connection import Protocol, Transport
+    from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.url import StoreURL
 
 _EVERY: Final = frozenset({"thrift2", "timeout", "pool"})

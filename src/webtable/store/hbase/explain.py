@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.rowkey import KeyRange, merged
-from webtable.store.hbase.scan_pieces import FIRST_ROWS, RANGES_A_CALL
+from webtable.store.hbase.scanning.pieces import FIRST_ROWS, RANGES_A_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

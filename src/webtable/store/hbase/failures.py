@@ -9,9 +9,9 @@ from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store.hbase.connection import Unsendable, thrift1, thrift2
-from webtable.store.hbase.http_socket import NoHeaders, WrongStatus
-from webtable.store.hbase.stream import NotServed
+from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
+from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
+from webtable.store.hbase.thrift.stream import NotServed
 from webtable.store.log import subject_of
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from webtable.store import log
-from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.log import subject_of
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreU
 from webtable.rowkey.first_rows import calls_of, groups_of
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
-from webtable.store.hbase.examined import ExaminedHBase
+from webtable.store.hbase.calls.selection import MOST, Selection, selection
+from webtable.store.hbase.calls.thrift1 import Thrift1
+from webtable.store.hbase.calls.thrift2 import Thrift2
 from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
-from webtable.store.hbase.fanout import FirstRows, overlap, rows_of_each
-from webtable.store.hbase.known import Known
-from webtable.store.hbase.opening import Opening
-from webtable.store.hbase.scan_pieces import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces
-from webtable.store.hbase.scan_rows import pieces_of
-from webtable.store.hbase.selection import MOST, Selection, selection
+from webtable.store.hbase.gateways.opening import Opening
+from webtable.store.hbase.health import ExaminedHBase
+from webtable.store.hbase.scanning.fanout import FirstRows, overlap, rows_of_each
+from webtable.store.hbase.scanning.pieces import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces
+from webtable.store.hbase.scanning.rows import pieces_of
+from webtable.store.hbase.table_cache import Known
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
-from webtable.store.hbase.thrift1 import Thrift1
-from webtable.store.hbase.thrift2 import Thrift2
-from webtable.store.hbase.way import Way
+from webtable.store.hbase.thrift.transport import Way
 from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.hbase.connection import Protocol, Transport
-    from webtable.store.hbase.gateway import Gateway
-    from webtable.store.hbase.pool import OnCall, Pool
-    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.hbase.gateways.gateway import Gateway
+    from webtable.store.hbase.thrift.connection import Protocol, Transport
+    from webtable.store.hbase.thrift.pool import OnCall, Pool
+    from webtable.store.observed.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
     from webtable.store.url import StoreURL
     from webtable.store.wanted import Wanted

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from webtable.errors import CapabilityError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema, alter_statement, create_statement
-from webtable.store.hbase import descriptors
-from webtable.store.hbase.connection import thrift2
-from webtable.store.hbase.stream import WrongReply
+from webtable.store.hbase.thrift import descriptors
+from webtable.store.hbase.thrift.connection import thrift2
+from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.rows import Region, TableDescription
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webtable.store.deadline import Deadline
-    from webtable.store.hbase.gateway import Gateway
+    from webtable.store.hbase.gateways.gateway import Gateway
 
 
 class Tables(ABC):

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import Store
 from webtable.store.deadline import of_call
 from webtable.store.memory.table import PIECE, TableInMemory
+from webtable.store.port import Store
 from webtable.store.rows import Cell, Put, Region, Row, TableDescription
 from webtable.store.url import DEFAULT_TABLE
 from webtable.store.wanted import Wanted

@@ -15,14 +15,14 @@ from webtable._forks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.log import tell
+from webtable.store.observed.tally import Tally
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
 from webtable.store.sqlite.first_connection import opened
-from webtable.store.sqlite.holders import other_holder
-from webtable.store.tally import Tally
+from webtable.store.sqlite.lock_holders import other_holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
-from webtable.store.base import Store
 from webtable.store.health import Space
+from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of

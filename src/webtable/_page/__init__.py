@@ -1,0 +1,1 @@
+"""What a page is and what its response and its HTML say."""

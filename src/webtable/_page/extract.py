@@ -1,0 +1,273 @@
+"""What an HTML page says: of itself, its links, its charset and its text.
+
+Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
+(`webtable._page.parser_process`), because the parser takes quadratic time for nested elements and for the
+attributes of one element, and 20 KB of `<font>` in a paragraph become a tree of 750 MB.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import msgspec
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.html import HTMLParserException
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable._page.encodings import as_utf8, decoded, encoding_of
+from webtable._page.facts import Facts, facts_of
+from webtable._page.outlinks import Outlinks
+from webtable._page.page import SAID, Link, Page, with_facts
+from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
+
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+# What the MIME Sniffing standard takes for HTML (section 7.1), after white space, and the declaration of XHTML. A
+# comment is matched as a whole, once: tried in all ways in which comments can be parted, 40 of them would take days.
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\x0c\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style"
+    rb"|title|b|body|br|p)[\t\n\x0c\r />]|\?xml[^>]*\?>\s*(?:(?><!--.*?-->)\s*+)*+<(?:!doctype html|html)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_TYPE = re.compile(r"text/|application/(?:json|xml|(?:x-)?javascript|ecmascript)$|[^/]+/[^/]+\+(?:json|xml)$")
+# The "binary data bytes" of the MIME Sniffing standard (section 3).
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+# Soft hyphen, zero width space, word joiner and byte order mark: nobody sees them, and they part words.
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
+
+
+# Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
+# not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
+_SMALL = 48 * 1024
+# What the parser makes anew, with its attributes, in every paragraph behind one in which it was not closed.
+_COPIED = re.compile(
+    rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
+)
+# A quoted value in which there is a ">".
+_GOES_ON = re.compile(rb"=\s*(?:\"[^\">]*|'[^'>]*)>")
+_COPY = 25
+"""An element takes as much memory as so many characters of attributes."""
+_MAX_COPIES = 8_000_000
+"""Characters of copied elements, 36 bytes of memory each."""
+# Without what follows changes of a tree, of which crossed end tags make so many that 75 KB of them take 20 seconds; all
+# that is lost is that a `<selectedcontent>` has the text of what is selected as well.
+_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
+
+Over = Literal["parsed", "memory", "seconds", "links", "link_text"]
+"""The names of the limits that a page can be over."""
+
+
+class Extract(NamedTuple):
+    """What `extract` found in a page."""
+
+    facts: Facts
+    outlinks: tuple[Link, ...]
+    charset: str
+    """The encoding in which the page was read, as Python names it."""
+    over: Over | None = None
+    """The limit that the page is over, or None. Over "parsed", "memory" or "seconds" it was not parsed; over "links" or
+    "link_text" only its first links are here."""
+
+    @property
+    def title(self) -> str | None:
+        """The title, None if there is none."""
+        return self.facts.title
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the page was parsed, so that its title and links are here if it has any."""
+        return self.over in {None, "links", "link_text"}
+
+
+def extract(body: bytes, url: str, charset: str | None = None, limits: ReadLimits = DEFAULT_LIMITS) -> Extract:
+    """Return what the HTML page *body* at *url* says of itself, its links and its charset.
+
+    *charset* is the one that the response named. The links are in the order of the document, one for each canonical
+    http or https URL, with its first anchor text that is not empty (or the alternative text of its image) and its first
+    `rel`. Bad input is no error: what cannot be read is left out. A page over one of *limits* has no facts and no
+    links, or only the first links, and `over` names the limit.
+
+    >>> extract(b"<a href='/b#top' rel=Nofollow> the <i>next</i></a>", "https://example.com/a").outlinks
+    (Link(url='https://example.com/b', anchor='the next', rel='nofollow'),)
+    """
+    over: Over = "parsed"
+    if len(body) <= limits.parsed:
+        page = _Page(body, charset, url, limits.links, limits.link_text)
+        if light := _light(page):
+            return _found(page, *light)
+        try:
+            return _extract_decoder.decode(_apart(page, limits))
+        except TooMuch as exc:
+            over = exc.limit
+    return Extract(Facts(), (), encoding_of(body, charset), over)
+
+
+def plain_text(
+    body: bytes, charset: str | None = None, content_type: str | None = None, limits: ReadLimits = DEFAULT_LIMITS
+) -> str | None:
+    r"""Return the readable text of *body*; None if it is neither HTML nor text, or is over one of *limits*.
+
+    *charset* is the one that the response named, *content_type* its media type. HTML, also without a type, gives a line
+    for each block, with white space collapsed and with the alternative text of images, but without scripts, styles and
+    form fields; hidden elements are included. Other text (also JSON and XML) is returned as it is.
+
+    >>> plain_text(b"<style>p {}</style><p>A <b>b</b>old\n word<ul><li>one<li>two", "utf-8", "text/html")
+    'A bold word\none\ntwo'
+    >>> plain_text(b"a < b\n", "utf-8", "text/plain"), plain_text(b"%PDF-1.7", None, "application/pdf")
+    ('a < b\n', None)
+    """
+    if not _is_text(body, charset, content_type):
+        return None
+    if content_type and not is_html(content_type):
+        return decoded(body, encoding_of(body, charset))
+    if len(body) > limits.parsed:
+        return None
+    page = _Page(body, charset)
+    if light := _light(page):
+        return _readable(light[0])
+    try:
+        return _apart(page, limits).decode()
+    except TooMuch:
+        return None
+
+
+class _Page(msgspec.Struct, array_like=True):
+    """A page that is to be parsed: for its title and links, or for its text if it has no URL."""
+
+    body: bytes
+    charset: str | None
+    url: str | None = None
+    links: int = 0
+    link_text: int = 0
+
+
+_process = ParserProcess("webtable._page.extract:answered")
+_page_decoder = msgspec.msgpack.Decoder(_Page)
+_extract_decoder = msgspec.msgpack.Decoder(Extract)
+
+
+def _apart(page: _Page, limits: ReadLimits) -> bytes:
+    """Return what `answered` returns, from the second process; from this one where no second one can be started."""
+    try:
+        return _process.call(msgspec.msgpack.encode(page), memory=limits.memory, seconds=limits.seconds)
+    except Unavailable:
+        pass
+    try:
+        return answered(msgspec.msgpack.encode(page))
+    except MemoryError as exc:
+        raise TooMuch("memory") from exc
+
+
+def answered(work: bytes) -> bytes:
+    """Return what was found in the page *work*, encoded; the second process runs this. Raises `MemoryError`."""
+    page = _page_decoder.decode(work)
+    encoding = encoding_of(page.body, page.charset)
+    html = as_utf8(page.body, encoding)
+    try:
+        return _readable(html).encode() if page.url is None else msgspec.msgpack.encode(_found(page, html, encoding))
+    except (HTMLParserException, SelectolaxError) as exc:
+        raise MemoryError from exc
+
+
+def _light(page: _Page) -> tuple[bytes, str] | None:
+    """Return *page* in UTF-8 and its encoding, if parsing it takes a second and 300 MB at most."""
+    if len(page.body) > _SMALL:
+        return None
+    encoding = encoding_of(page.body, page.charset)
+    html = as_utf8(page.body, encoding)
+    tags = html.count(b"<")
+    if tags * (_COPY * tags // 4 + len(html)) > _MAX_COPIES and tags * _copied(html) > _MAX_COPIES:
+        return None
+    return html, encoding
+
+
+def _copied(html: bytes) -> int:
+    """Return how many characters every tag of *html* may make the parser copy, at most."""
+    found = _COPIED.findall(html)
+    together = b">".join(found)
+    if _GOES_ON.search(together + b">"):
+        return len(html)
+    # One link ends the one before it, and no other element does.
+    links = [len(tag) for tag in found if tag[1] in b"aA"]
+    return _COPY * (len(found) - len(links)) + len(together) - sum(links) + max(links, default=0)
+
+
+def _found(page: _Page, html: bytes, encoding: str) -> Extract:
+    tree = LexborHTMLParser(html, options=_WITHOUT_EVENTS)
+    links = Outlinks(page.url or "", page.links, min(page.link_text, 65_536 + 4 * len(page.body)))
+    links.add_all(tree)
+    return Extract(facts_of(tree, links.base), tuple(links.found.values()), encoding, links.over)
+
+
+def _readable(html: bytes) -> str:
+    lines = _INVISIBLE.sub("", extract_plain_text(html.decode(), list_bullets=False)).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines if line and not line.isspace())
+
+
+def _is_text(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    if is_html(content_type) or (not content_type and looks_like_html(body)):
+        return True
+    if content_type and not _TEXT_TYPE.match(content_type.partition(";")[0].strip().lower()):
+        return False
+    start = body[:2_048]
+    return not _BINARY.search(start) or encoding_of(start, charset).startswith("utf-16")
+
+
+def is_html(content_type: str | None) -> bool:
+    """Whether the media type *content_type*, with or without parameters, is HTML or XHTML."""
+    return content_type is not None and content_type.partition(";")[0].strip().lower() in _HTML_TYPES
+
+
+def is_html_page(page: Page) -> bool:
+    """Whether *page*, as it is stored, is HTML; without a type it is what was read as such."""
+    return is_html(page.content_type) or (not page.content_type and page.outlink_count is not None)
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Whether *body*, which came without a type, begins with what browsers take for HTML."""
+    return _HTML_START.match(body[:2_048] + b" ") is not None
+
+
+def filled(page: Page, limits: ReadLimits = DEFAULT_LIMITS) -> tuple[Page, Extract | None]:
+    """Return *page* with the fields filled in that are not given and that its headers and its HTML tell.
+
+    These are the fields of `with_facts`, what the page says of itself, the links and the charset. A body without a type
+    is HTML unless it is binary, and gets that type. The second value is what was found in the HTML, None if it was not
+    parsed.
+    """
+    given = page
+    page = with_facts(page)
+    # Whoever has parsed a page knows its links and its charset, also where it has no title.
+    known = page.outlinks is not None and (page.title is not None or page.charset is not None)
+    html = page.html
+    if html is None or (known and page.content_type) or not _may_be_html(html, page.charset, page.content_type):
+        return page, None
+    if not page.content_type:
+        # What is treated as HTML has that type in every answer.
+        page = msgspec.structs.replace(page, content_type="text/html")
+    if known:
+        return page, None
+    found = extract(html, page.url, page.charset, limits)
+    page = msgspec.structs.replace(
+        page,
+        **_said(given, found.facts, page),
+        outlinks=found.outlinks if page.outlinks is None else page.outlinks,
+        charset=page.charset or found.charset,
+    )
+    return page, found
+
+
+def _said(given: Page, facts: Facts, page: Page) -> dict[str, str | None]:
+    """Return what a page says of itself: what was *given*, or the *facts* of its HTML, or what *page* has of headers.
+
+    Crawlers do what both say.
+    """
+    told = facts._replace(robots=", ".join(one for one in (facts.robots, page.robots) if one) or None)
+    order = ((getattr(one, name) for one in (given, told, page)) for name in SAID)
+    said = (next((value for value in values if value is not None), None) for values in order)
+    return dict(zip(SAID, said, strict=True))
+
+
+def _may_be_html(body: bytes, charset: str | None, content_type: str | None) -> bool:
+    return is_html(content_type) or (content_type is None and _is_text(body, charset, None))

@@ -1,0 +1,55 @@
+"""A page as a line of JSON: what exports write, and what a writer leaves of the pages that it could not send.
+
+The body is `html` where it is UTF-8 and `html_base64` where it is not, so every body comes back byte by byte. Links are
+`[url, anchor, rel]`, times ISO 8601.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from webtable._page.page import Page
+from webtable.errors import UnknownColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_FIELDS = Page.__struct_fields__
+_DEFAULTS: Mapping[str, Any] = {
+    field.name: {} if field.name == "headers" else field.default for field in msgspec.structs.fields(Page)
+}
+_encoder = msgspec.json.Encoder()
+
+
+def page_to_json(page: Page, fields: Iterable[str] | None = None) -> bytes:
+    """Return *page* as one line of JSON, without the line end.
+
+    With *fields* it has exactly those, null where the page has none; else all that differ from their default.
+    Raises `UnknownColumn` for a field that a page does not have.
+    """
+    if fields is None:
+        values = {name: value for name in _FIELDS if (value := getattr(page, name)) != _DEFAULTS[name]}
+    else:
+        values = {name: getattr(page, name) for name in checked_fields(fields)}
+    if values.get("html") is not None:
+        values = dict(body_to_json(value) if name == "html" else (name, value) for name, value in values.items())
+    return _encoder.encode(values)
+
+
+def checked_fields(fields: Iterable[str]) -> tuple[str, ...]:
+    """Return *fields*; raises `UnknownColumn` for one that a page does not have."""
+    names = tuple(fields)
+    for name in names:
+        if name not in _FIELDS:
+            raise UnknownColumn(f"a page has no field {name!r}; it has {', '.join(_FIELDS)}")
+    return names
+
+
+def body_to_json(body: bytes) -> tuple[str, str | bytes]:
+    """Return the name and the value of *body* in JSON."""
+    try:
+        return "html", body.decode()
+    except UnicodeDecodeError:
+        return "html_base64", body

@@ -1,0 +1,1 @@
+"""The commands that bring captures elsewhere: `copy`, `export` and `backup`."""

@@ -1,0 +1,173 @@
+"""The command `copy`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import webtable
+from webtable._shown import harmless
+from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note
+from webtable.cli.messages import of_page
+from webtable.cli.options.layouts import (
+    Compression,
+    DigitsOption,
+    IndexesOption,
+    NamesOption,
+    RegionsOption,
+    SaltOption,
+    TTLOption,
+    layout_options,
+)
+from webtable.cli.session import Session, import_indexes, session
+from webtable.cli.terminal.damage import tell_damage
+from webtable.cli.terminal.text import examples, plural
+
+if TYPE_CHECKING:
+    from webtable.cli.copying.run import CopyRun
+    from webtable.repository import CopyCheck
+
+commands = typer.Typer()
+_SHOWN_ERRORS = 5
+
+
+class Verify(StrEnum):
+    """How the two tables are compared at the end."""
+
+    counts = "counts"
+    full = "full"
+    none = "none"
+
+
+@commands.command(
+    epilog=examples(
+        "webtable copy crawl.db 'hbase://localhost:9090/crawl?thrift2=9091' --regions 16",
+        "webtable copy crawl.db other.db --salt url --digits 3 --names short",
+        "webtable copy crawl.db kept.db --ttl none --versions all --verify full",
+        "webtable copy crawl.db copy.db --rate 500 --resume",
+        "webtable copy crawl.db next.db --follow",
+    )
+)
+def copy(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SRC", help="The store to copy: a URL or a profile.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="The store to copy into; made if it is not there.")],
+    salt: SaltOption = None,
+    digits: DigitsOption = None,
+    ttl: TTLOption = None,
+    versions: Annotated[str | None, typer.Option(metavar="N|all", help="How many contents of a page are kept.")] = None,
+    names: NamesOption = None,
+    compression: Annotated[Compression | None, typer.Option(help="Of bodies.")] = None,
+    indexes: IndexesOption = None,
+    regions: RegionsOption = 1,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Copy what is written to SRC meanwhile, until Ctrl-C; then once more.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep a journal beside DST, and go on where an earlier run was ended.")
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option(metavar="PAGES", help="Look at so many pages a second at most.", show_default=False)
+    ] = None,
+    verify: Annotated[
+        Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
+    ] = Verify.counts,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
+    ] = True,
+) -> None:
+    """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
+
+    This changes what a table keeps for ever (salt, names, compression), moves a table from a file to HBase and back,
+    and backs it up. A DST that is not there is made as SRC is, but for the options from --salt on; one that is there
+    keeps its layout, and options that say otherwise are refused.
+
+    Copying again changes nothing and copies what has come since, so a run may be interrupted and repeated. Pages that
+    DST has other captures of get those of SRC beside them. Both tables may be in use; what is written to SRC while it
+    is compared at the end looks like a difference.
+
+    What is damaged in SRC is left out and named; the exit code is 1 then, and where the comparison finds a difference.
+    """
+    from webtable.cli.copying.journal import CopyJournal
+    from webtable.cli.copying.run import CopyRun
+    from webtable.cli.terminal.progress import shown_progress
+    from webtable.repository.copying.rate_limit import Pace
+
+    given = layout_options(
+        salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
+    )
+    Pace(rate)  # before a target is made that nobody wants
+    own = session(ctx).indexes
+    there, here = Session.named(source, own), Session.named(target, own)
+    import_indexes((*there.indexes, *here.indexes))
+    with (
+        webtable.open(there.store) as table,
+        webtable.copy_target(table, here.store, regions=regions, **given) as other,
+    ):
+        run = CopyRun(rate, follow)
+        journal = CopyJournal(table.name, here.store) if resume else None
+        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)), journal or nullcontext():
+            run.journal = journal
+            run.run(table, other)
+            if run.ended_by is None:
+                run.conclude(table, other, refresh=refresh, verify=verify.value)
+        code = _conclude(run, table.name, other.name)
+    raise typer.Exit(code)
+
+
+def _conclude(run: CopyRun, source: str, target: str) -> int:
+    """Tell what became of it and return the exit code."""
+    last = run.last
+    if last is not None:
+        tell_damage(last.examples, last.damaged)
+        for error in last.errors[:_SHOWN_ERRORS]:
+            note(f"not stored: {of_page(error, {})}")
+        if (more := last.hidden + last.failed - _SHOWN_ERRORS) > 0:
+            note(f"not stored: … and {plural(more, 'more page')}")
+    if run.check is not None and not run.check.is_sound:
+        for url in run.check.examples[:_SHOWN_ERRORS]:
+            complain(f"differs: {url}")
+    typer.echo(harmless(_summary(run, source, target)))
+    if run.ended_by:
+        complain("interrupted: what was copied stays, the same command goes on")
+        return SIGNALLED + run.ended_by
+    is_whole = (last is None or last.is_whole) and (run.check is None or run.check.is_sound)
+    return DONE if is_whole else NOT_DONE
+
+
+def _summary(run: CopyRun, source: str, target: str) -> str:
+    from webtable.cli.terminal.progress import rates
+
+    written, last = run.written, run.last
+    parts = [
+        f"{plural(written['pages'], 'page')} with {plural(written['versions'], 'version')} copied from {source} to "
+        f"{target} in {run.seconds:,.1f} s ({rates(written['pages'], written['bytes'], run.seconds)})"
+    ]
+    if run.passes > 1:
+        parts.append(f"in {run.passes} passes")
+    if last is not None and last.unchanged:
+        parts.append(f"{last.unchanged:,} unchanged")
+    if written["deleted"]:
+        parts.append(f"{plural(written['deleted'], 'delete')} repeated")
+    if last is not None and last.merged:
+        parts.append(f"{last.merged:,} merged with captures that were there")
+    if last is not None and (last.hidden or last.failed):
+        parts.append(f"{last.hidden:,} deleted there since, {last.failed:,} not stored")
+    if run.check is not None:
+        parts.append(_compared(run.check))
+    return "; ".join(parts)
+
+
+def _compared(check: CopyCheck) -> str:
+    text = f"compared {plural(check.pages, 'page')}"
+    if check.is_sound:
+        text += ": all are there"
+    else:
+        text += (
+            f": {check.missing:,} missing, {check.different:,} different, {check.deleted:,} deleted in the source only"
+        )
+    also = [(check.own, "with captures of their own"), (check.extra, "in the target only")]
+    return text + "".join(f", {count:,} {what}" for count, what in also if count)

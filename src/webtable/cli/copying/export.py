@@ -1,0 +1,137 @@
+"""The command `export`: captures out of a table, as files with a manifest, or as an archive with an index."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from webtable._progress import progress_bar
+from webtable._shown import harmless, size_text
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
+from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.session import session
+from webtable.cli.terminal.damage import tell_damage
+from webtable.cli.terminal.text import examples, parse_size, plural
+from webtable.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.errors import DamagedRow
+
+commands = typer.Typer()
+
+
+class ArchiveFormat(StrEnum):
+    """What captures are written as."""
+
+    warc = "warc"
+    parquet = "parquet"
+    jsonl = "jsonl"
+    cdxj = "cdxj"
+    wacz = "wacz"
+
+
+@commands.command(
+    epilog=examples(
+        "webtable export backup --full-scan --format jsonl",
+        "webtable export backup --full-scan --format jsonl --resume",
+        "webtable export archive example.com --format cdxj --max-file 500MB",
+        "webtable export docs.wacz docs.example.com --path /guide/",
+    )
+)
+def export(
+    ctx: typer.Context,
+    out: Annotated[
+        Path, typer.Argument(metavar="DIR|FILE", help="A new or empty directory; for wacz a file.", show_default=False)
+    ],
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    full_scan: FullScanOption = False,
+    format: Annotated[  # noqa: A002
+        ArchiveFormat | None,
+        typer.Option("--format", help="Default: wacz for a name that ends with .wacz, else warc.", show_default=False),
+    ] = None,
+    max_file: Annotated[
+        str, typer.Option("--max-file", metavar="SIZE", help="Begin another file behind so many bytes.")
+    ] = "1GB",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on behind the last whole file of a run that was ended.")
+    ] = False,
+) -> None:
+    """Write all captures that are kept of the pages of a host, and of all hosts below it, into files.
+
+    As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
+    table, and the counts and digests of each file. Where the run is ended, the files that are whole stay, and --resume
+    goes on behind them. `import` makes the same pages of it, `backup verify` compares it with its manifest.
+
+    As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
+    ReplayWeb.page and pywb. Such an archive is there when it is whole; what is broken off leaves nothing.
+
+    What each of them keeps is told in docs/backup.md; to write listings for other programs, see `pages --format`.
+    """
+    check_scan(domain, full_scan)
+    chosen = format or (ArchiveFormat.wacz if out.suffix == ".wacz" else ArchiveFormat.warc)
+    most = parse_size("max-file", max_file)
+    asked: dict[str, Any] = {"host_only": host_only, "path": path, "full_scan": full_scan, "file_bytes": most}
+    if chosen not in (ArchiveFormat.cdxj, ArchiveFormat.wacz):
+        _export(ctx, out, domain, format=chosen.value, resume=resume, **asked)
+        return
+    if resume:
+        raise InvalidArgument(
+            f"resume=True goes with warc, parquet and jsonl; {chosen.value} is there when it is whole"
+        )
+    _archive(ctx, out, domain, is_wacz=chosen is ArchiveFormat.wacz, **asked)
+
+
+def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool, **asked: Any) -> None:
+    """Write WARC files with an index, or a WACZ file."""
+    from webtable.formats import write_wacz, write_warc
+
+    with session(ctx).open() as table, progress_bar("export", "page") as counted:
+        if is_wacz:
+            done = write_wacz(table, out, domain, on_progress=counted, **asked)
+        else:
+            done = write_warc(table, out, domain, with_index=True, on_progress=counted, **asked)
+    _tell(done.pages, done.records, len(done.files), done.bytes, out)
+    _conclude(done.examples, done.damaged, done.incomplete)
+
+
+def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
+    """Write files with a manifest."""
+    from webtable.cli.terminal.interrupts import interruptible
+    from webtable.formats import write_backup
+
+    try:
+        with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
+            done = write_backup(table, out, domain, on_progress=counted, **asked)
+    except KeyboardInterrupt as exc:
+        complain(f"interrupted: the files in {out} that are whole stay, and the same command with --resume goes on")
+        raise typer.Exit(SIGNALLED + ended_by(exc)) from None
+    manifest = done.manifest
+    _tell(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
+    if done.refetched or done.came:
+        note(
+            "the table has changed since the export was begun, and the files that were whole have it as it was: "
+            f"{plural(done.refetched or 0, 'page')} of theirs fetched again, {done.came or 0:+,} pages"
+        )
+    _conclude(done.examples, manifest.damaged, manifest.incomplete)
+
+
+def _tell(pages: int, captures: int, files: int, size: int, out: Path) -> None:
+    what = f"{plural(pages, 'page')}, {plural(captures, 'capture')} in {plural(files, 'file')} of {size_text(size)}"
+    typer.echo(harmless(f"{what}: {out}"))
+
+
+def _conclude(examples: Sequence[DamagedRow], damaged: int, incomplete: int) -> None:
+    if incomplete:
+        what = f"{plural(incomplete, 'capture')} without all of its links or texts"
+        complain(f"{what}: these are too long for WARC; take --format jsonl or parquet")
+    if damaged:
+        tell_damage(examples, damaged)
+    if damaged or incomplete:
+        raise typer.Exit(NOT_DONE)

@@ -1,0 +1,1 @@
+"""The commands about row keys and rows under declared keys."""

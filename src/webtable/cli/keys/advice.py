@@ -1,0 +1,256 @@
+"""The command `keys advise`: which row key suits these URLs."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from webtable.cli.exit_codes import note
+from webtable.cli.keys.advice_forms import AdviceFormat, write_advice
+from webtable.cli.keys.advice_rows import RowFiles, holds_rows
+from webtable.cli.keys.declared_keys import own_keys
+from webtable.cli.loading.ingestion import check_files
+from webtable.cli.session import session
+from webtable.cli.terminal.page_file import check_page_file, write_page
+from webtable.cli.terminal.text import examples, file_name, parse_names, plural
+from webtable.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webtable.rowkey import RowKey
+    from webtable.rowkey.advice import Advice, Design
+
+commands = typer.Typer()
+
+_MOST_OF_A_TABLE = 20_000
+_COLUMN = re.compile(r"[^:\s]+:\S*")
+
+
+@commands.command(
+    epilog=examples(
+        "webtable keys advise urls.txt --compare host,url --plot advise.html",
+        "webtable keys advise crawl.warc.gz --ask 'host: 3; subtree'",
+        "webtable keys advise crawl.warc.gz --hosts 10000",
+        "webtable keys advise urls.txt --compare host,url --design mykeys:BY_DAY",
+        "webtable keys advise messages.jsonl --design chat:HASHED --ask 'channel, sent between'",
+        "webtable -s crawl.db keys advise --format json | jq '.designs[0].name'",
+        "zcat urls.txt.gz | webtable keys advise -",
+    )
+)
+def advise(
+    ctx: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILES",
+            help="Lists with a URL a line, WARC or JSON Lines; - reads a list from "
+            "standard input. Default: a sample of the table's pages.",
+            show_default=False,
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="A,B,C",
+            help="The designs to compare: host, domain, url, none, hash, random. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--design",
+            metavar="MODULE:KEY",
+            help="A key of yours to compare with them, by its importable name; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    regions: Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the table.")] = 16,
+    servers: Annotated[int, typer.Option("--servers", metavar="N", help="Servers that have them.")] = 4,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            "--window",
+            metavar="N",
+            help="How many keys are written at a moment. Default: a 64th of all, 100 at least.",
+            show_default=False,
+        ),
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ask",
+            metavar="QUESTIONS",
+            help="What you will ask, with weights, as in 'channel, sent between: 3; latest of channel'; may be "
+            "repeated. Only yours count then. Default: what each design is made for.",
+            show_default=False,
+        ),
+    ] = None,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            "--hosts",
+            metavar="N",
+            help="Measure a crawl of so many made-up hosts, modelled on those of the URLs.",
+            show_default=False,
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="FAMILY:QUALIFIER",
+            help="A cell of yours that a key is held against. Default: one without a name.",
+            show_default=False,
+        ),
+    ] = None,
+    value_bytes: Annotated[int, typer.Option("--value-bytes", metavar="N", help="Bytes of its value.")] = 600,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Write a page with heat maps here: one HTML file.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        AdviceFormat | None,
+        typer.Option(
+            "--format",
+            help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure designs of row keys on URLs, in the order in which they come, and rank them.
+
+    Designs are the four salts (host, domain, url, none), a hash of the whole URL, and a random salt. A key of yours is
+    declared with webtable.rowkey, of fields that a URL gives: url, host, domain, rest, scheme, port, path, query. A
+    field that holds a time gets the URLs' order, evenly over 64 days. Keys of other values are compared with each
+    other, on files of JSON Lines with an object of values a line.
+
+    All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
+    each key is made for: its leading fields, one more at a time, these in a range of time, and the latest of them.
+    --ask says yours: fields with commas, with between behind one that has a range, or latest of some fields; behind a
+    colon how many times it counts; the next one behind a semicolon.
+
+    A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
+
+    The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
+    one is made up, whose hosts have the sizes, paths and domains of those that are there, and come in their order.
+
+    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is told. In a pipe the first line
+    tells it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
+    """
+    from webtable.rowkey import advice
+
+    if column is not None and not _COLUMN.fullmatch(column):
+        raise InvalidArgument(f"column={column!r} must be family:qualifier")
+    if plot is not None:
+        check_page_file(plot)
+    own = own_keys(design or ())
+    of_rows = bool(files) and holds_rows(files or (), own)
+    if of_rows and compare is not None:
+        raise InvalidArgument(f"compare={compare!r}: designs for URLs are not compared on rows of other values")
+    named = advice.WEB_DESIGNS if compare is None else parse_names(compare)
+    measured = partial(
+        advice.advise,
+        designs=own if of_rows else [*named, *_url_designs(own)],
+        regions=regions,
+        servers=servers,
+        window=window,
+        questions=_questions(ask) if ask else None,
+        column=column,
+        value_bytes=value_bytes,
+        hosts=hosts,
+    )
+    with _as_option():
+        if of_rows:
+            found = _of_rows(RowFiles(files or (), own), measured)
+        else:
+            found = _of_files(files, measured) if files else _of_table(ctx, measured, hosts)
+    write_advice(found, format)
+    if plot is not None:
+        write_page(plot, found.to_html())
+
+
+def _questions(ask: Sequence[str]) -> list[str]:
+    """Return the questions of an option that is repeated, each with its weight."""
+    found = [one for said in ask for one in said.split(";") if one.strip()]
+    if not found:
+        raise InvalidArgument(f"--ask {ask[0]!r} must be one or more questions, as in 'channel, sent between'")
+    return found
+
+
+@contextmanager
+def _as_option() -> Iterator[None]:
+    """Let an error of the questions name the option that they come from."""
+    try:
+        yield
+    except InvalidArgument as exc:
+        if not str(exc).startswith("questions="):
+            raise
+        raise InvalidArgument(f"--ask {str(exc).removeprefix('questions=')}") from exc
+
+
+def _of_files(files: Sequence[str], measured: Callable[[Iterable[str]], Advice]) -> Advice:
+    from webtable.cli.loading.url_files import UrlFiles
+    from webtable.cli.terminal.progress import shown_progress, size_of
+
+    check_files(files)
+    urls = UrlFiles(files)
+    try:
+        with shown_progress("advise", size_of(files), urls.progress):
+            found = measured(urls)
+    except InvalidArgument as exc:
+        if urls.is_read and not urls.count:
+            raise InvalidArgument(f"{', '.join(map(file_name, files))}: there is no URL in it") from exc
+        raise
+    if found.skipped:
+        are = "is no URL" if found.skipped == 1 else "are no URLs"
+        note(f"{plural(found.skipped, 'line')} {are}; the first: {found.first_skipped}")
+    if damaged := urls.report.damaged_count:
+        note(f"{plural(damaged, 'damaged record')}; the first: {urls.report.damaged[0]}")
+    return found
+
+
+def _of_rows(rows: RowFiles, measured: Callable[[Iterable[dict[str, Any]]], Advice]) -> Advice:
+    from webtable.cli.terminal.progress import shown_progress, size_of
+
+    check_files(rows.files)
+    with shown_progress("advise", size_of(rows.files), rows.progress):
+        found = measured(rows)
+    if found.skipped:
+        lines = plural(found.skipped, "line")
+        note(f"{lines} with values that the keys do not take; the first: {found.first_skipped}")
+    return found
+
+
+def _of_table(ctx: typer.Context, measured: Callable[[Iterable[str]], Advice], hosts: int | None) -> Advice:
+    from webtable.repository.samples import sample_urls
+
+    with session(ctx).open() as table:
+        name = table.name
+        urls = sample_urls(table, most=_MOST_OF_A_TABLE)
+    if not urls:
+        raise InvalidArgument(f"{name}: there is no page in it")
+    # How far this sample may be off is not known: regions count equally in it, however many pages they have.
+    note(f"{name}: {plural(len(urls), 'page')} from all of its regions, in the order in which they were fetched")
+    if hosts is not None:
+        note(
+            "hosts are made up as large as in this sample, which can show large ones smaller than they are in the table"
+        )
+    return measured(urls)
+
+
+def _url_designs(keys: Mapping[str, RowKey]) -> list[Design]:
+    """Return the designs of *keys* for URLs; raises `InvalidArgument` for a key that is made of other values."""
+    from webtable.rowkey.advice import url_design
+
+    try:
+        return [url_design(name, key) for name, key in keys.items()]
+    except InvalidArgument as exc:
+        told = f"--design {str(exc).removeprefix('designs: ')}"
+        raise InvalidArgument(f"{told}. Rows with such values are read from JSON Lines (.jsonl)") from exc

@@ -1,0 +1,152 @@
+"""The command `keys splits`: the first keys of the regions of a new table."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from webtable.cli.exit_codes import note
+from webtable.cli.keys.commands import web_key
+from webtable.cli.loading.ingestion import check_files
+from webtable.cli.options.layouts import SaltOption
+from webtable.cli.terminal.text import examples, file_name, plural
+from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
+from webtable.rowkey.key_text import parse_key
+from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
+from webtable.schema.shell import splits_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webtable.cli.options.layouts import SaltName
+    from webtable.rowkey import WebKey
+
+commands = typer.Typer()
+
+
+class SplitsFormat(StrEnum):
+    """The forms of `webtable.schema.shell.splits_text`."""
+
+    python = "python"
+    shell = "shell"
+    file = "file"
+
+
+@commands.command(
+    epilog=examples(
+        "webtable keys splits --regions 16 --format shell",
+        "webtable keys splits --regions 4 --first 00000000 --last ffffffff",
+        "webtable keys splits --regions 8 --urls urls.txt --salt domain --format python",
+        "zcat keys.txt.gz | webtable keys splits --regions 32 --sample - > splits.txt",
+    )
+)
+def splits(
+    ctx: typer.Context,
+    regions: Annotated[int, typer.Option("--regions", metavar="N", help="How many regions there shall be.")],
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            "--digits",
+            metavar="N",
+            help="Hex digits that the keys begin with, 1 to 32 (a salt: 1 to 4). "
+            "Default: those of the table, if there is one, else 2.",
+        ),
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--first", metavar="HEX", help="The lowest of the hex digits that keys begin with.")
+    ] = None,
+    last: Annotated[str | None, typer.Option("--last", metavar="HEX", help="The highest of them.")] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            "--sample",
+            metavar="FILE|-",
+            help="Row keys, one a line as the HBase shell shows them: equally many for each region.",
+        ),
+    ] = None,
+    urls: Annotated[
+        str | None, typer.Option("--urls", metavar="FILE|-", help="The same for URLs, one a line, with their salts.")
+    ] = None,
+    salt: SaltOption = None,
+    format: Annotated[  # noqa: A002
+        SplitsFormat,
+        typer.Option(
+            "--format", help="A Python list, SPLITS for the HBase shell's create, or a file for its SPLITS_FILE."
+        ),
+    ] = SplitsFormat.file,
+) -> None:
+    """Write the split points of a new table: the first keys of all its regions but the first.
+
+    They part the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
+
+    A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
+    """
+    _check_one_way(
+        {
+            "--first and --last": first is not None or last is not None,
+            "--sample": sample is not None,
+            "--urls": urls is not None,
+        },
+        has_salt=digits is not None or salt is not None,
+    )
+    if sample is not None:
+        points = sample_split_points(_listed_keys(sample), regions)
+    elif urls is not None:
+        points = sample_split_points(_keys_of(urls, web_key(ctx, salt, digits)), regions)
+    elif first is not None and last is not None:
+        points = hex_split_points(first, last, regions)
+    elif first is not None or last is not None:
+        raise InvalidArgument("--first and --last belong together: one of them is missing")
+    else:
+        points = _of_salts(ctx, salt, digits, regions)
+    if text := splits_text(points, format.value):
+        typer.echo(text)
+    if len(points) < regions - 1:
+        note(f"{plural(len(points) + 1, 'region')}, not {regions:,}: the sample has too few different keys")
+
+
+def _check_one_way(given: Mapping[str, bool], *, has_salt: bool) -> None:
+    """Raise `InvalidArgument` where several ways are *given*, or one with a salt that has no meaning there."""
+    ways = [name for name, is_given in given.items() if is_given]
+    if len(ways) > 1:
+        raise InvalidArgument(f"{', '.join(ways)}: give one of them, and only one")
+    if ways and ways != ["--urls"] and has_salt:
+        raise InvalidArgument(f"--digits and --salt have no meaning with {ways[0]}")
+
+
+def _of_salts(ctx: typer.Context, salt: SaltName | None, digits: int | None, regions: int) -> list[bytes]:
+    if digits is None or salt is not None:
+        digits = web_key(ctx, salt, digits).salt.digits
+        if not digits and regions > 1:
+            raise InvalidArgument("keys without a salt begin with the host: give --urls or --sample to split them")
+    return split_points(regions, digits)
+
+
+def _listed_keys(file: str) -> Iterator[bytes]:
+    check_files([file])
+    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            # A byte that is no UTF-8 becomes half of a surrogate pair, which no key has as text.
+            text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+            if not text.strip():
+                continue
+            try:
+                yield parse_key(text)
+            except KeyFormatError as exc:
+                raise KeyFormatError(f"{file_name(file)}, line {number:,}: {exc}") from exc
+
+
+def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
+    from webtable.cli.loading.url_files import UrlFiles
+
+    check_files([file])
+    for number, url in enumerate(UrlFiles([file]), 1):
+        try:
+            yield key.encode(url)
+        except InvalidURL as exc:
+            raise InvalidURL(f"{file_name(file)}, URL {number:,}: {exc}") from exc

@@ -1,0 +1,1 @@
+"""The commands that store pages out of files: `ingest` and `import`."""

@@ -1,0 +1,112 @@
+"""What `ingest` says of its outcome."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import typer
+
+from webtable._shown import harmless
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
+from webtable.cli.messages import in_commands, of_page
+from webtable.cli.options.limits import over_limits
+from webtable.cli.terminal.text import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webtable.cli.loading.load import Failures, Load
+    from webtable.cli.session import Session
+    from webtable.repository import Dropped, WebTable
+
+_SHOWN_DAMAGES = 10
+_SHOWN_TYPES = 5
+
+
+def conclude(load: Load, this: Session, table: WebTable | None, *, options: Mapping[str, str] | None = None) -> int:
+    """Tell what became of it and return the exit code; *table* is None where there was nothing to open it for.
+
+    *options* are those of the command, by the names of its arguments.
+    """
+    report, command = load.report, this.command("")
+    for damaged in report.damaged[:_SHOWN_DAMAGES]:
+        note(f"damaged: {damaged}")
+    if report.damaged_count > _SHOWN_DAMAGES:
+        note(f"damaged: … and {report.damaged_count - _SHOWN_DAMAGES:,} more records")
+    for failures in (load.refused, load.failed):
+        for message in _not_stored(failures, options or {}):
+            note(f"not stored: {in_commands(message, command)}")
+    for message in (*over_limits(report), *dropped(load.dropped, table, command), *load.remarks):
+        note(message)
+    for message in load.damaged_files:
+        complain(message)
+    if report.unknown_fields:
+        note(f"ignored fields: {', '.join(f'{name} {n:,}' for name, n in report.unknown_fields.most_common())}")
+    typer.echo(harmless(_summary(load, this.name if table is None else table.name)))
+    if load.signal:
+        by = "" if load.signal == signal.SIGINT else f" by {load.signal.name}"
+        complain(f"interrupted{by} {load.where}: what was read is stored, the same command goes on")
+        return SIGNALLED + load.signal
+    if load.lost:
+        complain(f"ended early, since the store is gone: {load.lost}")
+        return exit_code(load.lost)
+    if load.uncounted:
+        complain(f"the links were not counted: {load.uncounted}")
+        return exit_code(load.uncounted)
+    undone = report.damaged_count or load.damaged_files or load.refused.counts or load.failed.counts
+    return NOT_DONE if undone else 0
+
+
+def _not_stored(failures: Failures, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is to be said of pages that were not stored: how many of each kind, and the first of them."""
+    for kind, count in failures.counts.most_common():
+        first, *others = (of_page(error, options) for error in failures.first[kind])
+        yield f"{plural(count, 'page')} ({kind}), the first: {first}"
+        yield from others
+        if count > len(failures.first[kind]):
+            yield f"… and {plural(count - len(failures.first[kind]), 'more page')} ({kind})"
+
+
+def dropped(counts: Dropped, table: WebTable | None, command: str) -> Iterator[str]:
+    """Yield what the limit of versions has dropped; captures that are too old are among those not stored."""
+    what = [
+        f"{plural(counts.older, 'older content')} of pages" if counts.older else "",
+        f"{plural(counts.late, 'capture')} older than all that are kept" if counts.late else "",
+    ]
+    if table is not None and any(what):
+        yield (
+            f"dropped: {' and '.join(filter(None, what))}, as the table keeps the newest "
+            f"{plural(table.layout.versions, 'content')} of a page; {command}alter --versions all keeps all from now on"
+        )
+
+
+def _summary(load: Load, store: str) -> str:
+    from webtable.cli.terminal.progress import rates
+
+    report = load.report
+    parts = [
+        f"{plural(load.stored, 'page')} stored in {store} from {plural(len(load.files), 'file')} "
+        f"in {load.seconds:,.1f} s ({rates(load.stored, report.bytes_read, load.seconds)})"
+    ]
+    if load.skipped:
+        parts.append(f"{plural(load.skipped, 'file')} stored before")
+    if load.unchanged:
+        parts.append(f"{load.unchanged:,} of them unchanged")
+    if left_out := report.left_out.total():
+        shown = ", ".join(f"{kind} {count:,}" for kind, count in report.left_out.most_common(_SHOWN_TYPES))
+        more = ", …" if len(report.left_out) > _SHOWN_TYPES else ""
+        parts.append(f"{left_out:,} left out ({shown}{more})")
+    if report.damaged_count:
+        parts.append(plural(report.damaged_count, "damaged record"))
+    if report.bytes_skipped:
+        parts.append(f"{plural(report.bytes_skipped, 'damaged byte')} skipped")
+    if load.damaged_files:
+        parts.append(f"{plural(len(load.damaged_files), 'damaged file')}")
+    if gone := load.dropped.older + load.dropped.late:
+        parts.append(f"{gone:,} dropped")
+    if refused := load.refused.counts.total() + load.failed.counts.total():
+        parts.append(f"{refused:,} not stored")
+    if load.recount is not None and load.recount.batches:
+        parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
+    return "; ".join(parts)

@@ -1,0 +1,129 @@
+"""The command `import`: a backup that `export` has written, into a table."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import webtable
+from webtable._limits import BACKUP_LIMITS
+from webtable.cli.exit_codes import NOT_DONE, complain, note
+from webtable.cli.options.limits import LimitOption, parse_limits
+from webtable.cli.session import Session, import_indexes, session
+from webtable.cli.terminal.interrupts import interruptible
+from webtable.cli.terminal.text import examples
+from webtable.errors import TableNotFound
+
+if TYPE_CHECKING:
+    from webtable.formats import CheckedBackup, Manifest
+    from webtable.repository import WebTable
+
+commands = typer.Typer()
+_SHOWN_PROBLEMS = 10
+
+
+@commands.command(
+    "import", epilog=examples("webtable -s again.db import backup", "webtable -s again.db import backup --resume")
+)
+def import_(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.", show_default=False)
+    ],
+    limit: LimitOption = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
+    ] = True,
+) -> None:
+    """Store the captures of a backup, when its files were compared with the digests in its manifest.
+
+    A table that is not there is made, laid out as the one that was exported, with the same indexes; one of your own is
+    made where --index names it. A table that is there keeps its layout, and what it has: each capture takes its place
+    beside the others. Storing a capture again changes nothing, so a run may be interrupted and repeated.
+
+    Pages of any size are read. To bound memory for the backup of a stranger give --limit record=24MB: what is over it
+    is skipped, and counted.
+
+    Nothing is stored of a backup with a file that is missing, cut or changed, or that is not whole. The exit code is 1
+    then, and where a capture was not stored.
+    """
+    from webtable.cli.loading.conclusion import conclude
+    from webtable.cli.loading.ingestion import journal_of
+    from webtable.cli.loading.load import Load
+    from webtable.cli.terminal.progress import load_progress
+
+    limits = parse_limits(limit or (), BACKUP_LIMITS)
+    with interruptible():
+        checked = _checked(folder)
+    files = [str(folder / file.name) for file in checked.manifest.files]
+    this, load = session(ctx), Load(files, types=None, limits=limits)
+    with ExitStack() as stack:
+        table = stack.enter_context(_opened(this, checked.manifest))
+        journal = journal_of(this, files, repr(("import", limit))) if resume else None
+        with load.handling_interrupts(), load_progress(load), journal or nullcontext():
+            load.journal = journal
+            load.run(lambda _: table, batch=500, max_body=None)
+            if refresh:
+                load.count_links(table)
+        code = conclude(load, this, table)
+    raise typer.Exit(code)
+
+
+def _checked(folder: Path) -> CheckedBackup:
+    """Return the backup in *folder*, as it was written; exits where it is not."""
+    from webtable.formats import verify_backup
+
+    checked = verify_backup(folder, counts=False)
+    tell_problems(checked)
+    if not checked.is_sound:
+        complain("nothing was stored")
+        raise typer.Exit(NOT_DONE)
+    return checked
+
+
+def tell_problems(checked: CheckedBackup) -> None:
+    """Name what is wrong with a backup, and the files that do not belong to it."""
+    for problem in checked.problems[:_SHOWN_PROBLEMS]:
+        complain(problem)
+    if len(checked.problems) > _SHOWN_PROBLEMS:
+        complain(f"and {len(checked.problems) - _SHOWN_PROBLEMS:,} more")
+    if checked.strangers:
+        note(f"not in the manifest, and not read: {', '.join(checked.strangers[:_SHOWN_PROBLEMS])}")
+
+
+def _opened(this: Session, manifest: Manifest) -> WebTable:
+    """Return the table of the session, made as *manifest* says where it is not there."""
+    from webtable.formats.backups.manifest import layout_options
+
+    try:
+        table = this.open()
+    except TableNotFound:
+        pass
+    else:
+        _tell_differences(table, manifest)
+        return table
+    import_indexes(this.indexes)
+    # Named by the user alone: what a manifest names may be a stranger's, and to import it is to run it.
+    own = [name for name in manifest.indexes if ":" in name and name not in this.indexes]
+    if own:
+        note(f"made without the indexes {', '.join(own)}: to have them, name them with webtable --index")
+    indexes = [name for name in manifest.indexes if name not in own]
+    return webtable.open(this.store, create=True, indexes=indexes, **layout_options(manifest))
+
+
+def _tell_differences(table: WebTable, manifest: Manifest) -> None:
+    fields = [name for name in manifest.layout.__struct_fields__ if name != "family_options"]
+    others = [
+        f"{name} {getattr(table.layout, name)!r} (exported: {getattr(manifest.layout, name)!r})"
+        for name in fields
+        if getattr(table.layout, name) != getattr(manifest.layout, name)
+    ]
+    if others:
+        note(f"{table.name} keeps its own layout: {', '.join(others)}")

@@ -1,0 +1,213 @@
+"""The command `ingest`."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import webtable
+from webtable.cli.loading.archive_files import archive_files
+from webtable.cli.messages import options_of
+from webtable.cli.options.layouts import (
+    DigitsOption,
+    IndexesOption,
+    NamesOption,
+    RegionsOption,
+    SaltOption,
+    TTLOption,
+    layout_options,
+)
+from webtable.cli.options.limits import LimitOption, parse_limits
+from webtable.cli.session import Session, session
+from webtable.cli.terminal.text import examples, parse_names, parse_size
+from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
+from webtable.store import adapter_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from webtable._page.page import Page
+    from webtable.cli.journal import Journal
+    from webtable.repository import LayoutOptions, WebTable
+
+commands = typer.Typer()
+
+
+@commands.command(
+    epilog=examples(
+        "webtable ingest crawl.warc.gz more/*.warc.gz",
+        "webtable ingest archive 'crawls/*/CC-MAIN-*.warc.gz'",
+        "webtable ingest --workers 4 crawls/*.warc.gz",
+        "webtable ingest pages.jsonl --types all",
+        "webtable ingest books.warc.gz --limit parsed=64MB --limit seconds=20",
+        "curl -s https://example.com/crawl.warc.gz | webtable ingest -",
+        "webtable -s old.db ingest --ttl none crawl-2019.warc.gz",
+    )
+)
+def ingest(
+    ctx: typer.Context,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES",
+            help="WARC, JSON Lines or Parquet, directories of them, patterns in quotes; - reads standard input.",
+            show_default=False,
+        ),
+    ],
+    types: Annotated[
+        str | None,
+        typer.Option(metavar="A,B|all", help="The media types to store. Default: HTML, XHTML and plain text."),
+    ] = None,
+    max_body: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
+    ] = None,
+    limit: LimitOption = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
+    ] = False,
+    workers: Annotated[
+        int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
+    ] = 1,
+    batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
+    refresh: Annotated[
+        bool,
+        typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end."),
+    ] = True,
+    salt: SaltOption = None,
+    digits: DigitsOption = None,
+    ttl: TTLOption = None,
+    names: NamesOption = None,
+    indexes: IndexesOption = None,
+    regions: RegionsOption = 1,
+) -> None:
+    """Store the pages of WARC, JSON Lines and Parquet files.
+
+    Of a directory it takes the files that have such a name, in the order of their names, but not those of directories
+    in it; a pattern in quotes ('crawls/**/*.warc.gz') finds these.
+
+    A store that is a file is made if it is not there, with the options from --salt on; for HBase see create.
+
+    At its end the links to the pages are counted, as `links refresh` does it, unless it was interrupted.
+
+    Storing a capture again changes nothing, so a run may be interrupted and repeated: Ctrl-C and SIGTERM store what was
+    read. With --resume it is not read again either: a journal (STORE.ingest; for HBase it is in the current directory)
+    says which file is stored up to which record, however the run has ended.
+
+    With --workers files, and parts of large .warc.gz and .warc.zst files, are read in any order, side by side. A worker
+    that dies loses nothing: another one reads what it had not stored; where two die at one place, the file is named.
+
+    A damaged record is named and skipped, a damaged file ends at its last good record; the exit code is 1 then.
+
+    Limits keep memory and time bounded whatever the files hold. What is over record, head, fields or members is
+    skipped as damaged, what is over parsed, memory or seconds is stored without title and links, and of what is over
+    links or link_text the first links are kept; each is counted by name. A file is read until it becomes over inflation
+    times its size. Sizes may end with kB, MB or GB.
+    """
+    from webtable.cli.loading.conclusion import conclude
+    from webtable.cli.loading.load import Load
+    from webtable.cli.loading.workers.intake import Intake
+    from webtable.cli.loading.workers.process import Job
+    from webtable.cli.loading.workers.shared import SharedLoad
+    from webtable.cli.terminal.progress import load_progress
+
+    options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
+    cut = parse_size("max-body", max_body) if max_body else None
+    if batch < 1:
+        raise InvalidArgument(f"batch={batch} must be at least 1 page")
+    files = archive_files(files)
+    check_files(files)
+    this = session(ctx)
+    _check_workers(workers, files)
+    kinds, limits = _types(types), parse_limits(limit or ())
+    load = Load(files, kinds, limits) if workers == 1 else SharedLoad(files, kinds, limits, workers=workers)
+    journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
+    with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
+        load.journal = journal
+
+        def opened(first: Page | None) -> WebTable:
+            return stack.enter_context(_open(this, first, regions, options))
+
+        if isinstance(load, SharedLoad):
+            stores = adapter_of(this.store).processes_write_side_by_side
+            job = Job(kinds, limits, batch, cut, this if stores else None, options)
+            table = Intake(load, job, opened).run()
+        else:
+            table = load.run(opened, batch=batch, max_body=cut)
+        if refresh and table is not None:
+            load.count_links(table)
+    raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
+
+
+def check_files(files: Sequence[str]) -> None:
+    """Raise `InvalidArgument` for a file that is not there or is none."""
+    for file in files:
+        if file != "-" and not Path(file).exists():
+            raise InvalidArgument(f"{file}: no such file")
+        if Path(file).is_dir():
+            raise InvalidArgument(f"{file}: a directory; name the files in it")
+    if files.count("-") > 1:
+        raise InvalidArgument("standard input (-) can be read only once")
+
+
+def _check_workers(workers: int, files: Sequence[str]) -> None:
+    if workers < 1:
+        raise InvalidArgument(f"workers={workers} must be at least 1")
+    # What is no file on a disk (a pipe, a terminal) is this process's own, and can be read by one only.
+    streams = [file for file in files if file == "-" or not Path(file).is_file()]
+    if workers > 1 and streams:
+        raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
+
+
+def journal_of(this: Session, files: Sequence[str], made_with: str) -> Journal:
+    """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
+    from webtable.cli.journal import Journal
+
+    if "-" in files:
+        raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")
+    journal = Journal(Journal.beside(this.store), made_with)
+    if not journal.is_new and not _has_pages(this):
+        journal.forget()
+    return journal
+
+
+def _has_pages(this: Session) -> bool:
+    try:
+        with this.open() as table:
+            return next(iter(table.pages(full_scan=True, limit=1, order="storage")), None) is not None
+    except TableNotFound:
+        return False
+
+
+def _types(text: str | None) -> Collection[str] | None:
+    from webtable.formats import DEFAULT_TYPES
+
+    if text is None:
+        return DEFAULT_TYPES
+    if text.strip() == "all":
+        return None
+    types = frozenset(parse_names(text.lower()))
+    wrong = sorted(one for one in types if "/" not in one)
+    if wrong or not types:
+        raise InvalidArgument(f"types={text!r} must be media types, as in text/html,application/pdf, or all")
+    return types
+
+
+def _open(this: Session, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:
+    try:
+        return this.open(**options)
+    except TableNotFound:
+        if not adapter_of(this.store).made_when_missing:
+            raise
+    # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
+    ttl = options.get("ttl", adapter_of(this.store).default_ttl)
+    if first is not None and ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
+        raise ExpiredCapture(
+            f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "
+            "new table would keep content: give --ttl none to store old captures. Nothing was written"
+        )
+    return webtable.open(this.store, create=True, regions=regions, **options)

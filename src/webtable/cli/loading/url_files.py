@@ -1,0 +1,92 @@
+"""The URLs of files, one by one: of lists of them, of WARC and of JSON Lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from webtable.cli.terminal.text import plural
+from webtable.errors import FormatError
+from webtable.formats import ReadReport, read_pages
+from webtable.formats.base import DamagedFile
+from webtable.formats.compressed.stream import BLOCK, ByteStream
+
+_MAX_LINE = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PAGES = (".warc", ".jsonl", ".ndjson")
+
+
+@dataclass
+class UrlFiles:
+    """The URLs of files, in their order, and how far the reading is.
+
+    A file is a list with a URL a line (blank lines and those that begin with # are none), or it holds pages: WARC or
+    JSON Lines. Each of them may be compressed with gzip, zstd or LZ4. `-` is standard input, a list.
+    """
+
+    files: Sequence[str]
+    report: ReadReport = field(default_factory=ReadReport)
+    count: int = 0
+    is_read: bool = False
+    _started: float = field(default_factory=time.monotonic)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the URLs as they are written, also those that are none; raises `FormatError` for a damaged file."""
+        for file in self.files:
+            for url in self._urls(file):
+                self.count += 1
+                yield url
+        self.is_read = True
+
+    def progress(self) -> tuple[int, str]:
+        """Return how many bytes are read, and what else there is to tell."""
+        rate = self.count / max(time.monotonic() - self._started, 1e-6)
+        now = "measuring" if self.is_read else f"{rate:,.0f} keys/s"
+        return self.report.bytes_read, f"{plural(self.count, 'key')}  {now}"
+
+    def _urls(self, file: str) -> Iterator[str]:
+        # A pipe can be read only once, so there is no looking at how it begins.
+        if file != "-" and Path(file).is_file() and _holds_pages(file):
+            # Titles and links are of no use here, and take most of the time.
+            yield from (page.url for page in read_pages(file, report=self.report, extract=False))
+        else:
+            yield from self._listed(file)
+
+    def _listed(self, file: str) -> Iterator[str]:
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as opened:
+            try:
+                stream = ByteStream(self._blocks(opened))
+                if stream.peek(3) == _BYTE_ORDER_MARK:
+                    stream.skip(3)
+                while line := stream.read_to(b"\n", _MAX_LINE):
+                    # A byte that is no UTF-8 becomes half of a surrogate pair, which no URL may have.
+                    text = line.decode("utf-8", "surrogateescape").strip()
+                    if text and not text.startswith("#"):
+                        yield text
+            except DamagedFile as exc:
+                raise FormatError(f"{file}, after {plural(self.count, 'URL')}: {exc}") from exc
+
+    def _blocks(self, file: BinaryIO) -> Iterator[bytes]:
+        while block := file.read(BLOCK):
+            self.report.bytes_read += len(block)
+            yield block
+
+
+def _holds_pages(file: str) -> bool:
+    """Whether *file* is WARC or JSON Lines: by its name, or by its first bytes."""
+    name = file.lower()
+    for compressed in (".gz", ".zst", ".lz4"):
+        name = name.removesuffix(compressed)
+    if name.endswith(_PAGES):
+        return True
+    with Path(file).open("rb") as opened:
+        try:
+            start = ByteStream(iter(lambda: opened.read(BLOCK), b"")).peek(64)
+        except DamagedFile:
+            return False
+    return start.startswith(b"WARC/") or start.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{")

@@ -1,0 +1,195 @@
+"""The workers: started as there is something to read, given parts, and replaced where they die."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Protocol, Self
+
+from webtable.cli.loading.workers.chunks import Chunk, Ended, Given, Wanted
+from webtable.cli.loading.workers.process import Job, work
+from webtable.cli.terminal.interrupts import ENDING
+from webtable.errors import WebTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+_SECONDS = 0.2
+"""So long it takes at most until a signal is noticed: no message comes with it."""
+MOST_DEATHS = 2
+"""A part on which so many workers have died, none of which came further than the one before it, is given up."""
+
+
+class Boss(Protocol):
+    """Whom the crew works for."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the workers are to come to their end."""
+
+    def take(self, chunk: Chunk, given: Given) -> None:
+        """Take what was read, and stored where workers store."""
+
+    def give_up(self, given: Given, why: str) -> None:
+        """Take note that the part is not read further."""
+
+    def end(self, ended: Ended) -> None:
+        """Take what a worker says at its end."""
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    doing: dict[int, Given] = field(default_factory=dict)
+    """The parts that it has been given and whose end has not come yet."""
+    was_heard: bool = False
+    is_idle: bool = False
+    is_to_end: bool = False
+    ended: Ended | None = None
+
+    @property
+    def death(self) -> str | None:
+        """How it has died, None where it came to a good end."""
+        if self.ended is not None:
+            return self.ended.broken
+        code = self.process.exitcode or 0
+        return f"it was ended by {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
+
+
+class Crew:
+    """Up to *most* processes that do *job*; in a `with` block, at whose end none of them is left."""
+
+    def __init__(self, job: Job, most: int, boss: Boss) -> None:
+        self._job = job
+        self._most = most
+        self._boss = boss
+        self._context = multiprocessing.get_context("spawn")
+        self._workers: dict[Connection, _Worker] = {}
+        self._again: deque[Given] = deque()
+        self._deaths: Counter[int] = Counter()
+        self._false_starts = 0
+        """How many have died before anything was heard of them, since something was heard of any."""
+        self.deaths: list[str] = []
+        """How workers have died."""
+        self.unfinished: list[Given] = []
+        """The parts that were begun, and not read to their end because the crew was to come to its own."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers.values():
+            worker.process.kill()
+            worker.process.join()
+
+    def run(self, parts: Iterator[Given]) -> None:
+        """Have all *parts* read, and return when the last worker has ended."""
+        following = next(parts, None)
+        while True:
+            while self._again and not self._boss.is_ending and self._is_given(self._again[0]):
+                self._again.popleft()
+            while following and not self._again and not self._boss.is_ending and self._is_given(following):
+                following = next(parts, None)
+            if self._boss.is_ending or not (self._again or following):
+                self._end(all_of_them=self._boss.is_ending)
+            if not self._workers:
+                break
+            for pipe in wait(list(self._workers), _SECONDS):
+                self._hear(self._workers[pipe])  # type: ignore[index]  # they are what was given to it
+        self.unfinished += self._again
+
+    def _is_given(self, given: Given) -> bool:
+        """Give the part to a worker that wants one; False where none does yet."""
+        for worker in self._workers.values():
+            if worker.is_idle and _told(worker, given):
+                worker.is_idle = False
+                worker.doing[given.number] = given
+                return True
+        self.start()
+        return False
+
+    def start(self) -> None:
+        """Start as many workers as are missing: that takes them a moment, in which others may do something."""
+        for _ in range(self._most - len(self._workers)):
+            self._start()
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=work, args=(self._job, theirs), daemon=True)
+        # A signal that comes before the worker can ignore it has to wait. The tracker first, for it lets signals in.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        self._workers[ours] = _Worker(process, ours)
+
+    def _end(self, *, all_of_them: bool) -> None:
+        """Let the workers end that have nothing to read, or all of them."""
+        for worker in self._workers.values():
+            if (worker.is_idle or all_of_them) and not worker.is_to_end:
+                worker.is_to_end = _told(worker, None)
+
+    def _hear(self, worker: _Worker) -> None:
+        try:
+            message = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._let_go(worker)
+            return
+        worker.was_heard, self._false_starts = True, 0
+        match message:
+            case Wanted():
+                worker.is_idle = True
+            case Chunk():
+                self._take(worker, message)
+            case Ended():
+                worker.ended = message
+                self._boss.end(message)
+
+    def _take(self, worker: _Worker, chunk: Chunk) -> None:
+        given = worker.doing.pop(chunk.number)
+        del self._deaths[given.number]
+        if not chunk.ends_part:
+            worker.doing[given.number] = given._replace(place=chunk.place, records=chunk.records)
+        self._boss.take(chunk, given)
+
+    def _let_go(self, worker: _Worker) -> None:
+        """Take a worker that has ended from the crew; what it has not done is given again."""
+        del self._workers[worker.pipe]
+        worker.pipe.close()
+        worker.process.join()
+        death, left = worker.death, list(worker.doing.values())
+        if death is not None:
+            self.deaths.append(death)
+            self._false_starts += not worker.was_heard
+            if self._false_starts > self._most:
+                raise WebTableError(f"workers die before they can begin: {death}")
+        if self._boss.is_ending:
+            self.unfinished += left
+            return
+        for given in left:
+            self._deaths[given.number] += 1
+            if self._deaths[given.number] < MOST_DEATHS:
+                self._again.append(given)
+            else:
+                self._boss.give_up(given, f"{MOST_DEATHS} workers have died there: {death}")
+
+
+def _told(worker: _Worker, message: Given | None) -> bool:
+    """Send *message*; of one that has died by now is heard soon."""
+    try:
+        worker.pipe.send(message)
+    except OSError:
+        return False
+    return True

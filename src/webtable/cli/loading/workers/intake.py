@@ -1,0 +1,147 @@
+"""What workers send: stored where they do not store themselves, counted, and noted in the journal."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from contextlib import suppress
+from itertools import islice
+from typing import IO, TYPE_CHECKING
+
+from webtable.cli.loading.workers.chunks import CHUNK_PAGES, Chunk, Given, Tally
+from webtable.cli.loading.workers.crew import Crew
+from webtable.cli.loading.workers.storing import Storing
+from webtable.formats import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webtable._page.page import Page
+    from webtable.cli.loading.workers.chunks import Ended
+    from webtable.cli.loading.workers.process import Job
+    from webtable.cli.loading.workers.shared import SharedLoad
+    from webtable.formats.parts import Part
+    from webtable.repository import WebTable
+
+_HELD_BYTES = 1 << 22
+"""So much of the pages that come last is held in memory, the rest in a file."""
+
+
+class Intake:
+    """Has the files of *load* read by workers that do *job*.
+
+    Where the workers do not store, their pages are stored here, in the table that *opened* returns for the first of
+    them. Pages that repeat what is stored come last of all, whichever worker has read them.
+    """
+
+    def __init__(self, load: SharedLoad, job: Job, opened: Callable[[Page | None], WebTable]) -> None:
+        self.table: WebTable | None = None
+        self._load = load
+        self._job = job
+        self._opened = opened
+        self._storing: Storing | None = None
+        self._parts: dict[int, Part] = {}
+        self._repeats: IO[bytes]
+        self._waiting: dict[int, Chunk | None] = {}
+        """Of parts with pages that come last, what the journal will be told."""
+
+    def run(self) -> WebTable | None:
+        """Store all pages, until the files or the store end or a signal comes; return the table, if it was opened."""
+        with tempfile.SpooledTemporaryFile(_HELD_BYTES) as self._repeats:
+            self._read()
+            if not self._load.lost:
+                self._store_repeats()
+        if self._storing is not None:
+            self._load.add(self._storing.close())
+            self._note_lost()
+        if not self._load.lost:
+            for chunk in filter(None, self._waiting.values()):
+                self._note(chunk)
+        return self.table
+
+    def _read(self) -> None:
+        with Crew(self._job, self._load.most_workers, self) as crew:
+            crew.start()
+            if self._job.store is not None:
+                self.table = self._opened(None)  # the workers would all say that it is not there
+            crew.run(self._load.parts())
+            self._load.deaths = crew.deaths
+            self._load.unfinished = [_place(given) for given in crew.unfinished]
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the workers are to come to their end."""
+        return self._load.is_ending
+
+    def take(self, chunk: Chunk, given: Given) -> None:
+        """Take what was read, and stored where workers store."""
+        self._parts[given.number] = given.part
+        if chunk.damage is not None:
+            self._load.damaged_files.append(chunk.damage)
+        self._keep(chunk)
+        if chunk.is_stored:
+            self._count(chunk)
+        elif chunk.pages or self._storing is not None:
+            self._put(chunk)
+        else:
+            self._count(chunk)
+
+    def give_up(self, given: Given, why: str) -> None:
+        """Take note that the part is not read further."""
+        self._load.damaged_files.append(f"{given.part.name}: not read behind record {given.records:,}: {why}")
+
+    def end(self, ended: Ended) -> None:
+        """Take what a worker says at its end."""
+        self._load.add(ended.tally)
+        if ended.lost is not None:
+            self._load.lose(ended.lost)
+
+    def _keep(self, chunk: Chunk) -> None:
+        """Keep what is to come last."""
+        if not chunk.repeats:
+            return
+        self._waiting.setdefault(chunk.number)
+        for page in chunk.repeats:
+            pickle.dump(page, self._repeats)
+        chunk.repeats = []
+
+    def _put(self, chunk: Chunk) -> None:
+        if self._storing is None:
+            self.table = self.table or self._opened(chunk.pages[0])
+            self._storing = Storing(self.table, self._count, batch=self._job.batch, max_body=self._job.max_body)
+        self._storing.put(chunk)
+        self._note_lost()
+
+    def _note_lost(self) -> None:
+        if self._storing is not None and self._storing.lost is not None:
+            self._load.lose(self._storing.lost)
+
+    def _count(self, chunk: Chunk) -> None:
+        """Count a chunk that is stored."""
+        self._load.add(chunk.tally)
+        if chunk.number in self._waiting:
+            self._waiting[chunk.number] = chunk
+        else:
+            self._note(chunk)
+
+    def _note(self, chunk: Chunk) -> None:
+        part = self._parts.get(chunk.number)
+        if self._load.journal is not None and part is not None:
+            self._load.journal.note(part, chunk.place, chunk.records, is_done=chunk.is_last)
+
+    def _store_repeats(self) -> None:
+        pages = _pickled(self._repeats)
+        while not self._load.lost and (some := list(islice(pages, CHUNK_PAGES))):
+            self._put(Chunk(-1, Place(), 0, some, [], Tally()))
+
+
+def _place(given: Given) -> str:
+    return f"behind record {given.records:,} of {given.part.name}"
+
+
+def _pickled(file: IO[bytes]) -> Iterator[Page]:
+    """Yield the pages in *file*, from its beginning."""
+    file.seek(0)
+    with suppress(EOFError):
+        while True:
+            yield pickle.load(file)  # noqa: S301 - it was written here, and nobody else can open it

@@ -1,0 +1,1 @@
+"""Options that several commands share: the layout of a table, limits, which pages, resuming."""

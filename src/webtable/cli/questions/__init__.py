@@ -1,0 +1,1 @@
+"""The commands that ask: about pages, sites, links, words, and reports."""

@@ -1,0 +1,296 @@
+"""The commands about one page: `get`, `history`, `diff`, `by-handle`, `resolve`, `validators`, `not-modified`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from webtable._shown import harmless
+from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.cli.session import session
+from webtable.cli.suggestions import stored_likes
+from webtable.cli.terminal.output import (
+    ColumnsOption,
+    FormatOption,
+    console,
+    on_terminal,
+    write_body,
+    write_fields,
+    write_json,
+    write_lines,
+    write_records,
+)
+from webtable.cli.terminal.records import parse_columns
+from webtable.cli.terminal.text import examples, plural
+from webtable.cli.terminal.times import TIME, parse_times
+from webtable.formats.columns import METADATA
+from webtable.repository.times import FORMS, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable._page.page import Page
+    from webtable.cli.terminal.output import Format
+    from webtable.repository.text.difference import Difference
+
+commands = typer.Typer()
+
+_PANEL = "One page"
+_HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
+_SHOWN = (*METADATA, "link_counts")
+
+URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
+HTMLOption = Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")]
+
+
+class DiffFormat(StrEnum):
+    """How a difference is written."""
+
+    text = "text"
+    json = "json"
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable get https://example.com/products",
+        "webtable get https://example.com/products --html > products.html",
+        "webtable get https://example.com/products --as-of 7d --columns title,digest",
+        "webtable get https://example.com/products --columns outlinks --format jsonl",
+    ),
+)
+def get(
+    ctx: typer.Context,
+    url: URLArgument,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar=TIME, help=f"The page as it was then: {FORMS}.", show_default=False),
+    ] = None,
+    html: HTMLOption = False,
+    columns: ColumnsOption = None,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Show the newest capture of a page, or what it was at a time."""
+    shown, moment = parse_columns(columns, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
+    with session(ctx).open() as table:
+        page = table.get(url, as_of=moment, columns=_read(shown, html=html))
+        likes = stored_likes(table, url) if page is None and as_of is None else ""
+    missing = f"not stored{likes}" if as_of is None else f"not stored as of {as_of}"
+    _show(page, shown, format, html=html, missing=f"{url}: {missing}")
+
+
+@commands.command(
+    "by-handle",
+    rich_help_panel=_PANEL,
+    epilog=examples("webtable by-handle 182ccedb33a9e03f", "webtable by-handle 182ccedb33a9e03f --html > page.html"),
+)
+def by_handle(
+    ctx: typer.Context,
+    handle: Annotated[
+        str,
+        typer.Argument(
+            help="The first 16 hexadecimal digits of the MD5 of the page's URL, as webtable.handle_of gives them.",
+            show_default=False,
+        ),
+    ],
+    html: HTMLOption = False,
+    columns: ColumnsOption = None,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Show the page whose URL has a handle."""
+    shown = parse_columns(columns, _SHOWN)
+    with session(ctx).open() as table:
+        page = table.by_handle(handle, columns=_read(shown, html=html))
+    _show(page, shown, format, html=html, missing=f"{handle}: not stored")
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable history https://example.com/products",
+        "webtable history https://example.com/products --format jsonl",
+    ),
+)
+def history(
+    ctx: typer.Context,
+    url: URLArgument,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """List the stored versions of a page, the newest first: one for each content that it had."""
+    with session(ctx).open() as table:
+        versions, damaged = table.history(url), table.metrics.damaged
+        likes = "" if versions or damaged else stored_likes(table, url)
+    if not versions and not damaged:
+        complain(f"{url}: not stored{likes}")
+        raise typer.Exit(NOT_DONE)
+    write_records(versions, _HISTORY, format)
+    if damaged:
+        complain(f"{url}: {plural(damaged, 'damaged version')} left out")
+        raise typer.Exit(NOT_DONE)
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable diff https://example.com/products",
+        "webtable diff https://example.com/products --old 30d",
+        "webtable diff https://example.com/products --old 2026-10-01 --new 2026-11-01 --format json",
+    ),
+)
+def diff(
+    ctx: typer.Context,
+    url: URLArgument,
+    old: Annotated[
+        str | None,
+        typer.Option(
+            "--old",
+            metavar=TIME,
+            help=f"The version at this moment: {FORMS}. Default: the last but one.",
+            show_default=False,
+        ),
+    ] = None,
+    new: Annotated[
+        str | None, typer.Option("--new", metavar=TIME, help="And the one at this. Default: the newest.")
+    ] = None,
+    format: Annotated[  # noqa: A002
+        DiffFormat, typer.Option("--format", help="As text to read, or JSON.")
+    ] = DiffFormat.text,
+) -> None:
+    """Show what changed between two versions of a page: in title, status, headers, text and links."""
+    times = parse_times(old=old, new=new)
+    with session(ctx).open() as table:
+        found = table.diff(url, **times)
+        versions = () if found is not None else table.history(url)
+    if found is None:
+        known = ", ".join(f"{version.fetched_at:%Y-%m-%dT%H:%M:%S}" for version in versions)
+        complain(
+            f"{url}: there are no two versions to compare; stored is that of {known}"
+            if len(versions) == 1
+            else f"{url}: there are no two versions to compare; stored are those of {known}"
+            if versions
+            else f"{url}: not stored"
+        )
+        raise typer.Exit(NOT_DONE)
+    if format is DiffFormat.json:
+        write_json(_as_json(found))
+    else:
+        _write_diff(found)
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples("webtable resolve https://example.com/old", "webtable resolve 182ccedb33a9e03f"),
+)
+def resolve(
+    ctx: typer.Context,
+    url: Annotated[str, typer.Argument(metavar="URL|HANDLE", help="Where to begin.", show_default=False)],
+) -> None:
+    """Show where a URL leads by the redirects that are stored: each URL on the way, the last one at the end.
+
+    The exit code is 1 where the end is not stored, or there is none.
+    """
+    with session(ctx).open() as table:
+        found = table.resolve(url)
+    write_lines([(hop,) for hop in found.hops])
+    if found.problem is not None:
+        why = {"loop": "a loop", "too many": "and so on: too many redirects"}.get(found.problem, found.problem)
+        complain(f"{found.url}: {why}")
+        raise typer.Exit(NOT_DONE)
+
+
+@commands.command(
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable validators https://example.com/products",
+        "webtable validators https://example.com/products | curl -H @- https://example.com/products",
+    ),
+)
+def validators(ctx: typer.Context, url: URLArgument) -> None:
+    """Write the headers that ask a server whether a page is still what is stored, each on a line.
+
+    There are none where its answer "not modified" would be of no use: the page, or its body, is not stored, or it is an
+    error.
+    """
+    with session(ctx).open() as table:
+        headers = table.validators(url)
+    for name, value in headers.items():
+        write_lines([(f"{name}: {value}",)])
+
+
+@commands.command(
+    "not-modified",
+    rich_help_panel=_PANEL,
+    epilog=examples(
+        "webtable not-modified https://example.com/products",
+        "webtable not-modified https://example.com/products --fetched-at 2026-11-20T10:00",
+    ),
+)
+def not_modified(
+    ctx: typer.Context,
+    url: URLArgument,
+    fetched_at: Annotated[
+        str | None,
+        typer.Option("--fetched-at", metavar=TIME, help=f"When: {FORMS}. Default: now.", show_default=False),
+    ] = None,
+) -> None:
+    """Store that the server of a page has answered "not modified" (status 304).
+
+    The page keeps its content and links, which are written anew before their time is over.
+    """
+    with session(ctx).open() as table:
+        table.put_not_modified(url, None if fetched_at is None else parse_time("fetched-at", fetched_at))
+    typer.echo(f"not modified\t{harmless(url)}")
+
+
+def _read(shown: Sequence[str], *, html: bool) -> tuple[str, ...]:
+    return ("html", "charset") if html else tuple(shown)
+
+
+def _show(
+    page: Page | None,
+    shown: Sequence[str],
+    format: Format | None,  # noqa: A002
+    *,
+    html: bool,
+    missing: str,
+) -> None:
+    if page is None:
+        complain(missing)
+        raise typer.Exit(NOT_DONE)
+    if not html:
+        write_fields(page, shown, format)
+    elif page.html is None:
+        complain(f"{page.url}: stored without a body (status {page.status_code})")
+        raise typer.Exit(NOT_DONE)
+    else:
+        write_body(page)
+
+
+def _as_json(found: Difference) -> dict[str, object]:
+    return {
+        "url": found.new.url,
+        "old": found.old.fetched_at,
+        "new": found.new.fetched_at,
+        "title": found.title,
+        "status_code": found.status_code,
+        "headers": found.headers,
+        "text": found.text,
+        "links_added": found.links_added,
+        "links_removed": found.links_removed,
+        "links_changed": found.links_changed,
+    }
+
+
+def _write_diff(found: Difference) -> None:
+    lines = [harmless(line) for line in str(found).splitlines()]
+    if not on_terminal():
+        write_lines([(line,) for line in lines])
+        return
+    from rich.text import Text
+
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    target = console()
+    for line in lines:
+        target.print(Text(line, style=styles.get(line[:1], "")), soft_wrap=True)

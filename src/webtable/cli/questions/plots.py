@@ -1,0 +1,148 @@
+"""The commands that draw pictures: `plot status`, `plot regions`, `plot hosts`, `plot history` …"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from webtable._progress import progress_bar
+from webtable._whole_file import whole_file
+from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.session import session
+from webtable.cli.terminal.damage import tell_damage
+from webtable.cli.terminal.text import examples
+from webtable.errors import InvalidArgument
+from webtable.repository.arguments import MOST_NEIGHBOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from webtable.repository.arguments import Grouping
+
+group = typer.Typer()
+
+ENDINGS = (".png", ".svg", ".pdf")
+"""What the name of a picture ends with."""
+
+DPI = 100
+"""How many dots a PNG has on an inch."""
+
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="The picture to be written: .png, .svg or .pdf.")
+]
+URLArgument = Annotated[str, typer.Argument(metavar="URL", help="A page.", show_default=False)]
+
+
+@group.callback(invoke_without_command=True)
+def pictures(ctx: typer.Context) -> None:
+    """Draw pictures of pages, hosts and links, as PNG, SVG or PDF; without a name, list them.
+
+    They need webtable's extra `plot` (matplotlib).
+    """
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def _counted(name: str, by: Grouping, said: str) -> None:
+    """Make a command of the picture of what `stats` counts *by*."""
+
+    def command(
+        ctx: typer.Context,
+        out: OutOption,
+        domain: DomainArgument = None,
+        host_only: HostOnlyOption = False,
+        path: PathOption = None,
+        full_scan: FullScanOption = False,
+    ) -> None:
+        check_out(out)
+        check_scan(domain, full_scan)
+        with session(ctx).open() as table, progress_bar("plot", "page") as counted:
+            found = table.stats(domain, host_only=host_only, path=path, by=by, full_scan=full_scan, on_progress=counted)
+        write_picture(found.plot(by), out)
+        if found.damaged:
+            tell_damage(found.examples, found.damaged)
+            raise typer.Exit(NOT_DONE)
+
+    command.__doc__ = said
+    lines = examples(
+        f"webtable plot {name} example.com --out {name}.png", f"webtable plot {name} --full-scan --out x.svg"
+    )
+    group.command(name, epilog=lines)(command)
+
+
+_counted("status", "status", "Draw the pages by status code.")
+_counted("types", "type", "Draw the pages by media type.")
+_counted("ages", "age", "Draw the pages by the age of their last capture.")
+_counted("sizes", "size", "Draw how many pages are how large: a histogram on a logarithmic axis.")
+_counted("captures", "day", "Draw on which days pages were captured last: a calendar of up to five years.")
+_counted("regions", "region", "Draw the share of pages and bytes that each region has, with the hot ones marked.")
+
+
+@group.command(epilog=examples("webtable plot hosts --out hosts.svg", "webtable plot hosts com --by bytes --out h.png"))
+def hosts(
+    ctx: typer.Context,
+    out: OutOption,
+    domain: DomainArgument = None,
+    by: Annotated[Literal["pages", "bytes"], typer.Option("--by", help="What areas stand for.")] = "pages",
+) -> None:
+    """Draw the hosts as areas, within those of their registered domains; by the counts of `links refresh`."""
+    check_out(out)
+    with session(ctx).open() as table:
+        write_picture(table.hosts(domain).plot(by), out)
+
+
+@group.command(
+    epilog=examples(
+        "webtable plot history https://example.com/ --out history.png",
+        "webtable -s crawl.db plot history https://example.com/products --out history.pdf",
+    )
+)
+def history(ctx: typer.Context, url: URLArgument, out: OutOption) -> None:
+    """Draw the versions of a page: when they came, how large they were, and where the status changed."""
+    check_out(out)
+    with session(ctx).open() as table:
+        write_picture(table.history(url).plot(), out)
+
+
+@group.command(
+    epilog=examples(
+        "webtable plot links https://example.com/ --out links.svg",
+        "webtable plot links https://example.com/products --limit 5 --out links.png",
+    )
+)
+def links(
+    ctx: typer.Context,
+    url: URLArgument,
+    out: OutOption,
+    limit: Annotated[int, typer.Option("--limit", help="The most pages on a side.")] = MOST_NEIGHBOURS,
+) -> None:
+    """Draw who links to a page, and where it links."""
+    check_out(out)
+    with session(ctx).open() as table:
+        write_picture(table.neighbours(url, limit=limit).plot(), out)
+
+
+def check_out(out: Path) -> None:
+    """Raise `InvalidArgument` where no picture can be written to *out*, and `MissingExtra`: before anything is read."""
+    from webtable.repository.pictures.canvas import matplotlib
+
+    matplotlib()
+    if out.suffix.lower() not in ENDINGS:
+        raise InvalidArgument(f"out={str(out)!r} must end with {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    if out.is_dir() or not out.parent.is_dir():
+        raise InvalidArgument(f"out={str(out)!r} must be a file in a directory that exists")
+
+
+def write_picture(ax: Axes, out: Path) -> None:
+    """Write the figure of *ax* to the file *out*, which is there when it is whole, and tell what it shows."""
+    from webtable.repository.pictures.canvas import figure_of, matplotlib
+
+    ending = out.suffix.lower().removeprefix(".")
+    # Without a date and with names that are no random ones: the same picture is the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
+    with whole_file(out) as part, matplotlib().rc_context({"svg.hashsalt": "webtable"}):
+        figure_of(ax).get_figure(root=True).savefig(part, format=ending, dpi=DPI, metadata=metadata)
+    note(f"{out}: {ax.get_title(loc='left') or ', '.join(text.get_text() for text in ax.texts)}")

@@ -1,0 +1,115 @@
+"""The command `stats`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from webtable._progress import progress_bar
+from webtable._shown import size_text
+from webtable.cli.exit_codes import NOT_DONE
+from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.options.resuming import ResumeOption, resuming
+from webtable.cli.questions.search import WORDS_AND_COUNTS
+from webtable.cli.session import session
+from webtable.cli.terminal.damage import tell_damage
+from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
+from webtable.cli.terminal.text import examples, parse_names, plural
+from webtable.repository.arguments import GROUPINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable.repository.questions.stats import Stats
+
+commands = typer.Typer()
+
+_MOST_GROUPS = 15
+
+
+@commands.command(
+    rich_help_panel=WORDS_AND_COUNTS,
+    epilog=examples(
+        "webtable stats example.com",
+        "webtable stats --full-scan --by status,type --format csv",
+        "webtable stats --full-scan --by host --no-bytes",
+    ),
+)
+def stats(
+    ctx: typer.Context,
+    domain: DomainArgument = None,
+    host_only: HostOnlyOption = False,
+    path: PathOption = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="A,B",
+            help="By which to count: host, status, type, age, region, size, day. Default: the first five.",
+            show_default=False,
+        ),
+    ] = None,
+    no_bytes: Annotated[
+        bool, typer.Option("--no-bytes", help="Count pages only; faster, by host and region alone.")
+    ] = False,
+    full_scan: FullScanOption = False,
+    resume: ResumeOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Count pages and their bytes, now: by host, status, type, age of the last capture, region, and more.
+
+    All rows of the domain are read for it, without their bodies.
+
+    With --format jsonl each line has the fields "by" (the grouping, or "all" for the sum), "group" (its name, "" for
+    pages that have none), "pages" and "bytes" (not with --no-bytes).
+    """
+    check_scan(domain, full_scan)
+    groupings = GROUPINGS if by is None else tuple(parse_names(by))
+    this = session(ctx)
+    with this.open() as table, resuming(this, "stats", resume=resume) as file, progress_bar("stats", "page") as counted:
+        found = table.stats(
+            domain,
+            host_only=host_only,
+            path=path,
+            by=groupings,  # type: ignore[arg-type]
+            bytes=not no_bytes,
+            full_scan=full_scan,
+            on_progress=counted,
+            resume=file,
+        )
+    if chosen_format(format) == TABLE:
+        _show_stats(found)
+    else:
+        columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
+        write_records(_counts(found), columns, format)
+    if found.damaged:
+        tell_damage(found.examples, found.damaged)
+        raise typer.Exit(NOT_DONE)
+
+
+class _Count(NamedTuple):
+    """A line of what was counted."""
+
+    by: str
+    group: str
+    pages: int
+    bytes: int | None
+
+
+def _counts(found: Stats) -> Iterator[_Count]:
+    yield _Count("all", "", found.pages, found.bytes)
+    for by, groups in found.by.items():
+        yield from (_Count(by, name, group.pages, group.bytes) for name, group in groups.items())
+
+
+def _show_stats(found: Stats) -> None:
+    size = "" if found.bytes is None else f", {size_text(found.bytes)}"
+    typer.echo(f"{plural(found.pages, 'page')}{size}")
+    for by, groups in found.by.items():
+        lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
+        if len(lines) > _MOST_GROUPS:
+            lines.sort(key=lambda line: -line.pages)
+        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), TABLE, asked_for=False, title=f"By {by}")
+        if len(lines) > _MOST_GROUPS:
+            typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

@@ -1,0 +1,1 @@
+"""The commands about a table: creating, altering, indexes, health, deletes."""

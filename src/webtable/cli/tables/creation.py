@@ -1,0 +1,176 @@
+"""The commands that make a table what it is: `create`, `alter`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from webtable._shown import harmless
+from webtable.cli.exit_codes import STORE, complain
+from webtable.cli.options.layouts import (
+    Compression,
+    DigitsOption,
+    IndexesOption,
+    NamesOption,
+    RegionsOption,
+    SaltOption,
+    TTLOption,
+    VersionsOption,
+    altered_options,
+    layout_options,
+)
+from webtable.cli.session import session
+from webtable.cli.terminal.confirmation import check_can_ask, confirm
+from webtable.cli.terminal.text import examples
+from webtable.errors import SchemaDrift
+from webtable.repository import create as create_table
+from webtable.schema import LayoutPlan, Plan
+
+commands = typer.Typer()
+
+
+def _kept(option: str) -> Any:
+    """Return an option that is not shown: who gives it is told why a table keeps what it says."""
+    return typer.Option(option, hidden=True, help="Refused: a table keeps it as it was created.")
+
+
+@commands.command(
+    epilog=examples(
+        "webtable create",
+        "webtable -s old.db create --ttl none --indexes time,status",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 create --regions 16",
+        "webtable -s hbase://gateway/crawl create --regions 16 --dry-run",
+    )
+)
+def create(
+    ctx: typer.Context,
+    regions: RegionsOption = 1,
+    salt: SaltOption = None,
+    digits: DigitsOption = None,
+    ttl: TTLOption = None,
+    versions: VersionsOption = None,
+    names: NamesOption = None,
+    compression: Annotated[Compression | None, typer.Option(help="Of bodies. Default: zstd.")] = None,
+    plain_columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B|none",
+            help="Stored as plain text too, for filters and other programs. Default: title,status_code,last_modified.",
+        ),
+    ] = None,
+    indexes: IndexesOption = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Change families that differ from what is wanted.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
+    ] = False,
+) -> None:
+    """Create the table, if it is not there.
+
+    Salt, names and compression are part of the layout, which a table keeps; for its indexes see `index`.
+
+    Families that differ from what is wanted are shown, and changed with --apply.
+    """
+    options = layout_options(
+        salt=salt,
+        digits=digits,
+        ttl=ttl,
+        names=names,
+        compression=compression,
+        versions=versions,
+        plain_columns=plain_columns,
+        indexes=indexes,
+    )
+    this = session(ctx)
+    if dry_run:
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
+        return
+    try:
+        done = create_table(this.store, regions=regions, apply=apply, **options)
+    except SchemaDrift as exc:
+        _show_plan(create_table(this.store, regions=regions, dry_run=True, **options))
+        complain("the table differs from what is wanted, as shown: nothing was changed, --apply changes it")
+        raise typer.Exit(STORE) from exc
+    typer.echo(harmless(str(done)) if done.create else str(done) or _as_wanted(done))
+
+
+@commands.command(
+    epilog=examples(
+        "webtable alter --ttl none --versions all",
+        "webtable alter --ttl 30d --versions 5 --dry-run",
+        "webtable -s hbase://localhost:9090/crawl?thrift2=9091 alter --set content.block_size=131072 --yes",
+    )
+)
+def alter(
+    ctx: typer.Context,
+    ttl: Annotated[
+        str | None, typer.Option(metavar="DAYS|none", help="How long content is kept; links are kept twice as long.")
+    ] = None,
+    versions: Annotated[str | None, typer.Option(metavar="N|all", help="How many contents of a page are kept.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FAMILY.OPTION=VALUE",
+            help="An option of a family, as in content.block_size=131072; may be repeated.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where something is lost.")] = False,
+    salt: Annotated[str | None, _kept("--salt")] = None,
+    digits: Annotated[str | None, _kept("--digits")] = None,
+    names: Annotated[str | None, _kept("--names")] = None,
+    compression: Annotated[str | None, _kept("--compression")] = None,
+    plain_columns: Annotated[str | None, _kept("--plain-columns")] = None,
+    indexes: Annotated[str | None, _kept("--indexes")] = None,
+    regions: Annotated[str | None, _kept("--regions")] = None,
+) -> None:
+    """Change how long and in how many versions the table keeps content, while it is in use.
+
+    Others that have the table open go by it two seconds later. Where something is lost by it, it asks first.
+
+    FAMILY is content, metadata, outlinks, inlinks, indexes (the entries of all of them) or queue. OPTION is
+    min_versions, compression, bloom, block_encoding, block_size, in_memory, block_cache or replication_scope; a file
+    goes by min_versions and only records the others. All else, as the salt, stays as the table was created.
+
+    Where it was interrupted, the same command completes it.
+    """
+    fixed = {
+        "salt": salt,
+        "digits": digits,
+        "names": names,
+        "compression": compression,
+        "plain_columns": plain_columns,
+        "indexes": indexes,
+        "regions": regions,
+    }
+    given = altered_options(ttl=ttl, versions=versions, families=options or (), fixed=fixed)
+    with session(ctx).open() as table:
+        steps = table.alter(dry_run=True, **given)
+        if dry_run or steps.is_empty:
+            _show_plan(steps)
+            return
+        if steps.losses and not yes:
+            _ask_to_lose(steps)
+        typer.echo(str(table.alter(**given)))
+
+
+def _ask_to_lose(steps: LayoutPlan) -> None:
+    check_can_ask(f"alter it all the same, which {'; '.join(steps.losses)}")
+    typer.echo(str(steps), err=True)
+    confirm("What it removes cannot be brought back. Alter the table?", otherwise="nothing was altered")
+
+
+def _show_plan(steps: Plan | LayoutPlan) -> None:
+    if steps.is_empty:
+        typer.echo(_as_wanted(steps))
+        return
+    shell = steps.shell()
+    typer.echo(f"{steps}\n\nIn the HBase shell:\n{shell}" if shell else str(steps))
+
+
+def _as_wanted(steps: Plan | LayoutPlan) -> str:
+    name = steps.table if isinstance(steps, LayoutPlan) else steps.wanted.name
+    return f"table {name!r} is there as it is wanted"

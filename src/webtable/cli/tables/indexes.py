@@ -1,0 +1,240 @@
+"""The commands about the indexes of a table: `index list`, `add`, `drop`, `rebuild`, `verify`, `repair`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from webtable._progress import progress_bar
+from webtable._shown import harmless
+from webtable.cli import completion
+from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note
+from webtable.cli.options.resuming import ResumeOption, resuming
+from webtable.cli.session import Session, session
+from webtable.cli.terminal.damage import tell_damage
+from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
+from webtable.cli.terminal.text import examples, plural
+from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.repository import WebTable
+    from webtable.repository.hints.drift import Drift
+
+group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
+
+_DRIFT = ("index", "pages", "entries", "missing", "stale", "pending", "crossed")
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="The name of the index.", show_default=False, autocompletion=completion.indexes
+    ),
+]
+SomeArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME",
+        help="The name of the index, if not --all.",
+        show_default=False,
+        autocompletion=completion.indexes,
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All indexes that are ready.")]
+
+
+class IndexLine:
+    """An index as it is listed: its name, its phase, and where it is defined if it is no index of webtable's own."""
+
+    def __init__(self, name: str, phase: str, of: str) -> None:
+        self.name, self.phase, self.of = name, phase, of
+
+
+def index_lines(table: WebTable) -> list[IndexLine]:
+    """Return the indexes of *table*, by name."""
+    return [IndexLine(name, state.phase, state.of) for name, state in table.index_states().items()]
+
+
+@group.command("list", epilog=examples("webtable index list", "webtable index list --format jsonl"))
+def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A002
+    """List the indexes of the table, and the phase that each is in.
+
+    Questions use an index that is `ready`. One that is `building` is not complete yet, one that is `retired` is about
+    to be dropped.
+    """
+    with session(ctx).open() as table:
+        found = index_lines(table)
+    write_records(found, ("name", "phase", "of"), format, asked_for=False)
+    if not found:
+        note("no indexes")
+
+
+@group.command(
+    epilog=examples("webtable index add size", "webtable -s crawl.db index add crawl_indexes:language"),
+)
+def add(
+    ctx: typer.Context,
+    index: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="One of webtable's own (time, size, link, url, status, host, digest), or "
+            "one of yours by its importable name, package.module:index.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Add an index, with entries for all pages; the table may be in use.
+
+    Where it was interrupted `index rebuild` goes on. The module of an index of yours is imported, from the current
+    directory too; later commands that write, rebuild or verify have to be told its name as well (`webtable --index`).
+    """
+    this = session(ctx)
+    if ":" in index:
+        this = replace(this, indexes=tuple(dict.fromkeys([*this.indexes, index])))
+    with this.open() as table:
+        try:
+            with progress_bar("index add", "page") as counted:
+                pages, damaged = table.add_index(index, on_progress=counted), table.metrics.damaged
+        except KeyboardInterrupt:
+            name = next((name for name, state in table.index_states().items() if state.of == index), index)
+            note(f"to go on: {this.command(f'index rebuild {name}')}")
+            raise
+    typer.echo(f"index {harmless(index)} added, with the entries of {plural(pages, 'page')}")
+    _tell_damage(damaged)
+
+
+@group.command(epilog=examples("webtable index drop size", "webtable -s crawl.db index drop digest"))
+def drop(ctx: typer.Context, index: NameArgument) -> None:
+    """Drop an index, with its entries; the table may be in use."""
+    with session(ctx).open() as table:
+        table.drop_index(index)
+    typer.echo(f"index {harmless(index)} dropped")
+
+
+@group.command(epilog=examples("webtable index rebuild time", "webtable -s crawl.db index rebuild status"))
+def rebuild(ctx: typer.Context, index: NameArgument) -> None:
+    """Write the entries of all pages once more; one that is not complete yet goes on where it was interrupted.
+
+    The table may be in use. Entries that no longer hold are removed by `index repair`.
+    """
+    with session(ctx).open() as table, progress_bar("index rebuild", "page") as counted:
+        pages, damaged = table.rebuild_index(index, on_progress=counted), table.metrics.damaged
+    typer.echo(f"index {harmless(index)} rebuilt, with the entries of {plural(pages, 'page')}")
+    _tell_damage(damaged)
+
+
+@group.command(epilog=examples("webtable index verify time", "webtable index verify --all"))
+def verify(
+    ctx: typer.Context,
+    index: SomeArgument = None,
+    all_: AllOption = False,
+    resume: ResumeOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Compare an index with the pages, both ways, and change nothing; the exit code is 1 where they differ.
+
+    Counted are entries that pages do not have (missing), those whose pages have moved on (stale), and those of captures
+    that are not stored, or not yet (pending), which are no difference; and rows that cannot be read (damaged), of which
+    nothing is known. With the link index also pages whose newest capture disagrees with their history (crossed), since
+    two writers stored captures of them at once. An index that cannot be compared, as one of your own that was not named
+    (`webtable --index`), does not stop --all: it is named at the end, and the exit code is 3. The table may be in use.
+
+    With --resume and --all it goes on within the index at which it was ended; those that were done are compared again.
+    """
+    this = session(ctx)
+    with this.open() as table:
+        drifts, errors = _compared(this, table, _names(table, index, all_), apply=False, resume=resume)
+    _conclude(drifts, errors, format, _DRIFT)
+    if not all(drift.is_empty for drift in drifts):
+        raise typer.Exit(NOT_DONE)
+
+
+@group.command(epilog=examples("webtable index repair time", "webtable index repair --all --apply"))
+def repair(
+    ctx: typer.Context,
+    index: SomeArgument = None,
+    all_: AllOption = False,
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply", help="Write what is missing and remove what is stale, mend pages. Default: only count it."
+        ),
+    ] = False,
+    resume: ResumeOption = False,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Repair an index where it differs from the pages; without --apply it does what `index verify` does.
+
+    The exit code is 1 where differences stay, or rows cannot be read. The table may be in use.
+    """
+    this = session(ctx)
+    with this.open() as table:
+        drifts, errors = _compared(this, table, _names(table, index, all_), apply=apply, resume=resume)
+    _conclude(drifts, errors, format, (*_DRIFT, "repaired"))
+    if all(drift.differences == drift.repaired and not drift.damaged for drift in drifts):
+        return
+    if not apply and not all(drift.differences == drift.repaired for drift in drifts):
+        command = this.command(f"index repair {index or '--all'} --apply")
+        note(f"nothing was changed; to repair it: {command}")
+    raise typer.Exit(NOT_DONE)
+
+
+def _tell_damage(count: int) -> None:
+    if count:
+        tell_damage((), count)
+        raise typer.Exit(NOT_DONE)
+
+
+def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
+    """Return which indexes are to be looked at; raises `InvalidArgument` where nothing says so."""
+    if (index is None) != all_:
+        raise InvalidArgument("name an index, or give --all")
+    if index is not None:
+        return [index]
+    states = table.index_states()
+    for name, state in states.items():
+        if state.phase != "ready":
+            note(f"left out: the index {name} is {state.phase}")
+    return [name for name, state in states.items() if state.phase == "ready"]
+
+
+def _compared(
+    this: Session, table: WebTable, names: Sequence[str], *, apply: bool, resume: bool
+) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
+    """Return what was compared, and why others of several could not be; raises that where there is only one."""
+    drifts, errors = [], []
+    for name in names:
+        try:
+            with (
+                resuming(this, f"{'repair' if apply else 'verify'}-{name}", resume=resume) as path,
+                progress_bar(f"index {name}", "row") as counted,
+            ):
+                drifts.append(table.repair_index(name, apply=apply, on_progress=counted, resume=path))
+        except (LayoutMismatch, IndexFailed) as exc:
+            if len(names) == 1:
+                raise
+            errors.append(exc)
+    return drifts, errors
+
+
+def _conclude(
+    drifts: Sequence[Drift],
+    errors: Sequence[LayoutMismatch | IndexFailed],
+    format: Format | None,  # noqa: A002
+    columns: Sequence[str],
+) -> None:
+    """Show what was compared; names all *errors*, and raises the one with the highest exit code."""
+    write_records(drifts, columns, chosen_format(format))
+    for drift in drifts:
+        for example in drift.examples:
+            note(f"{drift.index}: {example}")
+    tell_damage((), max((drift.damaged for drift in drifts), default=0))
+    in_order = sorted(errors, key=exit_code)
+    for error in in_order[:-1]:
+        complain(str(error))
+    if in_order:
+        raise in_order[-1]

@@ -1,0 +1,75 @@
+"""The progress bars of files, whose end is known."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webtable._progress import terminal_bar
+from webtable._shown import size_text
+from webtable.cli.terminal.text import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from webtable.cli.loading.load import Load
+
+
+@contextmanager
+def load_progress(load: Load) -> Iterator[None]:
+    """Show how far *load* is, with its rates, while the block runs; nothing where stderr is no terminal."""
+    with shown_progress("ingest", size_of(load.files), lambda: (load.report.bytes_read, _rates(load))):
+        yield
+
+
+@contextmanager
+def shown_progress(command: str, total: int | None, state: Callable[[], tuple[int, str]]) -> Iterator[None]:
+    """Show what *state* says, how much of *total* is done and a text, while the block runs.
+
+    Nothing is shown where stderr is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    class Bar(Progress):
+        # Looked up as it is drawn, some times a second, so that the loop does nothing for it.
+        def get_renderables(self) -> Iterator[RenderableType]:
+            for task in self.task_ids:
+                done, text = state()
+                self.update(task, completed=done, text=text)
+            yield from super().get_renderables()
+
+    bar = terminal_bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        *([] if total is None else [TaskProgressColumn()]),
+        TextColumn("{task.fields[text]}"),
+        *([] if total is None else [TimeRemainingColumn(compact=True)]),
+        kind=Bar,
+    )
+    with bar:
+        bar.add_task(command, total=total, text="")
+        yield
+
+
+def size_of(files: Sequence[str]) -> int | None:
+    """Return the bytes of all *files*; None where standard input is one of them."""
+    return None if "-" in files else sum(Path(file).stat().st_size for file in files)
+
+
+def rates(pages: int, size: int, seconds: float) -> str:
+    """Return pages and bytes a second."""
+    return f"{pages / seconds:,.0f} pages/s, {size_text(size / seconds)}/s"
+
+
+def _rates(load: Load) -> str:
+    report = load.report
+    if load.counted is not None:
+        return f"{plural(report.pages, 'page')}  counting links: {load.counted:,}"
+    return f"{plural(report.pages, 'page')}  {rates(report.pages, report.bytes_read, load.seconds)}"

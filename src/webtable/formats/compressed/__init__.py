@@ -1,0 +1,1 @@
+"""Compressed files: their members checked to the end, and where reading goes on after a damaged one."""

@@ -1,0 +1,206 @@
+"""The bytes of a file that may be compressed, such that a cut or damaged file never passes for a whole one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable.formats.base import DamagedFile
+from webtable.formats.compressed.members import pieces_of
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
+    from webtable.formats.compressed.members import Piece
+
+BLOCK = 1 << 16
+_SETTLED = 1 << 20
+
+
+class TooLong(DamagedFile):
+    """What was to be read has no end within its limit."""
+
+
+class DamagedMember(DamagedFile):
+    """The reason why a member of a file cannot be read; *skipped* bytes of the file are between it and the next."""
+
+    def __init__(self, reason: str, offset: int, skipped: int) -> None:
+        super().__init__(reason, offset)
+        self.begin = offset
+        self.skipped = skipped
+
+
+class ByteStream:
+    """The decompressed bytes of a file, taken from the front; raises `DamagedFile` where they end too early.
+
+    Raises `DamagedMember` once where a gzip or zstd member is damaged; the next bytes then are those of another one.
+    """
+
+    def __init__(self, blocks: Iterator[bytes], limits: ReadLimits = DEFAULT_LIMITS, *, begin: int = 0) -> None:
+        self.member_start = b""
+        """What a member begins with to which reading goes on after a damaged one; its reader may set it."""
+        self.gaps = 0
+        """How many times members could not be read."""
+        self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
+        self._ahead: Piece | None = None
+        self.begin = begin
+        """Where in the file its first byte is."""
+        self._data = b""
+        self._at = 0
+        self._offset = 0
+        self._sealed = True
+        self._restart = begin
+        self._torn = -1
+        """The last member that begins inside of a record."""
+        self.mark = 0
+        """The `offset` of the record that is being read; its reader keeps it."""
+
+    @property
+    def offset(self) -> int:
+        """Where the next byte is in the file (in a compressed one, where its member begins)."""
+        return self.begin + (self._offset if self._offsets.are_of_members else self._offset + self._at)
+
+    def restart(self) -> int:
+        """Return where in the file its reading can begin and come to the record at `mark`; asked behind each record.
+
+        That is there, or where a record before it begins, if its member begins inside of a record.
+        """
+        if not self._offsets.can_begin:
+            return self.begin
+        if self.mark != self._torn:
+            self._restart = self.mark
+        if self._offsets.are_of_members and self.offset != self.mark:
+            self._torn = self.offset
+        return self._restart
+
+    def peek(self, size: int) -> bytes:
+        """Return up to *size* bytes without taking them; less only at the end."""
+        missing = size - (len(self._data) - self._at)
+        if missing > 0:
+            self._more(missing)
+        return self._data[self._at : self._at + size]
+
+    def read(self, size: int) -> bytes:
+        """Take exactly *size* bytes."""
+        end = self._at + size
+        if end <= len(self._data):
+            taken = self._data[self._at : end]
+            self._at = end
+            return taken
+        taken = b"".join(self._taken(size))
+        if len(taken) < size:
+            raise DamagedFile(f"the file ends inside a record, {size - len(taken):,} bytes too early")
+        return taken
+
+    def skip(self, size: int) -> None:
+        """Pass over exactly *size* bytes."""
+        missing = size - sum(map(len, self._taken(size)))
+        if missing:
+            raise DamagedFile(f"the file ends inside a record, {missing:,} bytes too early")
+
+    def read_to(self, end: bytes, limit: int) -> bytes:
+        """Take the bytes up to and including the next *end*; all that is left where there is none.
+
+        Raises `TooLong` where those are over *limit* bytes; some of them are taken then.
+        """
+        parts, length = [], 0
+        for part in self._taken_to(end):
+            parts.append(part)
+            length += len(part)
+            if length > limit:
+                raise TooLong(f"over {limit:,} bytes without the {end!r} that ends a header or a line")
+        return b"".join(parts)
+
+    def skip_to(self, end: bytes) -> None:
+        """Pass over the bytes up to and including the next *end*; over all that is left where there is none."""
+        for _ in self._taken_to(end):
+            pass
+
+    def skip_run(self, run: re.Pattern[bytes]) -> Iterator[bytes]:
+        """Pass over the bytes that *run* matches, none of them or any number, and yield them in parts."""
+        while True:
+            found = run.match(self._data, self._at)
+            if found and found.end() > self._at:
+                self._at = found.end()
+                yield found[0]
+            if self._at < len(self._data) or not self._more():
+                return
+
+    def settle(self, end: bytes, start: bytes) -> None:
+        """Make sure that a record which was taken is right, by the checksum of its member if that ends with the record.
+
+        A record ends with *end*, and the next one begins with *start*: where anything else follows, in a member that
+        may be damaged, its end is waited for within 1 MiB.
+        """
+        expected = end + start
+        while not self._sealed:
+            rest = self._data[self._at : self._at + len(expected)]
+            is_next = len(rest) > len(end) and expected.startswith(rest)
+            if is_next or len(self._data) - self._at > _SETTLED or not self._more():
+                return
+
+    def skip_member(self, reason: str) -> NoReturn:
+        """Raise `DamagedMember` for the member at hand, for that *reason*; `DamagedFile` where no other can be read."""
+        offset = self._offset
+        while self._offsets.are_of_members and (piece := self._ahead or next(self._pieces, None)) is not None:
+            self._ahead = None
+            if piece.gap is not None or (piece.offset != offset and piece.data.startswith(self.member_start)):
+                self._ahead, self._data, self._at, self._sealed = piece, b"", 0, True
+                if piece.gap is None:
+                    self.gaps += 1
+                    raise DamagedMember(reason, offset, piece.offset - offset)
+                self._more()  # raises what is known of the gap
+        raise DamagedFile(reason)
+
+    def _taken(self, size: int) -> Iterator[bytes]:
+        while size:
+            part = self._data[self._at : self._at + size]
+            self._at += len(part)
+            size -= len(part)
+            yield part
+            if size and not self._more():
+                return
+
+    def _taken_to(self, end: bytes) -> Iterator[bytes]:
+        while (found := self._data.find(end, self._at)) < 0:
+            # The last bytes may be the first of *end*.
+            stop = max(self._at, len(self._data) - len(end) + 1)
+            part = self._data[self._at : stop]
+            self._at = stop
+            yield part
+            if not self._more():
+                part = self._data[self._at :]
+                self._at = len(self._data)
+                yield part
+                return
+        part = self._data[self._at : found + len(end)]
+        self._at = found + len(end)
+        yield part
+
+    def _more(self, size: int = 0) -> bool:
+        """Take in the next piece, and further ones until there are *size* bytes more; False at the end."""
+        piece, self._ahead = self._ahead or next(self._pieces, None), None
+        if piece is None:
+            return False
+        if piece.gap is not None:
+            self.gaps += 1
+            self._data, self._at, self._sealed = b"", 0, True
+            raise DamagedMember(piece.gap.reason, piece.offset, piece.gap.skipped)
+        rest = self._data[self._at :]
+        if not rest:
+            self._offset = piece.offset
+        elif not self._offsets.are_of_members:
+            self._offset += self._at
+        parts, length = [rest, piece.data], len(piece.data)
+        while length < size and (following := next(self._pieces, None)) is not None:
+            if following.gap is not None:
+                self._ahead = following
+                break
+            piece = following
+            parts.append(piece.data)
+            length += len(piece.data)
+        self._data = b"".join(parts)
+        self._at = 0
+        self._sealed = piece.sealed
+        return True

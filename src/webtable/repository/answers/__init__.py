@@ -1,0 +1,1 @@
+"""Answers: lazy results with tokens, their columns, and how they become tables."""

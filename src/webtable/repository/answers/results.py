@@ -1,0 +1,299 @@
+"""The answer to a question: lazy, iterable, cut into batches that can be taken up again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
+
+import msgspec
+
+from webtable._page.page import Page
+from webtable._shown import harmless
+from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
+from webtable.repository.answers.arrow_batches import batches_of
+from webtable.repository.answers.columns import Kind
+from webtable.repository.answers.tabular import Tabular
+from webtable.repository.stored.damaged_rows import Damage
+from webtable.rowkey import KeyRange
+from webtable.rowkey.fields.conditions import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from webtable.repository.answers.columns import Column
+
+T = TypeVar("T")
+Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
+
+_NUMBER = re.compile(rb"-?[0-9]{1,15}")
+_CHECKSUM = 6
+"""How many bytes of a token are its checksum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a question will be answered: its key ranges, the stored columns, and the calls of its first piece.
+
+    `index` is the index whose entries are read (the ranges are theirs then); `notes` say what else there is to know.
+    """
+
+    question: str
+    order: str
+    columns: tuple[str, ...]
+    ranges: tuple[KeyRange, ...]
+    calls: tuple[str, ...]
+    index: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self._lines())}</pre>"
+
+    def __rich__(self) -> object:
+        from rich.text import Text
+
+        return Text(self._lines())
+
+    def _lines(self) -> str:
+        return "\n".join(map(harmless, str(self).splitlines()))
+
+    def __str__(self) -> str:
+        shown = [f"  {keys.start!r} .. {keys.stop!r}" for keys in self.ranges[:4]]
+        if len(self.ranges) > 4:
+            shown += [f"  … and {len(self.ranges) - 4:,} more"]
+        return "\n".join(
+            [
+                self.question,
+                f"order: {self.order}",
+                *([f"index: {self.index}"] if self.index else []),
+                f"columns: {', '.join(self.columns)}",
+                f"ranges: {len(self.ranges):,}",
+                *shown,
+                f"calls of the first piece: {len(self.calls):,}",
+                *(f"  {call}" for call in self.calls),
+                *self.notes,
+            ]
+        )
+
+
+class Several(Tabular[T]):
+    """Some results in order, as a list has them; equal to a list or a tuple of the same results."""
+
+    def __init__(self, results: Iterable[T], kind: Kind) -> None:
+        self._results = tuple(results)
+        self._of_kind = kind
+
+    @property
+    def _kind(self) -> Kind:
+        return self._of_kind
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._results)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Several):
+            return self._results == other._results
+        return self._results == tuple(other) if isinstance(other, list | tuple) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._results[index]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def _title(self) -> str:
+        return f"{len(self):,} results"
+
+    def __repr__(self) -> str:
+        return repr(list(self._results))
+
+
+class Batch(Several[T]):
+    """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
+
+    def __init__(self, results: Sequence[T], next_token: str | None, kind: Kind) -> None:
+        super().__init__(results, kind)
+        self.next_token = next_token
+
+    def _title(self) -> str:
+        return super()._title() + (", and more behind them: after=batch.next_token" if self.next_token else "")
+
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
+
+
+class _Position(msgspec.Struct, frozen=True, array_like=True):
+    question: str
+    behind: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Tabular[T]):
+    """What answers a question, pages mostly. Iterating asks it anew every time; nothing is asked before.
+
+    `limit` is the most results that an iteration gives. `page()` gives the first of them as a batch whose `next_token`,
+    given back as `after=`, goes on behind it: in another process too, and after inserts and deletes.
+
+    Rows that cannot be read are left out; `damaged` has those that the last iteration met, 100 of them at most.
+    """
+
+    question: str
+    order: str
+    limit: int | None
+    after: bytes | None
+    _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
+    """Gives the results behind a place, up to a number of them, and tells of the damaged rows on the way."""
+    _place: Callable[[T], bytes] = field(repr=False)
+    _explain: Callable[[], Explanation] = field(repr=False)
+    _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
+    _kind: Kind = field(repr=False, compare=False)
+    _cells: Cells | None = field(default=None, repr=False, compare=False)
+    """Gives the results as record batches without making pages: columns that are stored, or made of the URL."""
+    damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[T]:
+        return self._asked(self.limit)
+
+    def _asked(self, limit: int | None) -> Iterator[T]:
+        self.damaged.clear()
+        return self._run(self.after, limit, self._damage(self.damaged))
+
+    def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        if self._cells is None or any(column.source == "record" for column in columns):
+            return batches_of(self, columns)
+        self.damaged.clear()
+        return self._cells(columns, self.after, self.limit, self._damage(self.damaged))
+
+    def _head(self, count: int) -> list[T]:
+        return list(self._asked(count if self.limit is None else min(count, self.limit)))
+
+    def _title(self) -> str:
+        return f"{self.question}, order {self.order}" + ("" if self.limit is None else f", limit {self.limit:,}")
+
+    def first(self) -> T | None:
+        """Return the first result, None where there is none; no more are read."""
+        return next(iter(self._head(1)), None)
+
+    def page(self, size: int = 50) -> Batch[T]:
+        """Return the first results, *size* of them; raises `InvalidArgument` for a size below 1."""
+        if not isinstance(size, int) or size < 1:
+            raise InvalidArgument(f"size={size!r} must be at least 1")
+        wanted = size if self.limit is None else min(size, self.limit)
+        # One more tells whether there is a next batch.
+        more = wanted + (self.limit is None or wanted < self.limit)
+        found = list(self._asked(more))
+        token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
+        return Batch(found[:wanted], token, self._kind)
+
+    def token_behind(self, result: T) -> str:
+        """Return the token that goes on behind *result*, one of those that the question gave."""
+        return _token(_Position(_fingerprint(self.question, self.order), self._place(result)))
+
+    def explain(self) -> Explanation:
+        """Return how the question will be answered, without asking it."""
+        return self._explain()
+
+
+Pages = Results[Page]
+"""The pages that answer a question."""
+
+
+class Slice(NamedTuple):
+    """Which part of an answer is wanted: in which order, at most how many results, and behind which token."""
+
+    order: str
+    limit: int | None = None
+    after: str | None = None
+
+    def check(self, *orders: str) -> None:
+        """Raise `InvalidArgument` for an order that is not one of *orders*, or a limit below 0."""
+        if self.order not in orders:
+            raise InvalidArgument(f"order={self.order!r} must be one of {', '.join(orders)}")
+        if self.limit is not None and (type(self.limit) is not int or self.limit < 0):
+            raise InvalidArgument(f"limit={self.limit!r} must be a number of results, 0 or more")
+
+    def of(
+        self,
+        question: str,
+        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
+        place: Callable[[T], bytes],
+        explain: Callable[[], Explanation],
+        damage: Callable[[list[DamagedRow]], Damage],
+        kind: Kind,
+        cells: Cells | None = None,
+    ) -> Results[T]:
+        """Return this part of the answer to *question*; the other arguments are those of `Results`.
+
+        Raises `InvalidToken` for a token that is damaged, or of another question.
+        """
+        behind = self.behind(question)
+        return Results(question, self.order, self.limit, behind, run, place, explain, damage, kind, cells)
+
+    def behind(self, question: str) -> bytes | None:
+        """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""
+        return _position_of(self.after, question, self.order)
+
+
+def _position_of(token: str | None, question: str, order: str) -> bytes | None:
+    """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
+    if token is None:
+        return None
+    position = _position(token)
+    if position is None:
+        raise invalid_token(token)
+    if position.question != _fingerprint(question, order):
+        raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
+    return position.behind
+
+
+def number_of(place: bytes) -> int:
+    """Return the number that *place* is, as answers in the order of numbers have it; raises `InvalidToken` for another.
+
+    A checksum shows that a token is whole, not that webtable made it.
+    """
+    if not _NUMBER.fullmatch(place):
+        raise invalid_token(place)
+    return int(place)
+
+
+def invalid_token(token: object) -> InvalidToken:
+    """Return the error that tells that *token* is none."""
+    return InvalidToken(f"after={shown(token)} is no page token: give one back as it was given out")
+
+
+def _token(position: _Position) -> str:
+    """Return *position* as text, with a checksum in front."""
+    packed = msgspec.msgpack.encode(position)
+    return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
+
+
+def _position(token: str) -> _Position | None:
+    """Return the position that `_token` was given, None where *token* is not what it has returned."""
+    try:
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
+        if checksum != _checksum(packed):
+            return None
+        position = msgspec.msgpack.decode(packed, type=_Position)
+    except (TypeError, ValueError, RecursionError, MemoryError):
+        return None
+    # Some of the last bits of the last letter say nothing.
+    return position if _token(position) == token else None
+
+
+def _checksum(packed: bytes) -> bytes:
+    return hashlib.sha256(packed).digest()[:_CHECKSUM]
+
+
+def _fingerprint(question: str, order: str) -> str:
+    return hashlib.sha256(f"{question} {order}".encode()).hexdigest()[:12]

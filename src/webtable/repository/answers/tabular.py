@@ -1,0 +1,147 @@
+"""What every answer can become: an Arrow stream, a data frame, a list of dicts, a Parquet file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from webtable._shown import Shown, ShowsItself
+from webtable.errors import MissingExtra
+from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of
+from webtable.repository.answers.parquet import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from webtable.repository.answers.columns import Column, ColumnNames, Kind
+
+T = TypeVar("T")
+
+SHOWN_ROWS = 10
+"""How many rows notebooks and terminals are shown."""
+
+
+class Tabular(ShowsItself, Generic[T]):
+    """An answer as a table: a row for each result, and columns with names and types that stay.
+
+    pyarrow, polars, duckdb and pandas take it as it is, by the Arrow PyCapsule protocol: `pl.DataFrame(answer)`,
+    `pa.table(answer)`, `duckdb.sql("select … from answer")`, `pd.DataFrame.from_arrow(answer)`. Each time the question
+    is asked anew. All but `to_dicts`, `first` and `count` need the extra `hbase-webtable[arrow]`, and raise
+    `MissingExtra` without it.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _kind(self) -> Kind:
+        """Which columns the results have."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[T]: ...
+
+    def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        """Yield the results as record batches with these *columns*."""
+        return batches_of(self._rows(), columns)
+
+    def _rows(self) -> Iterator[Any]:
+        """Yield what has a value for each column: the results, where they are the rows."""
+        return iter(self)
+
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable"
+    ) -> pa.RecordBatchReader:
+        """Return the results as a reader of Arrow record batches, which are read from the store as they are taken.
+
+        *columns* are names of columns (docs/frames.md lists them), in that order; None are the usual ones. *names* may
+        be "commoncrawl", for the names that columns have in Common Crawl's index. Raises `UnknownColumn`,
+        `InvalidArgument`, `MissingExtra`; while it is read `FormatError` for a value that Arrow cannot hold, and what
+        the question raises.
+        """
+        chosen, renamed = self._kind.chosen(columns), self._kind.renaming(names)
+        schema = schema_of(chosen)
+        batches = self._batches(chosen)
+        if renamed:
+            schema = arrow().schema([field.with_name(renamed.get(field.name, field.name)) for field in schema])
+            batches = (batch.rename_columns(schema.names) for batch in batches)
+        return arrow().RecordBatchReader.from_batches(schema, batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the results as an Arrow C stream."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refuse to become an array: numpy and `pandas.DataFrame` would make one column of objects."""
+        raise TypeError("an answer is no array: take .to_pandas(), or pandas.DataFrame(answer.to_dicts())")
+
+    def to_pandas(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pd.DataFrame:
+        """Return the results as a pandas data frame.
+
+        Numbers and truth values that may be missing have pandas' own types for that (Int64, boolean), so none becomes
+        a float. Raises as `to_arrow` does.
+        """
+        reader = self.to_arrow(columns, names=names)
+        pandas = _imported("pandas")
+        pa = arrow()
+        types = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
+        return reader.read_all().to_pandas(types_mapper=types.get)
+
+    def to_polars(self, columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable") -> pl.DataFrame:
+        """Return the results as a polars data frame. Raises as `to_arrow` does."""
+        reader = self.to_arrow(columns, names=names)
+        return _imported("polars").from_arrow(reader.read_all())  # type: ignore[no-any-return]
+
+    def to_parquet(
+        self, path: str | PathLike[str], columns: Sequence[str] | None = None, *, names: ColumnNames = "webtable"
+    ) -> int:
+        """Write the results to a Parquet file, and return how many there were.
+
+        The file is there when it is whole. Where results have a `url`, whole hosts are together in a row group, up to
+        50,000 rows. Raises as `to_arrow` does, and `OSError`.
+        """
+        reader = self.to_arrow(columns, names=names)
+        return write(reader, path, "url" if "url" in reader.schema.names else None)
+
+    def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""
+        chosen = self._kind.chosen(columns)
+        return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
+
+    def _shown(self) -> Shown:
+        """Return the first rows, which are read for it."""
+        columns = self._kind.chosen(self._kind.listed or None)
+        head = self._head(SHOWN_ROWS + 1)
+        rows = [[column.of(row) for column in columns] for row in head[:SHOWN_ROWS]]
+        more = f"the first {SHOWN_ROWS}; iterate, or take .page(), .to_pandas(), .to_arrow() for all"
+        return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
+
+    def _head(self, count: int) -> list[Any]:
+        """Return the first *count* rows."""
+        return list(islice(self._rows(), count))
+
+    def _title(self) -> str:
+        """Return what the answer is called where it is shown."""
+        return type(self).__name__
+
+    def first(self) -> T | None:
+        """Return the first result, None where there is none."""
+        return next(islice(iter(self), 1), None)
+
+    def count(self) -> int:
+        """Return how many results there are, by reading all of them."""
+        return sum(1 for _ in self)
+
+
+def _imported(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError as exc:
+        raise MissingExtra(f"this needs {name}: pip install {name} ({exc})") from exc

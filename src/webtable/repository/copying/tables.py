@@ -1,0 +1,171 @@
+"""The two tables of a copy, and what of a page is stored in both of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from webtable.errors import DamagedRow
+from webtable.repository.frame import Frame
+from webtable.repository.stored.page_state import Stored
+from webtable.rowkey import KeyRange
+from webtable.store import Row
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable._page.page import Page
+    from webtable.repository.copying.rate_limit import Pace
+    from webtable.repository.stored.page_state import Deleted, Version
+
+ROWS_AT_ONCE = 256
+"""Of how many rows is compared at once what is stored on both sides."""
+
+Relation = Literal["same", "behind", "own"]
+"""How a page of the target stands to that of the source: it is the same, was the same once, or has captures of its own.
+
+One that is not there yet is behind.
+"""
+
+
+class Both(NamedTuple):
+    """A row on both sides, and what is stored of it there, without bodies."""
+
+    row: Row
+    target_row: bytes
+    there: Stored
+    here: Stored
+
+
+class Piece(NamedTuple):
+    """Some rows of the source, up to the row key `last`; those that are `damaged` cannot be in the target."""
+
+    last: bytes
+    rows: list[Both]
+    damaged: list[DamagedRow]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The table that is copied, the *source*, and the one that it is copied into, the *target*."""
+
+    source: Frame
+    target: Frame
+
+    @property
+    def keep_inlinks(self) -> bool:
+        """Whether both tables keep inlinks."""
+        return all(
+            any(one.keeps_inlinks for one in side.indexes.read().values()) for side in (self.source, self.target)
+        )
+
+    @property
+    def _light(self) -> list[bytes]:
+        """The columns of the source that tell what is stored of a page, without its body and its links."""
+        names = self.source.codec.columns
+        return [names.page, names.deleted, names.capture]
+
+    def stored_there(self, row: Row) -> Stored:
+        """Return what *row* of the source, which may come with bodies, holds of a page: these may be damaged."""
+        light = {column: row.cells[column] for column in self._light if column in row.cells}
+        return self.source.codec.stored(Row(row.key, light))
+
+    def pieces(self, after: bytes, pace: Pace) -> Iterator[Piece]:
+        """Yield the rows of the source behind the row key *after* that are pages or were deleted, some at once."""
+        wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
+        found = self.source.store.scan(self.source.table, [behind(after)], wanted)
+        while rows := list(islice(found, pace.at_once(ROWS_AT_ONCE))):
+            yield self._piece(rows)
+            pace.wait(len(rows))
+
+    def _piece(self, rows: Sequence[Row]) -> Piece:
+        piece = Piece(rows[-1].key, [], [])
+        known: list[tuple[Row, Stored, bytes]] = []
+        for row in rows:
+            key, there = self.target_row(row.key), self.source.codec.stored(row)
+            if isinstance(key, DamagedRow):
+                piece.damaged.append(key)
+            elif there.unreadable is not None:
+                piece.damaged.append(there.unreadable.error)
+            else:
+                known.append((row, there, key))
+        keys = [key for _, _, key in known]
+        stored = self.target.pages.stored(keys, self.target.layouts.recent().versions) if keys else []
+        piece.rows.extend(Both(row, key, there, here) for (row, there, key), here in zip(known, stored, strict=True))
+        return piece
+
+    def target_row(self, row: bytes) -> bytes | DamagedRow:
+        """Return the row key that the target has for the *row* of the source, or why there is none."""
+        try:
+            return self.target.key.encode(self.source.key.url_of(row))
+        except ValueError as exc:
+            return DamagedRow(row, None, f"it is the key of no URL: {exc}")
+
+    def kept(self, versions: Sequence[Version]) -> list[Version]:
+        """Return those of the *versions* of a page of the source, newest first, that the target keeps."""
+        layout, now = self.target.layouts.known, datetime.now(UTC)
+        return [one for one in versions[: layout.versions] if not _is_past(one.at, layout.ttl, now)]
+
+    def relation(self, there: Stored, here: Stored) -> Relation:
+        """Return how what is stored *here*, in the target, stands to what is stored *there*, in the source."""
+        if here.unreadable is not None:
+            is_older = there.page is not None and not here.unreadable.hides(there.page)
+            return "behind" if is_older else "own"
+        kept, other = _comparable(self.kept(there.versions)), _comparable(here.versions)
+        if here.page == as_kept(there) and other[: len(kept)] == kept:
+            return "same"
+        if here.page is None or there.page is None:
+            return "behind" if not other else "own"
+        if here.page.fetched_at > there.page.fetched_at:
+            return "own"
+        known = set(map(_brought, there.versions))
+        return (
+            "behind" if all(_brought(one) in known or self._is_gone(there, one.at) for one in here.versions) else "own"
+        )
+
+    def _is_gone(self, there: Stored, at: datetime) -> bool:
+        """Whether the source would not have a version of that moment any more."""
+        layout, versions = self.source.layouts.known, there.versions
+        is_full = len(versions) >= layout.versions
+        return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, datetime.now(UTC))
+
+
+def as_kept(there: Stored) -> Page | None:
+    """Return the page of the source as it is copied: without a body where the version that had it is gone.
+
+    The limits of the source may explain that. Nothing in the target would.
+    """
+    page = there.page
+    if page is None or not page.has_body or any(one.at == page.content_at for one in there.versions):
+        return page
+    return replace(page, has_body=False)
+
+
+def behind(row: bytes) -> KeyRange:
+    """Return all rows behind the key *row*; all rows for none."""
+    return KeyRange().after(row) if row else KeyRange()
+
+
+def covers(here: Deleted | None, there: Deleted | None) -> bool:
+    """Whether what is hidden *there* is hidden *here* as well."""
+    return there is None or (
+        here is not None and here.until >= there.until and all(here.hides(moment) for moment in there.also)
+    )
+
+
+def _is_past(at: datetime, ttl: int | None, now: datetime) -> bool:
+    return ttl is not None and at <= now - timedelta(seconds=ttl)
+
+
+def _comparable(versions: Sequence[Version]) -> list[object]:
+    return [(at, replace(capture, body_crc32=None, links_crc32=None)) for at, capture in versions]
+
+
+def _brought(version: Version) -> tuple[object, ...]:
+    capture = version.capture
+    return version.at, capture.digest, capture.status_code, capture.redirect_to

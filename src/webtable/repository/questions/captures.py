@@ -1,0 +1,133 @@
+"""The question for every capture that is kept: of each page its versions with their bodies, and its newest capture."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable.errors import DamagedRow
+from webtable.repository.answers.page_rows import PageRows
+from webtable.repository.questions.hosts import narrowed
+from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.captures import brought
+from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
+from webtable.store import TimeRange
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webtable._page.page import Page
+    from webtable.repository.frame import Frame
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
+    from webtable.store import Row
+
+
+def kept(frame: Frame, scope: Scope, damage: Damage, *, after: str | None = None) -> Iterator[Page]:
+    """Yield the captures of the pages of *scope* that are kept: the pages by URL, the captures of each oldest first.
+
+    They are those behind the URL *after*. Each has its body and its links, as far as there are any. A
+    newest capture that repeats what was stored comes behind the versions, and without a body where the version at its
+    `content_at` has that. Where that is not there any more, it comes with its own
+    date as `content_at`. So does a version that has no body, or what an older version has; no other one has a
+    `content_at`.
+    Bodies are read 8 MiB at a time, or one by one where a page has more. What cannot be read, or is not what its digest
+    says, is left to *damage*. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+    """
+    _, ranges = scope.ranges(frame)
+    spec = ScanSpec(frame.table, narrowed(frame, scope, ranges), Wanted(frame.codec.select(())))
+    rows = PageRows(frame)
+    pages = rows.pages(spec, "url", None if after is None else rows.place_of(after, "url"), damage)
+    some = iter(lambda: list(islice(pages, BODY_ROWS)), [])
+    names = frame.codec.columns
+    columns = [names.capture, names.html, names.urls]
+    return damage.sift(chain.from_iterable(_captures_of(frame, piece, columns) for piece in some))
+
+
+def _captures_of(frame: Frame, pages: Sequence[Page], columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
+    versions = frame.layouts.recent().versions
+    wanted = Wanted([frame.codec.columns.capture], versions=versions)
+    captures = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
+    known = [(page, row, _weight(frame, row)) for page, row in zip(pages, captures, strict=True)]
+    for piece in together((one, one[-1]) for one in known):
+        page, row, weight = piece[0]
+        if row is not None and weight > BODY_BYTES:
+            yield from _with_newest(frame, page, _one_by_one(frame, row, columns), columns)
+        else:
+            wanted = Wanted(columns, versions=versions)
+            yield from _together(frame, [page for page, _, _ in piece], wanted)
+
+
+def _weight(frame: Frame, row: Row | None) -> int:
+    return 0 if row is None else sum(one.capture.size or 0 for one in frame.codec.versions(row))
+
+
+def _together(frame: Frame, pages: Sequence[Page], wanted: Wanted) -> Iterator[Page | DamagedRow]:
+    rows = frame.store.read(frame.table, [frame.key.encode(page.url) for page in pages], wanted)
+    for page, row in zip(pages, rows, strict=True):
+        yield from _with_newest(frame, page, () if row is None else _versions(frame, row), wanted.columns or ())
+
+
+def _one_by_one(frame: Frame, row: Row, columns: Sequence[bytes]) -> Iterator[Page | DamagedRow]:
+    """Yield the versions of *row*, which has its captures, with one body in memory at a time."""
+    names = frame.codec.columns
+    for capture in reversed(row.cells.get(names.capture, ())):
+        at = TimeRange(capture.timestamp, capture.timestamp + 1)
+        (found,) = frame.store.read(frame.table, [row.key], Wanted(columns, time_range=at))
+        if found is not None:
+            yield from _versions(frame, found)
+
+
+def _versions(frame: Frame, row: Row) -> Iterator[Page | DamagedRow]:
+    """Yield the versions in *row*, the oldest first, or why one cannot be read."""
+    names = frame.codec.columns
+    bodies = {cell.timestamp: cell for cell in row.cells.get(names.html, ())}
+    links = {cell.timestamp: cell for cell in row.cells.get(names.urls, ())}
+    for capture in reversed(row.cells.get(names.capture, ())):
+        try:
+            version = frame.codec.version(row, capture, bodies.get(capture.timestamp), links.get(capture.timestamp))
+            frame.pages.check(row.key, version)
+        except DamagedRow as exc:
+            yield exc
+        else:
+            yield version
+
+
+def _with_newest(
+    frame: Frame, page: Page, versions: Iterable[Page | DamagedRow], columns: Sequence[bytes]
+) -> Iterator[Page | DamagedRow]:
+    """Yield *versions* and, where it is none of them, the newest capture of their *page*.
+
+    Where content of the page in *columns* is lost, that error takes the place of its version.
+    """
+    row, own, lost, before = frame.key.encode(page.url), None, False, set()
+    for version in versions:
+        if isinstance(version, DamagedRow):
+            lost = True
+            yield version
+            continue
+        if version.fetched_at == page.content_at:
+            whole = replace(page, html=version.html, outlinks=version.outlinks)
+            if (error := frame.pages.lost(row, whole, columns)) is not None:
+                lost = True
+                yield error
+                continue
+            own = version
+        # In whatever order they are put, one whose like is not there becomes a version by itself.
+        is_new = version.html is not None and brought(version) not in before
+        yield replace(version, content_at=None) if is_new else version
+        before.add(brought(version))
+    if own is None and not lost and (error := frame.pages.lost(row, page, columns)) is not None:
+        yield error
+    if page.content_at == page.fetched_at:
+        return
+    if page.content_at is None or (own is not None and brought(page) == brought(own)):
+        yield page
+    elif own is None:
+        # Its content has expired, or cannot be read: what is known of it must not be taken for a repeat of another one.
+        yield replace(page, content_at=page.fetched_at, has_body=False)
+    else:
+        yield replace(page, html=own.html, outlinks=own.outlinks)

@@ -1,0 +1,173 @@
+"""Erasing what is left of a domain beside its pages, so that nothing names it any more.
+
+Other pages have links that lead there, and inlinks that came from there. A link that is erased stays as a link to
+nowhere, so that a page has as many links as it had when it was fetched. All rows are looked through: no index tells
+which links pages had before their newest capture. The rows of the domain itself have the inlinks of others, and its
+hosts have entries with what was counted of them.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable._page.page import Link
+from webtable.errors import DamagedRow, InvalidURL
+from webtable.repository.hints.counts import entries_of
+from webtable.repository.hints.inlinks import PAST
+from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.hints.sources import inlinks_of
+from webtable.repository.indexes.index import place_of
+from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.questions.hosts import entries_without_pages
+from webtable.repository.questions.links import refresh_links
+from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.removals import later_removed, written
+from webtable.repository.stored.timestamps import now_in_milliseconds
+from webtable.rowkey import KeyRange
+from webtable.schema import index_table
+from webtable.store import Delete, Put
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webtable.repository.frame import Frame
+    from webtable.repository.stored.damaged_rows import Damage
+    from webtable.store import NewCell, Row
+
+NOWHERE = "about:blank"
+"""Where a link leads that was erased."""
+ALL_SOURCES = KeyRange()
+_PIECE = 500
+
+
+class Erasure:
+    """Erases what the rows of *frame* that are not in *place* have of the pages in it, and counts what it was.
+
+    *place* is a range of row keys without a salt. Links that cannot be read are left, and are *damage*.
+    """
+
+    def __init__(self, frame: Frame, place: KeyRange, damage: Damage) -> None:
+        self.links = 0
+        """How many links led there."""
+        self.inlinks = 0
+        """How many inlinks came from there, of links that went away too: as many as pages for each row."""
+        self._frame = frame
+        self._place = place
+        self._damage = damage
+        self._family = frame.codec.columns.inlinks.encode()
+        self._queue = RecountQueue(frame.store, frame.table)
+
+    def of_others(self, *, dry_run: bool) -> None:
+        """Erase what other rows have of it; with *dry_run* only count that."""
+        store, table = self._frame.store, self._frame.table
+        keys = self._others()
+        while some := list(islice(keys, _PIECE)):
+            for mutations in (self._without_links(some), self._without_inlinks(some)):
+                if not dry_run:
+                    written(store, table, mutations)
+
+    def of_its_own(self, domain: str, ranges: Sequence[KeyRange]) -> None:
+        """Erase what is left in the *ranges* of its own rows, when its pages are deleted, and of hosts without pages.
+
+        The counts of links go when all that waits is counted: the entries of the link index are known by them.
+        """
+        for rows in self._rows_with(self._family + b":", ranges):
+            entered = self._queue.entered(rows)
+            self._queue.write([entered])
+            written(self._frame.store, self._frame.table, self._inlinks_of(rows, lambda _: True))
+            self._queue.write([self._queue.done(entered)])
+        refresh_links(self._frame, None, also_unfinished=False)
+        for rows in self._rows_with(self._frame.codec.columns.links, ranges):
+            self._forget_counts(rows)
+        for entry in entries_without_pages(self._frame, domain):
+            if place_of(entry.key) in self._place:
+                self._forget_host(entry)
+
+    def _rows_with(self, column: bytes, ranges: Sequence[KeyRange]) -> Iterator[list[bytes]]:
+        """Yield the keys of the rows in *ranges* that have *column*, or any of a family."""
+        found = self._frame.store.scan(self._frame.table, ranges, Wanted([column], keys_only=True))
+        while rows := [row.key for row in islice(found, _PIECE)]:
+            yield rows
+
+    def _forget_counts(self, keys: Sequence[bytes]) -> None:
+        """Remove the counts of links of some rows, and the entries that these have in the link index."""
+        frame, column = self._frame, self._frame.codec.columns.links
+        entries, deletes = [], []
+        for row in frame.store.read(frame.table, keys, Wanted([column])):
+            if row is None:
+                continue
+            at = row.cells[column][0].timestamp
+            deletes.append(Delete(row.key, at, [column]))
+            with suppress(DamagedRow):
+                known = entries_of(frame.codec.counts(row), frame.key.unsalted(row.key))
+                entries += [Delete(entry, at) for entry in known]
+        if LINK.name in frame.indexes.read():
+            written(frame.store, index_table(frame.table, LINK.name).name, entries)
+        written(frame.store, frame.table, deletes)
+
+    def _forget_host(self, entry: Row) -> None:
+        """Remove the entry of a host, cell by cell: a delete up to a moment would hide what is put later, but older."""
+        store, table = self._frame.store, self._frame.indexes.ready(HOST.name, "").table
+        (whole,) = store.read(table, [entry.key])
+        if whole is not None:
+            later_removed(store, table, whole, None, 0)
+
+    def _others(self) -> Iterator[bytes]:
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], Wanted(keys_only=True))
+        return (row.key for row in rows if self._frame.key.unsalted(row.key) not in self._place)
+
+    def _without_links(self, keys: Sequence[bytes]) -> list[Put]:
+        frame, puts = self._frame, []
+        # As many versions as `schema.web_table_schema` has outlinks in.
+        columns, versions = frame.codec.with_checksums([frame.codec.columns.urls]), max(2, frame.layout.versions)
+        weights = (weight * versions for weight in frame.pages.weights(keys, ["outlinks"]))
+        for some in together(zip(keys, weights, strict=True)):
+            for row in frame.store.read(frame.table, some, Wanted(columns, versions=versions)):
+                cells = self._link_cells(row) if row is not None else []
+                if row is not None and cells:
+                    puts.append(Put(row.key, cells))
+        return puts
+
+    def _link_cells(self, row: Row) -> list[NewCell]:
+        """Return the cells that are to take the place of those of *row* that have links to what is erased."""
+        codec, cells = self._frame.codec, []
+        for cell in row.cells.get(codec.columns.urls, ()):
+            try:
+                links = codec.links(row, cell)
+                erased = {link.url for link in links if self._leads_there(link.url)}
+                if erased:
+                    kept = [Link(NOWHERE, rel=link.rel) if link.url in erased else link for link in links]
+                    cells += codec.link_cells(row, cell, kept)
+                    self.links += sum(link.url in erased for link in links)
+            except DamagedRow as exc:
+                self._damage.add(exc)
+        return cells
+
+    def _without_inlinks(self, keys: Sequence[bytes]) -> list[Delete]:
+        deletes = self._inlinks_of(keys, self._leads_there)
+        # A delete of the page makes a link that was out of one that is.
+        self.inlinks += len({(one.row, self._source(column)) for one in deletes for column in one.columns or ()})
+        return deletes
+
+    def _inlinks_of(self, keys: Sequence[bytes], is_erased: Callable[[str], bool]) -> list[Delete]:
+        """Return the deletes of those inlinks of rows, now or once, whose source *is_erased*."""
+        frame, deletes, now = self._frame, [], now_in_milliseconds()
+        for row, cells in inlinks_of(frame.store, frame.table, self._family, keys, ALL_SOURCES):
+            for column, cell in cells:
+                if is_erased(self._source(column)):
+                    # No further than its own date, and a later one alone: see `webtable.repository.stored.removals`.
+                    deletes.append(Delete(row, cell.timestamp, [column], exact=cell.timestamp > now))
+        return deletes
+
+    def _source(self, column: bytes) -> str:
+        return column[len(self._family) + 1 :].removeprefix(PAST).decode(errors="replace")
+
+    def _leads_there(self, url: str) -> bool:
+        try:
+            return PLAIN_KEY.encode(url) in self._place
+        except InvalidURL:
+            return False

@@ -1,0 +1,1 @@
+"""Scans across salts: ranges merged into one order, and read ahead of the caller."""

@@ -1,0 +1,138 @@
+"""The rows of several ranges, one a salt, in the order of their keys without the salt.
+
+The first rows of each range are read in one move (`Store.first_rows`) and merged; a range that runs dry is read on,
+together with those that soon will. So memory holds a piece a range, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from webtable.repository.stored.pieces import BODY_ROWS
+from webtable.rowkey import KeyRange
+from webtable.store import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webtable.repository.scanning.scan import ScanSpec
+    from webtable.store import Store
+
+MERGE_ROWS = 8_192
+"""How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
+MERGE_PIECE = 1_024
+"""How many rows of a range are read on at once at most."""
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """One range of a merge: the rows at hand, from *at* on, and what is left behind them (None: nothing)."""
+
+    rest: KeyRange | None
+    rows: list[Row] = field(default_factory=list)
+    at: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows) - self.at
+
+    def take(self, rows: list[Row], wanted: int, *, reverse: bool) -> None:
+        self.rows, self.at = self.rows[self.at :] + rows, 0
+        # Fewer rows than asked for are all that there are.
+        rest = rest_behind(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
+        self.rest = None if rest is None or rest.is_empty() else rest
+
+
+class _Backwards:
+    """A place in a merge that takes the last one first."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: tuple[bytes, bytes]) -> None:
+        self.place = place
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return other.place < self.place
+
+
+class Merge:
+    """The rows of several ranges in the order of their keys without the salt, until a single range is left.
+
+    Then `left` is what is left of it, to be read as one range; with *keep* without the rows that are at hand.
+    """
+
+    def __init__(self, store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], *, keep: bool) -> None:
+        self._store = store
+        self._spec = spec
+        self._unsalted = unsalted
+        self._keep = keep
+        self.left: KeyRange | None = None
+
+    def __iter__(self) -> Iterator[Row]:
+        ranges = self._spec.ranges
+        first = min(self._spec.limit or self._spec.expected or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
+        cursors = [_Cursor(keys) for keys in ranges]
+        self._read_on(cursors, first)
+        # No two rows have one place, so that cursors are never compared.
+        heads = [(self._place(cursor.rows[0]), cursor) for cursor in cursors if cursor]
+        heapq.heapify(heads)
+        piece = min(max(first, MERGE_ROWS // max(1, len(heads))), MERGE_PIECE)
+        while len(heads) > 1:
+            _, cursor = heads[0]
+            yield cursor.rows[cursor.at]
+            cursor.at += 1
+            if not cursor and cursor.rest:
+                low = [other for _, other in heads if other.rest and len(other) <= piece // 4]
+                self._read_on(low, piece)
+            if not cursor:
+                heapq.heappop(heads)
+                continue
+            place = self._place(cursor.rows[cursor.at])
+            # The second of a heap is one of these.
+            if place < heads[1][0] and (len(heads) == 2 or place < heads[2][0]):
+                yield from self._run(cursor, min(heads[1:3])[0])
+                place = self._place(cursor.rows[cursor.at])
+            heapq.heapreplace(heads, (place, cursor))
+        if heads:
+            yield from self._last(heads[0][1])
+
+    def _run(self, cursor: _Cursor, other: Any) -> Sequence[Row]:
+        """Take the rows, all but the last at hand, that come before the place of an *other* range's first row.
+
+        The pages of a host are below one salt, so there may be many.
+        """
+        rows, at, last = cursor.rows, cursor.at, len(cursor.rows) - 1
+        low, step = at, 1
+        while low + step < last and self._place(rows[low + step]) < other:
+            low, step = low + step, 2 * step
+        cursor.at = bisect_left(rows, other, low, min(low + step, last), key=self._place)
+        return rows[at : cursor.at]
+
+    def _place(self, row: Row) -> Any:
+        place = (self._unsalted(row.key), row.key)
+        return _Backwards(place) if self._spec.reverse else place
+
+    def _last(self, cursor: _Cursor) -> Iterator[Row]:
+        if self._keep:
+            yield from cursor.rows[cursor.at :]
+            self.left = cursor.rest
+            return
+        near, far = cursor.rows[cursor.at].key, cursor.rows[-1].key
+        if self._spec.reverse:
+            self.left = KeyRange(cursor.rest.start if cursor.rest else far, near + b"\x00")
+        else:
+            self.left = KeyRange(near, cursor.rest.stop if cursor.rest else far + b"\x00")
+
+    def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
+        spec = self._spec
+        ranges = [cursor.rest for cursor in cursors if cursor.rest]
+        found = self._store.first_rows(spec.table, ranges, wanted, spec.wanted, reverse=spec.reverse)
+        for cursor, rows in zip(cursors, found, strict=True):
+            cursor.take(rows, wanted, reverse=spec.reverse)
+
+
+def rest_behind(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
+    """Return what is left of a range behind the row key *after*, where it is read *reverse* in front of it."""
+    return keys.before(after) if reverse else keys.after(after)

@@ -1,0 +1,307 @@
+"""What a capture becomes beside what is stored already: new content, the same again, or a late one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from webtable._page.headers import Headers
+from webtable._page.page import TOLD, Page
+from webtable.repository.stored.page_state import DAMAGED_CAPTURE, Capture, Stored, Version
+from webtable.repository.stored.page_write import PageWrite, is_over_half
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+NEWEST = 8
+"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
+
+
+def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
+    """Return what is to be written of the `checked` *page*, beside what is *stored* of it.
+
+    Of a 304 that repeats a URL which is not stored there is nothing but its metadata, and so it is of a repeat that
+    says under which date its content is (`content_at`) until that content is stored.
+    Nothing where the very same capture is there already, but for what mends the page (see `mended`). A page that
+    repeats what is stored (the same digest, status and redirect, or `same_as` its own URL) keeps its content, which is
+    written anew once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
+    are written anew to the pages that they lead to (`inlinks_at` is None) in half of their time: they live twice as
+    long.
+    """
+    before = stored.page
+    if before is None:
+        return [_first(page).dated(None, page.fetched_at, ttl)]
+    seen = _first_seen([page.fetched_at], before)
+    done = [write.dated(before, seen, ttl) for write in _decided(page, before, stored.versions, ttl)]
+    if any(write.with_metadata for write in done):
+        return done
+    return done if (mend := mended(stored, page.fetched_at)) is None else [*done, mend]
+
+
+def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
+    """Return what mends a page whose newest capture disagrees with its versions; None where it does not.
+
+    Two writers leave it so that have stored captures of it without knowing of each other: the newest capture has
+    content that is older than another version, or is a 304 without the content that it did not modify; or the page was
+    first seen after a version of it, or after one of the *dates* of its captures.
+    """
+    page, versions = stored.page, stored.versions
+    if page is None:
+        return None
+    seen = _first_seen([*dates, *(version.at for version in versions)], page)
+    if (write := _founded(page, versions) if _is_unfounded(page) else _moved_on(page, versions)) is not None:
+        # The other writer has removed the inlinks under older dates than its own: all of them are written anew.
+        return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
+    known = _known_first(page) if dates else page.first_seen
+    if known is None or seen is None or seen >= known:
+        return None
+    return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
+
+
+def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
+    at = page.content_at
+    others = at and any(at < version.at <= page.fetched_at and _is_other(version.capture, page) for version in versions)
+    return PageWrite(_moved(page), content_of=page) if others else None
+
+
+def _is_other(capture: Capture, page: Page) -> bool:
+    return capture is not DAMAGED_CAPTURE and (page.digest is None or brought(capture) != brought(page))
+
+
+def _founded(page: Page, versions: Sequence[Version]) -> PageWrite | None:
+    write = _back_again(page, page, versions)
+    if write.content_of is None:
+        return None
+    at = write.content_of.content_at
+    return write._replace(page=replace(write.page, changed_at=at, change_count=page.change_count))
+
+
+def _first_seen(dates: Iterable[datetime], before: Page) -> datetime | None:
+    """Return the date of the first capture that was ever stored, with those of *dates*; None where nobody knows."""
+    known = _known_first(before)
+    return known and min([known, *dates])
+
+
+def _known_first(page: Page) -> datetime | None:
+    # What was stored before that date was kept tells it as long as the content was never another.
+    return page.first_seen or (None if page.change_count else page.changed_at)
+
+
+def _first(page: Page) -> PageWrite:
+    if page.same_as is not None and content_date(page) is not None:
+        return _awaiting(page, 0)
+    if page.status_code == 304 and page.same_as is not None:
+        bare = replace(page, same_as=None, digest=None, size=None, content_at=None)
+        return PageWrite(bare, with_content=False)
+    return PageWrite(_changed(page, 0))
+
+
+def content_date(page: Page) -> datetime | None:
+    """Return the date under which the content is that *page* repeats, None where it does not say it."""
+    return page.content_at if page.content_at is not None and page.content_at < page.fetched_at else None
+
+
+def _awaiting(page: Page, count: int) -> PageWrite:
+    """Return a repeat whose content is not stored yet: its metadata, which names the date of that content."""
+    bare = replace(page, same_as=None, changed_at=page.content_at, change_count=count, has_body=False)
+    return PageWrite(bare, with_content=False)
+
+
+def _is_unfounded(page: Page) -> bool:
+    """Whether *page* is a 304 that was stored without the content that was not modified."""
+    return page.status_code == 304 and page.digest is None and not page.has_body
+
+
+def _decided(page: Page, before: Page, versions: Sequence[Version], ttl: int | None) -> list[PageWrite]:
+    if page.fetched_at < before.fetched_at:
+        return _late(page, before, versions)
+    is_version = page.content_at == page.fetched_at
+    # Its content may have expired, or been deleted by somebody else just now: then there is nothing to keep.
+    is_lost = before.has_body and all(version.at != before.content_at for version in versions)
+    if is_lost:
+        before = replace(before, has_body=False)
+    if page.same_as is not None:
+        date = content_date(page)
+        is_same = page.digest is not None and brought(page) == brought(before)
+        if date is not None and date != before.content_at and not is_same:
+            return [_again_of(page, before, versions, date)]
+        if date is None and page.status_code == 304 and before.status_code >= 400:
+            return [_back_again(page, before, versions)]
+        page = _repeated(page, before)
+    if not _same(page, before):
+        is_change = page.fetched_at > before.fetched_at and before.content_at is not None
+        return [PageWrite(_changed(page, before.change_count + is_change))]
+    kept = replace(
+        page,
+        changed_at=before.changed_at,
+        change_count=before.change_count,
+        first_seen=before.first_seen,
+        size=page.size if page.html is not None else before.size,
+        content_at=before.content_at,
+        has_body=before.has_body,
+        truncated=before.truncated,
+        outlink_count=before.outlink_count,
+        only_self_links=before.only_self_links,
+        inlinks_at=before.inlinks_at,
+        hints_at=before.hints_at,
+        links_digest=before.links_digest,
+    )
+    if not is_lost and replace(kept, html=None, outlinks=None) == before:
+        return []
+    is_own = is_version and page.fetched_at > before.fetched_at
+    is_whole = page.html is not None and not page.truncated
+    is_better = page.html is not None and (not before.has_body or (is_whole and before.truncated))
+    is_due = _is_due(page, before, ttl)
+    if is_own or is_better or (is_due and (is_whole or (page.html is not None and before.truncated))):
+        return [PageWrite(replace(_changed(page, before.change_count), changed_at=before.changed_at))]
+    if is_due:
+        return [PageWrite(replace(kept, content_at=page.fetched_at), content_of=before)]
+    return [PageWrite(kept, with_content=False)]
+
+
+def _same(page: Page, before: Page) -> bool:
+    has_content = page.digest is not None or (page.html is None and not before.has_body)
+    one, other = ((p.digest, p.status_code, p.redirect_to) for p in (page, before))
+    # Without a body the links are the content; a capture that brings none says nothing of them.
+    same_links = page.digest is not None or page.outlinks is None or page.links_digest == before.links_digest
+    return has_content and one == other and same_links
+
+
+def _is_due(page: Page, before: Page, ttl: int | None) -> bool:
+    if before.content_at is None or not (before.has_body or before.outlink_count):
+        return False
+    return is_over_half(before.content_at, page.fetched_at, ttl)
+
+
+def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWrite]:
+    """Return what is to be written of a capture older than the newest: never its metadata, which nobody would see."""
+    if page.same_as is not None:
+        return []
+    known = next((version for version in versions if version.at <= page.fetched_at), None)
+    late = PageWrite(_changed(page, 0), with_metadata=False)
+    is_stored = known is not None and known.at == page.fetched_at
+    if page.fetched_at == before.content_at and brought(page) == brought(before) and not is_stored:
+        return [late, PageWrite(_with_content_of(before, page), with_content=False)]
+    if known is not None and brought(known.capture) == brought(page) and (is_stored or page.content_at is None):
+        return []
+    if before.content_at is None and page.status_code >= 400:
+        return [late, PageWrite(_changed(before, before.change_count + 1))]
+    # After an error only a page that is none comes back.
+    if _is_unfounded(before) and (page.status_code < 300 or before.content_at is None):
+        # With a body and links of its own, so that its inlinks are written under its date as those of any content.
+        founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
+        again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
+        return [late, PageWrite(replace(again, changed_at=page.fetched_at))]
+    if before.content_at is None or page.fetched_at < before.content_at:
+        return [late]
+    # The page had other content in between, so what it has now is a version of its own, with its own date.
+    return [late, PageWrite(_moved(before), content_of=before)]
+
+
+def _moved(page: Page) -> Page:
+    at, count = page.fetched_at, page.change_count + 2
+    return replace(page, changed_at=at, change_count=count, content_at=at)
+
+
+def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
+    """Return what makes the content of a capture another one than that of the capture before it."""
+    return one.digest, one.status_code, one.redirect_to
+
+
+def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
+    """Return a 304 that comes after an error page: the content before the error is there again."""
+    count = before.change_count + 1
+    # A late capture that crossed a delete may have left a version above the page's own.
+    known = (version for version in versions if version.at <= page.fetched_at)
+    good = next((version for version in known if version.capture.status_code < 300), None)
+    if good is None:
+        return PageWrite(_changed(page, count))
+    return _again(page, before, good)
+
+
+def _again_of(page: Page, before: Page, versions: Sequence[Version], date: datetime) -> PageWrite:
+    """Return a repeat of the content of that *date*, which is not what the page had *before*."""
+    known = next((version for version in versions if version.at == date), None)
+    return _awaiting(page, before.change_count + 1) if known is None else _again(page, before, known)
+
+
+def _again(page: Page, before: Page, version: Version) -> PageWrite:
+    """Return *page*, which repeats an older *version*, as a version with the content of that one."""
+    capture = version.capture
+    again = replace(
+        page,
+        **_told(page, capture),
+        status_code=capture.status_code if page.status_code == 304 else page.status_code,
+        digest=capture.digest,
+        size=capture.size,
+        truncated=capture.truncated,
+    )
+    source = replace(
+        before,
+        content_at=version.at,
+        has_body=True,
+        outlink_count=0,
+        digest=capture.digest,
+        size=capture.size,
+        truncated=capture.truncated,
+    )
+    return PageWrite(_changed(again, before.change_count + 1), content_of=source)
+
+
+def _with_content_of(before: Page, page: Page) -> Page:
+    """Return the repeat *before* with what the late *page* tells, which is the capture that brought its content."""
+    links = page.outlinks
+    return replace(
+        _repeated(before, page),
+        truncated=page.truncated,
+        has_body=page.html is not None,
+        outlinks=links,
+        outlink_count=None if links is None else len(links),
+        only_self_links=page.only_self_links,
+    )
+
+
+def _repeated(page: Page, before: Page) -> Page:
+    """Return a capture without a body as the capture of the stored content that it stands for."""
+    return replace(
+        page,
+        same_as=None,
+        **_told(page, before),
+        status_code=before.status_code if page.status_code == 304 else page.status_code,
+        digest=before.digest,
+        size=before.size,
+        links_digest=before.links_digest,
+    )
+
+
+def _told(page: Page, before: Page | Capture) -> dict[str, Any]:
+    """Return what the response of *page* told, or what that *before* it did where it is silent.
+
+    A repeat that names the date of its content has all that it was.
+    """
+    if content_date(page) is not None:
+        return {}
+    told = {name: getattr(page, name) or getattr(before, name) for name in TOLD}
+    return {**told, "headers": Headers(before.headers) | page.headers}
+
+
+def _changed(page: Page, count: int) -> Page:
+    return replace(
+        page,
+        same_as=None,
+        changed_at=page.fetched_at,
+        change_count=count,
+        content_at=page.fetched_at,
+        has_body=page.html is not None,
+    )
+
+
+def follows(page: Page, before: datetime) -> bool:
+    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
+
+    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
+    its own, and is the later one.
+    """
+    return page.html is not None and page.same_as is None and page.fetched_at > before

@@ -1,0 +1,275 @@
+"""Pages as cells, and cells as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from webtable._checksums import RIGHT, UNREADABLE
+from webtable._page.page import LINK_BYTES, LinkCounts, Page, said
+from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
+from webtable.repository.stored.bodies import MOST_UNPACKED, unpacked_size
+from webtable.repository.stored.content import ContentCodec
+from webtable.repository.stored.json_values import JSONValue, checked_json, json_of
+from webtable.repository.stored.page_state import Deleted, Stored, Unreadable
+from webtable.repository.stored.timestamps import milliseconds, possible_moment
+from webtable.store import NewCell, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from webtable.schema import Layout
+    from webtable.store import Cell
+
+EXTRA_COLUMNS = ("html", "outlinks", "link_counts")
+"""The columns of a page that are cells of their own, and so are read only where they are asked for."""
+PAGE_COLUMNS = tuple(name for name in Page.__struct_fields__ if name != "same_as")
+"""Everything that a page has, as `columns=` takes it."""
+
+_BESIDE_VALUE = 65_536
+"""How many bytes of a cell are not for its value: the store's limit counts the row key and the names in."""
+
+
+class _Extent(msgspec.Struct):
+    size: int | None = None
+    outlink_count: int | None = None
+
+
+_PAGES = JSONValue(Page)
+_COUNTS = JSONValue(LinkCounts)
+_DELETED = JSONValue(Deleted)
+_decode_page = _PAGES.decode
+_decode_extent = msgspec.json.Decoder(_Extent).decode
+
+
+class PageCodec(ContentCodec):
+    """Turns pages into the cells of a layout, and rows of it into pages; a row that is damaged raises `DamagedRow`."""
+
+    def __init__(self, layout: Layout, max_cell: int) -> None:
+        super().__init__(layout, max_cell)
+        self._page = self.columns.page
+        self._plain = [(name, self.columns.plain[name]) for name in layout.plain_columns]
+
+    def select(self, columns: Sequence[str] | None) -> list[bytes]:
+        """Return the stored columns that the page columns *columns* need (None: only the metadata).
+
+        Raises `UnknownColumn` for a name that a page does not have.
+        """
+        wanted = column_names(columns)
+        unknown = [name for name in wanted if name not in PAGE_COLUMNS]
+        if unknown:
+            raise UnknownColumn(f"columns={unknown[0]!r} is no column of a page; it has {', '.join(PAGE_COLUMNS)}")
+        extra = {"html": self.columns.html, "outlinks": self.columns.urls, "link_counts": self.columns.links}
+        chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
+        return self.with_checksums(chosen)
+
+    def metadata_cells(self, row: bytes, timestamp: int, page: Page, before: Page | None) -> list[NewCell]:
+        """Return the cells of the page's metadata; *before* is the page as it is stored."""
+        cells = [NewCell(self.columns.page, timestamp, checked_json(bare(page), row, timestamp))]
+        for name, column in self._plain:
+            text = _plain_text(getattr(page, name))
+            # An empty value takes the place of one that no longer holds; where there was none, none is written.
+            if text or (before is not None and getattr(before, name) is not None):
+                cells.append(NewCell(column, timestamp, text))
+        return cells
+
+    def check_sizes(self, page: Page, cells: Sequence[NewCell]) -> None:
+        """Raise `CellTooLarge` where one of the cells of *page* is over the store's limit, or too long unpacked."""
+        most, unpacked = self.max_cell - _BESIDE_VALUE, max(MOST_UNPACKED, self.max_cell)
+        for cell in cells:
+            if len(cell.value) > most:
+                raise self._too_large(page, cell, f"takes {len(cell.value):,} bytes in the store", most)
+            if unpacked_size(cell.value) > unpacked:
+                raise self._too_large(page, cell, f"has {unpacked_size(cell.value):,} bytes", unpacked)
+
+    def _too_large(self, page: Page, cell: NewCell, size: str, most: int) -> CellTooLarge:
+        remedy = CellTooLarge.CUTS if cell.column == self.columns.html else ""
+        return CellTooLarge(f"{page.url[:200]}: {cell.column.decode()} {size}; the limit is {most:,}{remedy}")
+
+    def page(self, row: Row) -> Page | None:
+        """Return the page of a row, None where the row is no page (somebody just links to it).
+
+        Its body and links are left out where the newest stored ones are not its own: see `is_stale`.
+        """
+        cells = row.cells.get(self._page)
+        if not cells:
+            return None
+        timestamp, value = cells[0]
+        try:
+            # What proves the bytes, where they are and when they are from, proves the URL and the date that they hold.
+            # It stands here as it is (see `webtable._checksums`) because a listing does it for every row.
+            if crc32(value, crc32(row.key, timestamp ^ timestamp >> 32)) == RIGHT:
+                page = _decode_page(value)
+            else:
+                page = _PAGES.read(value, row.key, timestamp)
+                self._check_place(page, row.key, timestamp)
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, self.columns.page, exc) from exc
+        return page if len(row.cells) == 1 else self.fill(page, row)
+
+    def _check_place(self, page: Page, row: bytes, timestamp: int) -> None:
+        if self._key.encode(page.url) != row:
+            raise ValueError(f"it is that of {page.url[:200]}")
+        if milliseconds(page.fetched_at) != timestamp:
+            raise ValueError(f"it is that of {page.fetched_at}, stored under the date {timestamp}")
+
+    def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
+        """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
+        with_html = self.columns.html in columns or self.family in columns
+        with_links = self.columns.urls in columns
+
+        def weight(row: Row) -> int:
+            stored = row.value(self.columns.page)
+            if stored is None:
+                return 0
+            try:
+                extent = _decode_extent(stored)
+            except UNREADABLE:
+                return 0  # who reads the page will say so
+            body = (extent.size or 0) if with_html else 0
+            return body + (LINK_BYTES * (extent.outlink_count or 0) if with_links else 0)
+
+        return weight
+
+    def fill(self, page: Page, row: Row) -> Page:
+        """Give *page*, which nobody else may hold yet, what *row* has of its own cells beside the metadata."""
+        cells, names = row.cells, self.columns
+        if names.links in cells:
+            force_setattr(page, "link_counts", self.counts(row))
+        if page.content_at is None:
+            return page
+        at = milliseconds(page.content_at)
+        if not self._compress and (captures := cells.get(names.capture)) and captures[0].timestamp != at:
+            return page
+        if page.has_body and (body := cells.get(names.html)) and body[0].timestamp == at:
+            force_setattr(page, "html", self.body(row, body[0], page))
+        if page.outlink_count is not None and (links := cells.get(names.urls)) and links[0].timestamp == at:
+            force_setattr(page, "outlinks", self.links(row, links[0]))
+        return page
+
+    def counts(self, row: Row) -> LinkCounts | None:
+        """Return how many pages link to *row*, None where nobody has counted; also where the row is no page."""
+        cells = row.cells.get(self.columns.links)
+        return None if not cells else self.read(_COUNTS, row, self.columns.links, cells[0])
+
+    def is_stale(self, page: Page, row: Row) -> bool:
+        """Whether *row* has a body or links, and not those of *page*, which was filled from it.
+
+        So it is behind a late capture, one that was fetched before *page* and after its content was stored.
+        """
+        return (page.has_body and page.html is None and self.columns.html in row.cells) or (
+            page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells
+        )
+
+    def wanted(self, columns: Collection[bytes]) -> tuple[bool, bool]:
+        """Return whether the body and whether the links are among the stored *columns*."""
+        names = self.columns
+        return names.html in columns or self.family in columns, names.urls in columns
+
+    def lacks(self, page: Page, columns: Collection[bytes]) -> bool:
+        """Whether *page*, which was read with the stored *columns*, has none of the content there that it should have.
+
+        Links are only asked for of a page with a body, or with their digest: a count of links may have been given
+        without them.
+        """
+        return (page.has_body and page.html is None and self.wanted(columns)[0]) or (
+            page.outlinks is None
+            and page.outlink_count is not None
+            and (page.has_body or page.links_digest is not None)
+            and self.columns.urls in columns
+        )
+
+    def lacking(self, page: Page, columns: Collection[bytes]) -> list[bytes]:
+        """Return which of `body_and_links` it is that *page* lacks, as `lacks` has it."""
+        named = zip(self.body_and_links, self.wanted(columns), strict=True)
+        return [column for column, is_wanted in named if is_wanted and self.lacks(page, [column])]
+
+    def stored(self, row: Row) -> Stored:
+        """Return what a row with its capture column, and that of its deletes, holds of a page."""
+        deleted = self.deleted(row)
+        try:
+            page = self.page(row)
+        except DamagedRow as exc:
+            unreadable = Unreadable(row.cells[self.columns.page][0].timestamp, exc)
+            return Stored(deleted=deleted, unreadable=unreadable)
+        return Stored(deleted=deleted) if page is None else Stored(page, self.versions(row), deleted)
+
+    def deleted(self, row: Row) -> Deleted | None:
+        """Return what a delete has hidden of *row*, None where there was none."""
+        cells = row.cells.get(self.columns.deleted)
+        if not cells:
+            return None
+        try:
+            return self.read(_DELETED, row, self.columns.deleted, cells[0])
+        except DamagedRow:
+            return Deleted(possible_moment(cells[0].timestamp))
+
+    def deleted_cell(self, row: bytes, deleted: Deleted) -> NewCell:
+        """Return the cell that a delete leaves behind in *row*."""
+        timestamp = milliseconds(deleted.until)
+        return NewCell(self.columns.deleted, timestamp, checked_json(deleted, row, timestamp))
+
+    def version(self, row: Row, capture: Cell, body: Cell | None, links: Cell | None = None) -> Page:
+        """Return a version of a page as its history has it."""
+        fetched_at, fields = self.capture(row, capture)
+        try:
+            url = self._key.url_of(row.key)
+        except ValueError as exc:
+            raise self.damaged(row.key, self.columns.capture, exc) from exc
+        return Page(
+            url=url,
+            # One of the same millisecond may have left a body or links that are not its own.
+            html=None if body is None or fields.digest is None else self.body(row, body, fields),
+            status_code=fields.status_code,
+            content_type=fields.content_type,
+            fetched_at=fetched_at,
+            digest=fields.digest,
+            size=fields.size,
+            truncated=fields.truncated,
+            charset=fields.charset,
+            headers=fields.headers,
+            etag=fields.etag,
+            last_modified=fields.last_modified,
+            redirect_to=fields.redirect_to,
+            **said(fields),
+            outlinks=None if links is None or not fields.has_links else self.links(row, links),
+            content_at=fetched_at,
+        )
+
+
+def column_names(columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return page columns as a tuple; a single name may stand for itself. Raises `UnknownColumn` for what is no list.
+
+    >>> column_names("html"), column_names(["html", "outlinks"]), column_names(None)
+    (('html',), ('html', 'outlinks'), ())
+    """
+    if not isinstance(columns, Iterable | None):
+        raise UnknownColumn(f"columns={columns!r} must be a list of names, as in ['html']")
+    return (columns,) if isinstance(columns, str) else tuple(columns or ())
+
+
+def bare(page: Page) -> Page:
+    """Return *page* as its metadata cell has it: what an index knows of it."""
+    return replace(page, html=None, outlinks=None, link_counts=None, same_as=None)
+
+
+def as_stored(page: Page) -> Page:
+    """Return *page* as it will be read back from its metadata cell."""
+    return _decode_page(json_of(bare(page)))
+
+
+def _plain_text(value: object) -> bytes:
+    if value is None:
+        return b""
+    if isinstance(value, datetime):
+        if value.tzinfo is not UTC:
+            with suppress(OverflowError):  # in the first or the last hours of the calendar
+                value = value.astimezone(UTC)
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
+    return str(value).encode("utf-8", "replace")

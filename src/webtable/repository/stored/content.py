@@ -1,0 +1,241 @@
+"""The content of a page as cells, and back: its capture, its body and its links."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from zlib import crc32
+
+import msgspec
+from msgspec.structs import replace
+
+from webtable._checksums import UNREADABLE
+from webtable._page.digests import algorithm_of, digest_like
+from webtable._page.page import Link
+from webtable.errors import DamagedRow
+from webtable.repository.stored.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
+from webtable.repository.stored.json_values import JSONValue, checked_json, json_of
+from webtable.repository.stored.page_state import DAMAGED_CAPTURE, Capture, Version
+from webtable.repository.stored.timestamps import moment_of
+from webtable.schema import Layout, web_columns
+from webtable.store import NewCell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable._page.page import Page
+    from webtable.store import Cell, Row
+
+Packed = tuple[bytes | None, bytes | None]
+"""A body and links as they are stored, None for what a page does not have."""
+S = TypeVar("S", bound=msgspec.Struct)
+
+_CAPTURES = JSONValue(Capture)
+_decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
+
+
+class PackedVersion(NamedTuple):
+    """A version of a page's content as it is stored: its date, its capture, and its packed body and links."""
+
+    timestamp: int
+    capture: Capture
+    body: bytes | None
+    links: bytes | None
+
+
+class ContentCodec:
+    """Turns the content of pages into the cells of a layout, and back.
+
+    Whatever reads a cell raises `DamagedRow` where it cannot be read, or is not what its checksum says. Where bodies
+    are compressed those of bodies and links are in their frames, else in the capture of the same date.
+    """
+
+    def __init__(self, layout: Layout, max_cell: int) -> None:
+        self.max_cell = max_cell
+        """The largest cell of the store in bytes."""
+        self.columns = web_columns(layout.names)
+        self._key = layout.web_key()
+        self._compress = layout.compression != "none"
+        self.family = f"{self.columns.content}:".encode()
+        """The family of bodies and captures."""
+        self.body_and_links = self.columns.html, self.columns.urls
+
+    def contents(self, columns: Sequence[bytes]) -> list[bytes]:
+        """Return those of the stored *columns* that are content."""
+        names = self.columns
+        return [column for column in columns if column in (names.html, names.urls, names.capture, self.family)]
+
+    def with_checksums(self, columns: list[bytes]) -> list[bytes]:
+        """Return the stored *columns* and, where the checksums of any are in the capture, that too."""
+        names = self.columns
+        if self._compress or not (names.html in columns or names.urls in columns):
+            return columns
+        if names.html in columns:
+            # Both are all that the family has, and a family is read faster than two columns.
+            return [self.family if column == names.html else column for column in columns]
+        return [*columns, names.capture]
+
+    def packed(self, pages: Sequence[Page], *, threads: int = -1) -> list[Packed]:
+        """Return the body and the links of each of *pages* as they are stored; *threads* as `pack` takes them."""
+        values = [value for page in pages for value in (page.html, _links_json(page)) if value is not None]
+        packed = iter(pack(values, compress=self._compress, threads=threads))
+        return [
+            (None if page.html is None else next(packed), None if page.outlinks is None else next(packed))
+            for page in pages
+        ]
+
+    def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
+        """Return the cells of the content of *page*: its capture, and its body and its links, which are *packed*."""
+        body, links = packed
+        capture = Capture(
+            digest=page.digest,
+            size=page.size,
+            title=page.title,
+            status_code=page.status_code,
+            content_type=page.content_type,
+            truncated=page.truncated,
+            headers=page.headers,
+            charset=page.charset,
+            body_crc32=self._checksum(body),
+            links_crc32=self._checksum(links),
+            etag=page.etag,
+            last_modified=page.last_modified,
+            redirect_to=page.redirect_to,
+            canonical=page.canonical,
+            description=page.description,
+            robots=page.robots,
+            h1=page.h1,
+            language=page.language,
+            has_links=links is not None,
+        )
+        return self._version_cells(row, timestamp, capture, body, links)
+
+    def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:
+        """Return the cells in *row* of a *version* that was stored elsewhere, packed as this layout has it."""
+        body, links = version.body, version.links
+        capture = replace(version.capture, body_crc32=self._checksum(body), links_crc32=self._checksum(links))
+        return self._version_cells(row, version.timestamp, capture, body, links)
+
+    def _version_cells(
+        self, row: bytes, timestamp: int, capture: Capture, body: bytes | None, links: bytes | None
+    ) -> list[NewCell]:
+        cells = [NewCell(self.columns.capture, timestamp, checked_json(capture, row, timestamp))]
+        if body is not None:
+            cells.append(NewCell(self.columns.html, timestamp, body))
+        if links is not None:
+            cells.append(NewCell(self.columns.urls, timestamp, links))
+        return cells
+
+    def _checksum(self, value: bytes | None) -> str | None:
+        return None if self._compress or value is None else f"{crc32(value):08x}"
+
+    def versions(self, row: Row) -> list[Version]:
+        """Return the versions of the page of *row*, newest first; those that are damaged hold `DAMAGED_CAPTURE`."""
+        found: list[Version] = []
+        for cell in row.cells.get(self.columns.capture, ()):
+            try:
+                found.append(self.capture(row, cell))
+            except DamagedRow:
+                with suppress(OverflowError):
+                    found.append(Version(moment_of(cell.timestamp), DAMAGED_CAPTURE))
+        return found
+
+    def capture(self, row: Row, cell: Cell) -> Version:
+        """Return the capture that a cell of *row* holds, and its date."""
+        try:
+            return Version(moment_of(cell.timestamp), self.read(_CAPTURES, row, self.columns.capture, cell))
+        except OverflowError as exc:
+            raise self.damaged(row.key, self.columns.capture, exc) from exc
+
+    def body(self, row: Row, cell: Cell, of: Page | Capture) -> bytes:
+        """Return the body that a cell of *row* holds, which is *of* a page or an older capture."""
+        try:
+            if not self._compress:
+                self._check(row, cell, b'"body_crc32":"')
+            elif not cell.value.startswith(MAGIC):
+                # It has no checksum; but being short it has its digest soon.
+                _check_unpacked(cell.value)
+                check_body(cell.value, of)
+            return self.unpacked(cell.value)
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, self.columns.html, exc) from exc
+
+    def unpacked(self, stored: bytes) -> bytes:
+        """Return a body, or links as JSON, from what is stored; raises `ValueError` for a frame that is damaged."""
+        return unpack(stored, self.max_cell)
+
+    def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
+        """Return the links that a cell of *row* holds."""
+        try:
+            if not self._compress:
+                self._check(row, cell, b'"links_crc32":"')
+            elif not cell.value.startswith(MAGIC):
+                _check_unpacked(cell.value)
+            return _decode_links(self.unpacked(cell.value))
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, self.columns.urls, exc) from exc
+
+    def link_cells(self, row: Row, cell: Cell, links: Sequence[Link]) -> list[NewCell]:
+        """Return the cells that put *links* in the place of those that a cell of *row* holds, under its date."""
+        (packed,) = pack([json_of(links)], compress=self._compress)
+        cells = [NewCell(self.columns.urls, cell.timestamp, packed)]
+        for capture in () if self._compress else row.cells.get(self.columns.capture, ()):
+            if capture.timestamp == cell.timestamp:
+                told = replace(self.capture(row, capture).capture, links_crc32=self._checksum(packed))
+                value = checked_json(told, row.key, capture.timestamp)
+                cells.append(NewCell(self.columns.capture, capture.timestamp, value))
+        return cells
+
+    def _check(self, row: Row, cell: Cell, name: bytes) -> None:
+        """Raise `ValueError` where *cell* is not what the capture of the same date says under *name*."""
+        for capture in row.cells.get(self.columns.capture, ()):
+            if capture.timestamp == cell.timestamp:
+                # Found without reading the rest: if that is damaged, this does not fit either, or is not there.
+                at = capture.value.rfind(name)
+                if at < 0:
+                    self.capture(row, capture)
+                elif capture.value[at + len(name) : at + len(name) + 8] != b"%08x" % crc32(cell.value):
+                    raise ValueError("it is not what its checksum says")
+
+    def read(self, kind: JSONValue[S], row: Row, column: bytes, cell: Cell) -> S:
+        """Return the struct of that *kind* that *cell*, in a *column* of *row*, holds."""
+        try:
+            return kind.read(cell.value, row.key, cell.timestamp)
+        except UNREADABLE as exc:
+            raise self.damaged(row.key, column, exc) from exc
+
+    def damaged(self, row: bytes, column: bytes, reason: object) -> DamagedRow:
+        """Return the error that tells that *column* of *row* cannot be read, and why."""
+        return DamagedRow(row, self._url_of(row), f"{column.decode(errors='replace')}: {str(reason)[:300]}")
+
+    def _url_of(self, row: bytes) -> str | None:
+        with suppress(ValueError):
+            return self._key.decode(row)
+        return None
+
+
+def check_body(body: bytes, of: Page | Capture) -> None:
+    """Raise `ValueError` where *body* is not the one whose digest and size a page or a capture has."""
+    if of.truncated and of.size is not None and len(body) < of.size:
+        return  # they are those of the whole body
+    if of.size is not None and len(body) != of.size:
+        raise ValueError(f"a body of {len(body):,} bytes, where it had {of.size:,}")
+    if of.digest is None:
+        return
+    digest = digest_like(of.digest, body)
+    if digest is None:
+        algorithm = algorithm_of(of.digest)
+        text = f"a body was not compared with its digest: this version of webtable does not know {algorithm[:40]!r}"
+        warnings.warn(text, stacklevel=2)
+    elif digest != of.digest:
+        raise ValueError("it is not the body whose digest was stored")
+
+
+def _check_unpacked(value: bytes) -> None:
+    if len(value) >= UNPACKED_ONCE:
+        raise ValueError(f"{len(value):,} bytes that are no zstd frame")
+
+
+def _links_json(page: Page) -> bytes | None:
+    return None if page.outlinks is None else json_of(page.outlinks)

@@ -1,0 +1,111 @@
+"""Up to when all links were counted: a page of before then that has no count was linked to by nobody.
+
+    {name}_meta   row links, column layout:counted   {"until": …}
+
+A count is written only where there is one, or was; so a table of pages that nobody links to costs a run nothing. Counts
+are made of URLs, whether they are pages yet or not. So what the mark says of a URL without a count holds also where its
+page was stored later than its date: as of the mark nobody linked to it.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from webtable._checksums import UNREADABLE
+from webtable._page.page import LinkCounts, Page
+from webtable.repository.stored.json_values import JSONValue, checked_json
+from webtable.repository.stored.layouts import FRESH_SECONDS
+from webtable.repository.stored.reader import PageReader
+from webtable.repository.stored.timestamps import moment_of
+from webtable.schema import meta_table
+from webtable.store import NewCell, Put, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.errors import DamagedRow
+    from webtable.repository.stored.codec import PageCodec
+    from webtable.repository.stored.content_limits import Limits
+    from webtable.store import Row, Store
+
+_ROW = b"links"
+_COLUMN = b"layout:counted"
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    until: datetime
+
+
+_MARKS = JSONValue(_Mark)
+
+
+class Refreshed:
+    """The mark of one web table. May be used by many threads."""
+
+    def __init__(self, store: Store, table: str) -> None:
+        self._store = store
+        self._meta = meta_table(table).name
+        self._known: tuple[float, datetime | None] = 0.0, None
+
+    def until(self) -> datetime | None:
+        """Return up to when all links were counted, as of a moment ago; None where they never were."""
+        read_at, known = self._known
+        if read_at and time.monotonic() - read_at < FRESH_SECONDS:
+            return known
+        began = time.monotonic()
+        (row,) = self._store.read(self._meta, [_ROW], Wanted([_COLUMN]))
+        self._known = began, None if row is None else _mark(row)
+        return self._known[1]
+
+    def advance(self, until: int) -> None:
+        """Store that all links were counted up to *until*, in epoch milliseconds; a later mark that is there stays."""
+        value = checked_json(_Mark(moment_of(until)), _ROW, until)
+        (error,) = self._store.write(self._meta, [Put(_ROW, [NewCell(_COLUMN, until, value)])])
+        self._known = 0.0, None
+        if error is not None:
+            raise error
+
+    def counted(self, page: Page, columns: Sequence[str]) -> Page:
+        """Return *page*; where *columns* name its counts, it has none and it is of before the mark, with one of 0."""
+        if "link_counts" not in columns or page.link_counts is not None:
+            return page
+        if (until := self.until()) is None or page.fetched_at >= until:
+            return page
+        return replace(page, link_counts=LinkCounts(counted_at=until))
+
+
+class CountedReader(PageReader):
+    """Reads pages with their counts of links, which are none where nobody links to them."""
+
+    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits, refreshed: Refreshed) -> None:
+        super().__init__(store, table, codec, limits)
+        self._refreshed = refreshed
+
+    def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
+        """Return what `PageReader.read` does."""
+        return [page and self._refreshed.counted(page, columns) for page in super().read(rows, columns)]
+
+    def read_each(
+        self,
+        rows: Sequence[bytes],
+        columns: Sequence[str],
+        *,
+        weights: Sequence[int] | None = None,
+        verify: bool = False,
+    ) -> Iterator[Page | DamagedRow | None]:
+        """Yield what `PageReader.read_each` does."""
+        found = super().read_each(rows, columns, weights=weights, verify=verify)
+        return (self._refreshed.counted(page, columns) if isinstance(page, Page) else page for page in found)
+
+
+def _mark(row: Row) -> datetime | None:
+    cell = row.cells[_COLUMN][0]
+    try:
+        return _MARKS.read(cell.value, _ROW, cell.timestamp).until
+    except UNREADABLE:
+        return None  # then nobody has counted, as far as anyone can tell, and the next run makes it anew

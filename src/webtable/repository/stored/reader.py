@@ -1,0 +1,287 @@
+"""Rows read as pages, each with the content that is its own."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from webtable._page.page import Page
+from webtable.errors import DamagedRow
+from webtable.repository.stored.content import check_body
+from webtable.repository.stored.page_state import NOTHING, Stored, Version
+from webtable.repository.stored.pieces import together
+from webtable.repository.stored.timestamps import milliseconds
+from webtable.store import Row, Store, TimeRange
+from webtable.store.wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from webtable._page.page import Link
+    from webtable.repository.stored.codec import PageCodec
+    from webtable.repository.stored.content_limits import Limits
+    from webtable.store import Cell
+
+
+class PageReader:
+    """Reads pages from one table."""
+
+    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits) -> None:
+        self._store = store
+        self._table = table
+        self._codec = codec
+        self._limits = limits
+
+    def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
+        """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them.
+
+        Raises `DamagedRow` for the first that cannot be read.
+        """
+        wanted = self._codec.select(columns)
+        content = self._codec.contents(wanted)
+        found = self._store.read(self._table, rows, Wanted(wanted))
+        return [row and self.page(row, content) for row in found]
+
+    def read_each(
+        self,
+        rows: Sequence[bytes],
+        columns: Sequence[str],
+        *,
+        weights: Sequence[int] | None = None,
+        verify: bool = False,
+    ) -> Iterator[Page | DamagedRow | None]:
+        """Yield what `read` returns, with the error in the place of each page that cannot be read.
+
+        Bodies and links are read for as many rows at once as take 8 MiB; *weights* are how many bytes each has, where
+        that is known. With *verify* bodies that are not those of their digests are errors too.
+        """
+        wanted = self._codec.select(columns)
+        content = self._codec.contents(wanted)
+        if weights is not None:
+            pieces = together(zip(rows, weights, strict=True))
+            found: Iterable[Row | None] = chain.from_iterable(
+                self._store.read(self._table, piece, Wanted(wanted)) for piece in pieces
+            )
+        elif len(rows) == 1 or not content:
+            found = self._store.read(self._table, rows, Wanted(wanted))
+        else:
+            found = self._with_contents(rows, wanted, content)
+        for row in found:
+            yield row and self.each(row, content, verify=verify)
+
+    def _with_contents(
+        self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
+    ) -> Iterator[Row | None]:
+        known = self._store.read(self._table, rows, Wanted([one for one in wanted if one not in content]))
+        weight = self._codec.weight(content)
+        for some in together((row, 0 if row is None else weight(row)) for row in known):
+            keys = [row.key for row in some if row is not None]
+            found = iter(self._store.read(self._table, keys, Wanted(content)) if keys else ())
+            for row in some:
+                body = next(found) if row else None
+                yield row if row is None or body is None else Row(row.key, {**row.cells, **body.cells})
+
+    def weights(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[int]:
+        """Return about how many bytes each of *rows* has in the page columns *columns*; 0 where it is no page."""
+        weight = self._codec.weight(self._codec.select(columns))
+        found = self._store.read(self._table, rows, Wanted([self._codec.columns.page]))
+        return [0 if row is None else weight(row) for row in found]
+
+    def stored(self, rows: Sequence[bytes], versions: int) -> list[Stored]:
+        """Return what is stored of the page of each of *rows*: its newest capture and its versions, without bodies."""
+        columns = [self._codec.columns.page, self._codec.columns.deleted, self._codec.columns.capture]
+        found = self._store.read(self._table, rows, Wanted(columns, versions=versions))
+        return [NOTHING if row is None else self._codec.stored(row) for row in found]
+
+    def versions_up_to(self, row: bytes, moment: datetime) -> Sequence[Version]:
+        """Return the newest version of the page of *row* that is not later than *moment*, none where there is none."""
+        times = TimeRange(0, milliseconds(moment) + 1)
+        (found,) = self._store.read(self._table, [row], Wanted([self._codec.columns.capture], time_range=times))
+        return [] if found is None else self._codec.versions(found)
+
+    def links_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Sequence[Link]]:
+        """Return the stored links of each of *pages*, each with its row; none where they cannot be read."""
+        return [links for links, _ in self.links_and_older(pages)]
+
+    def links_since(self, rows: Sequence[tuple[bytes, int]], versions: int) -> list[Sequence[Link]]:
+        """Return all links of the newest *versions* of each of *rows* that were stored since a timestamp.
+
+        There are none of those that cannot be read.
+        """
+        urls = self._codec.columns.urls
+        wanted = Wanted(self._codec.with_checksums([urls]), versions=versions)
+        found = self._store.read(self._table, [row for row, _ in rows], wanted)
+        return [
+            [
+                link
+                for cell in (stored.cells.get(urls, ()) if stored else ())
+                if stored and cell.timestamp >= since
+                for link in self.links(stored, cell)
+            ]
+            for stored, (_, since) in zip(found, rows, strict=True)
+        ]
+
+    def links_and_older(self, pages: Sequence[tuple[bytes, Page]]) -> list[tuple[Sequence[Link], Sequence[Link]]]:
+        """Return the stored links of each of *pages*, each with its row, and those of the content before it.
+
+        There are none where they cannot be read.
+        """
+        urls = self._codec.columns.urls
+        columns = self._codec.with_checksums([urls])
+        found = self._store.read(self._table, [row for row, _ in pages], Wanted(columns, versions=2))
+        both: list[tuple[Sequence[Link], Sequence[Link]]] = []
+        for stored, (_, page) in zip(found, pages, strict=True):
+            at = None if page.content_at is None else milliseconds(page.content_at)
+            cells = stored.cells.get(urls, ()) if stored and at is not None else ()
+            older = [cell for cell in cells if at is not None and cell.timestamp < at]
+            links = self._links(stored, page) if stored else []
+            both.append((links, self.links(stored, older[0]) if stored and older else []))
+        return both
+
+    def links(self, row: Row, cell: Cell) -> Sequence[Link]:
+        """Return the links that a cell of *row* holds, none where it cannot be read."""
+        try:
+            return self._codec.links(row, cell)
+        except DamagedRow:
+            return []
+
+    def _links(self, stored: Row, page: Page) -> Sequence[Link]:
+        at = page.content_at and milliseconds(page.content_at)
+        for cell in stored.cells.get(self._codec.columns.urls, ()):
+            if cell.timestamp == at:
+                return self.links(stored, cell)
+        try:
+            return self.content_of(stored.key, page, with_body=False).outlinks or []
+        except DamagedRow:
+            return []
+
+    def page(self, row: Row, columns: Collection[bytes] = ()) -> Page | None:
+        """Return the page of *row*, None where it is none; raises `DamagedRow`.
+
+        *columns* are those of content that were read: what the page should have there, and is lost, is damage too.
+        """
+        page = self._codec.page(row)
+        if page is None:
+            return None
+        if len(row.cells) > 1 and self._codec.is_stale(page, row):
+            page = self._with_own(row.key, page, columns or row.cells)
+        return self._complete(row.key, page, columns) if columns and self._codec.lacks(page, columns) else page
+
+    def each(self, row: Row, columns: Collection[bytes] = (), *, verify: bool = False) -> Page | DamagedRow | None:
+        """Return what `page` does, or the error that it raises; with *verify* that of `check` too."""
+        try:
+            page = self.page(row, columns)
+            if verify and page is not None:
+                self.check(row.key, page)
+        except DamagedRow as exc:
+            return exc
+        return page
+
+    def lost(self, row: bytes, page: Page, columns: Collection[bytes]) -> DamagedRow | None:
+        """Return the error where *page* lacks content that it should have in the stored *columns*.
+
+        None where it has it, where limits or a delete explain that, and where the page has other content by now.
+        """
+        try:
+            if self._codec.lacks(page, columns):
+                self._complete(row, page, columns)
+        except DamagedRow as exc:
+            return exc
+        return None
+
+    def _complete(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page | None:
+        """Return *page* with the content that it lacks of *columns*; raises `DamagedRow` where that is lost.
+
+        The page may have been deleted since it was read (None), or have other content by now.
+        """
+        while page.content_at is not None and not self._limits.may_have_expired(page.content_at):
+            page = self._with_own(row, page, columns)
+            if not self._codec.lacks(page, columns):
+                break
+            # Read last: what is the same now was so when its content was not found.
+            (stored,) = self.stored([row], self._limits.versions)
+            if stored.unreadable is not None:
+                raise stored.unreadable.error
+            if stored.page is None:
+                if stored.deleted is None or not stored.deleted.hides(page.fetched_at):
+                    raise self._codec.damaged(row, self._codec.columns.page, "it was found, and not by its row key")
+                return None
+            if (stored.page.content_at, stored.page.has_body) == (page.content_at, page.has_body):
+                self._check_there(row, page, columns, stored)
+                break
+            page = replace(stored.page, link_counts=page.link_counts)
+        return page
+
+    def _check_there(self, row: bytes, page: Page, columns: Collection[bytes], stored: Stored) -> None:
+        """Raise `DamagedRow` where content that *page* lacks of *columns* is not missing for a reason."""
+        at = page.content_at
+        for column in self._codec.lacking(page, columns):
+            if at is not None and not self._limits.explain(column, at, stored):
+                raise self._codec.damaged(row, column, f"it is lost: the page has one of {at:%Y-%m-%d %H:%M:%S} UTC")
+
+    def _with_own(self, row: bytes, page: Page, columns: Collection[bytes]) -> Page:
+        """Return *page* with what it has of *columns* under its `content_at`, and with nothing else."""
+        with_body, with_links = self._codec.wanted(columns)
+        own = self.content_of(row, page, with_body=with_body)
+        return replace(page, html=own.html, outlinks=own.outlinks if with_links else None)
+
+    def what_is_left(self, row: Row) -> tuple[Page | None, Sequence[Link]]:
+        """Return the page of *row*, None where there is none or its metadata cannot be read, and its links.
+
+        Where there is no page they are those of its newest content, and none where they cannot be read.
+        """
+        page = self.each(row)
+        if isinstance(page, DamagedRow):
+            names = self._codec.columns
+            page = self.each(Row(row.key, {names.page: row.cells[names.page]})) if names.page in row.cells else None
+            if isinstance(page, Page):
+                return page, self.links_of([(row.key, page)])[0]
+        if isinstance(page, Page):
+            return page, page.outlinks or ()
+        stored = row.cells.get(self._codec.columns.urls)
+        return None, self.links(row, stored[0]) if stored else ()
+
+    def contents_of(self, pages: Sequence[tuple[bytes, Page]]) -> list[Page | DamagedRow]:
+        """Return each of *pages*, each with its row, with the body and the links under its `content_at`.
+
+        Their bodies are those of their digests; what cannot be read or is another one is a `DamagedRow`.
+        """
+        columns = self._codec.with_checksums([*self._codec.body_and_links])
+        filled: list[Page | DamagedRow] = []
+        for some in together((one, one[1].size or 0) for one in pages):
+            found = self._store.read(self._table, [row for row, _ in some], Wanted(columns))
+            filled += [self._content(stored, row, page) for stored, (row, page) in zip(found, some, strict=True)]
+        return filled
+
+    def _content(self, stored: Row | None, row: bytes, page: Page) -> Page | DamagedRow:
+        try:
+            filled = replace(page, html=None, outlinks=None)
+            if stored is None or self._codec.is_stale(self._codec.fill(filled, stored), stored):
+                filled = self.content_of(row, page)
+            self.check(row, filled)
+        except DamagedRow as exc:
+            return exc
+        # What is asked for may be that of an older version, of which nobody knows whether it has a body.
+        return self.lost(row, filled, self._codec.body_and_links) or filled
+
+    def check(self, row: bytes, page: Page) -> None:
+        """Raise `DamagedRow` where the body of *page*, as far as it is here, is not that of its digest and size."""
+        try:
+            if page.html is not None:
+                check_body(page.html, page)
+        except ValueError as exc:
+            raise self._codec.damaged(row, self._codec.columns.html, exc) from exc
+
+    def content_of(self, row: bytes, page: Page, *, with_body: bool = True) -> Page:
+        """Return *page* with the body and the links that were stored under its `content_at`; raises `DamagedRow`."""
+        if page.content_at is None:
+            return page
+        timestamp = milliseconds(page.content_at)
+        names = self._codec.columns
+        columns = self._codec.with_checksums([*([names.html] if with_body else []), names.urls])
+        (found,) = self._store.read(self._table, [row], Wanted(columns, time_range=TimeRange(timestamp, timestamp + 1)))
+        bare = replace(page, html=None, outlinks=None)
+        return self._codec.fill(bare, found) if found else bare

@@ -1,0 +1,171 @@
+"""The words of a query, and where they are in a text: by Unicode's rules, whatever their case. Pure: no I/O."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import regex
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.fields.conditions import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.repository.text.excerpts import Span
+
+
+_QUERY = re.compile(r'"([^"]*)"|(\S+)')
+_LETTER = regex.compile(r"\w")
+"""A letter, a mark, a digit or an underscore, as Unicode has them."""
+_FIRST = regex.compile(r"[^\W\p{M}]")
+_BOUNDARY = regex.compile(r"(?w)\b")
+"""A boundary of words by the default rules of UAX #29."""
+_PARTING = frozenset(".:")
+"""What parts letters too: the rules leave that to each program, and a full stop in front of a tag may have no space."""
+# JSON escapes a quote, a backslash and what is below the space; Java knows a sigma at the end of a word from others.
+_WRITTEN_OTHERWISE = re.compile(r'["\\\x00-\x1fσ]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a query, in lower case; a phrase is one of them, with single spaces.
+
+    All must occur, whatever the case, as Unicode's lower case has it: as whole words, or with *substring* anywhere in
+    the words of a text. What parts words are the default rules of Unicode (UAX #29), and a full stop or a colon.
+    """
+
+    words: tuple[str, ...]
+    substring: bool = False
+
+    @classmethod
+    def of(cls, text: str, *, substring: bool = False) -> Self:
+        r"""Return the words of *text*, parted by white space; a phrase in double quotes is one word.
+
+        A `*` behind a letter or digit at the end of a word lets it go on as it likes. A quote inside of a word, or at
+        its end, stands for itself, and with *substring* so does a `*`. Raises `InvalidArgument` where there are no
+        words, for a quote in front of a word that is not closed, and for what no text can hold.
+
+        >>> Words.of('Row  "New\tYork" sal* row').words
+        ('row', 'new york', 'sal*')
+        """
+        if not isinstance(text, str):
+            raise InvalidArgument(f"text={shown(text)} must be a string")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise InvalidArgument(f"text={shown(text)} has half of a surrogate pair")
+        found = _QUERY.findall(text)
+        for _, word in found:
+            if word.startswith('"'):
+                raise InvalidArgument(f"text={shown(text)}: the quote that {shown(word)} begins with is not closed")
+        parts = (" ".join((phrase or word).split()) for phrase, word in found)
+        words = tuple(dict.fromkeys(_folded(part) for part in parts if part))
+        if not words:
+            raise InvalidArgument(f"text={shown(text)} has no words to look for")
+        return cls(words, substring)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        r"""What a filter in the store may look for, whatever the case, in a title, or in JSON that holds it.
+
+        All of it is in every title that has all the words, and in some others too. It may be empty.
+
+        >>> Words.of('"new york" C:\\logs sal*').texts
+        ('new', 'york', 'c:', 'logs', 'sal')
+        """
+        single = (part for word in self.words for part in _text_of(word, substring=self.substring)[0].split())
+        return tuple(dict.fromkeys(part for word in single for part in _WRITTEN_OTHERWISE.split(word) if part))
+
+    def in_text(self, text: str) -> list[Span]:
+        """Return where the words are in *text*, in order, or an empty list where one of them is not.
+
+        >>> Words.of("the end").in_text("The end of the friend")
+        [(0, 3), (4, 7), (11, 14)]
+        >>> Words.of("the end", substring=True).in_text("The end of the friend")
+        [(0, 3), (4, 7), (11, 14), (18, 21)]
+        """
+        return self.in_texts(text)[0]
+
+    def in_texts(self, *texts: str) -> list[list[Span]]:
+        """Return for each of *texts* where the words are in it; empty lists where one of them is in none of the texts.
+
+        White space in a phrase is any white space in a text. What a word covers twice counts once; two words may share
+        characters.
+        """
+        folded = [_folded(text) for text in texts]
+        patterns = [_pattern(word, substring=self.substring) for word in self.words]
+        if not all(any(pattern.is_in(text) for text in folded) for pattern in patterns):
+            return [[] for _ in texts]
+        return [_spans(patterns, *pair) for pair in zip(texts, folded, strict=True)]
+
+
+class _Pattern(NamedTuple):
+    """A word to be found in texts in lower case; where it has to begin or to end at the boundary of a word."""
+
+    written: re.Pattern[str]
+    begins: bool
+    ends: bool
+
+    def is_in(self, text: str) -> bool:
+        """Whether *text* has the word."""
+        return next(self.spans(text), None) is not None
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Yield where the word is in *text*."""
+        at = 0
+        while (match := self.written.search(text, at)) is not None:
+            start, stop = match.span()
+            if (not self.begins or _is_boundary(text, start)) and (not self.ends or _is_boundary(text, stop)):
+                yield start, stop
+                at = stop
+            else:
+                at = start + 1
+
+
+def _is_boundary(text: str, at: int) -> bool:
+    before, behind = text[at - 1 : at], text[at : at + 1]
+    # Most often it is plain: so the rules are asked in few cases.
+    if before.isascii() and behind.isascii():
+        if before.isalnum() and behind.isalnum():
+            return False
+        if not before or not behind or before.isspace() or behind.isspace():
+            return True
+    if (before in _PARTING and behind.isalpha()) or (behind in _PARTING and before.isalpha()):
+        return True
+    return _BOUNDARY.match(text, at) is not None
+
+
+def _text_of(word: str, *, substring: bool) -> tuple[str, bool]:
+    """Return what *word* of a query looks for, and whether the word of the text may go on behind it."""
+    is_prefix = not substring and word.endswith("*") and _LETTER.match(word[-2:-1]) is not None
+    return (word[:-1], True) if is_prefix else (word, substring)
+
+
+@lru_cache(maxsize=256)
+def _pattern(word: str, *, substring: bool) -> _Pattern:
+    text, goes_on = _text_of(word, substring=substring)
+    written = r"\s+".join(map(re.escape, text.split()))
+    # No boundary is asked for beside a character that is none of a word's, as in `100%`. A mark goes with the letter
+    # in front of it.
+    begins = not substring and _FIRST.match(text) is not None
+    ends = not goes_on and _LETTER.match(text[-1]) is not None
+    if ends and text[-1].isascii():
+        # A boundary is never there, and this is found faster.
+        written += "(?![0-9a-z_])"
+    return _Pattern(re.compile(written), begins, ends)
+
+
+def _folded(text: str) -> str:
+    # Which sigma a letter becomes depends on its neighbours, so the same word would differ from place to place.
+    return text.lower().replace("ς", "σ")
+
+
+def _spans(patterns: Sequence[_Pattern], text: str, folded: str) -> list[Span]:
+    found = sorted({span for pattern in patterns for span in pattern.spans(folded)})
+    if len(folded) == len(text):
+        return found
+    # 'İ' has two characters in lower case.
+    places = [place for place, character in enumerate(text) for _ in character.lower()]
+    return sorted({(places[start], places[stop - 1] + 1) for start, stop in found})

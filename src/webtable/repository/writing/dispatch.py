@@ -1,0 +1,192 @@
+"""Batches that were sent off: prepared, stored, and settled in the order in which they went."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from logging import INFO
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable._page.page import Page, PageOutcome
+from webtable._threads import Task, Threads
+from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
+from webtable.repository.writing.buffer import Buffer
+from webtable.store.deadline import Deadline, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tenacity import RetryCallState, Retrying
+
+    from webtable.repository.writing.batch import BatchWriter
+    from webtable.repository.writing.prepared import Prepared
+
+MOST_IN_FLIGHT = 8
+
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 5.0
+"""Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
+
+Entry = tuple[bytes, Page]
+"""A page with its row."""
+
+
+class _UnderWay(NamedTuple):
+    """A batch that was sent off: its pages, the rows that it reads and writes, and what becomes of it until when."""
+
+    buffer: Buffer
+    outcomes: Task[list[PageOutcome]]
+    deadline: Deadline
+
+
+class Dispatch:
+    """The batches of one writer that are on their way; but for `hasten` and `under_way` called with its lock held.
+
+    At most *in_flight*, whose rows are disjoint, so that two captures of a page cannot overtake each other.
+
+    *on_stored* is told of each when it is done, in the thread that stored it and before that is settled; so it must not
+    wait for the writer's lock. With a *deadline*, in seconds from when it goes, the pages of a batch that failed for a
+    passing reason are tried again until then; what else rests on their rows waits, so nothing overtakes them.
+    """
+
+    def __init__(
+        self,
+        batch_writer: BatchWriter,
+        on_stored: Callable[[Buffer, list[PageOutcome]], None],
+        *,
+        in_flight: int,
+        deadline: float | None,
+    ) -> None:
+        if not isinstance(in_flight, int) or not 1 <= in_flight <= MOST_IN_FLIGHT:
+            raise InvalidArgument(f"in_flight={in_flight!r} must be a number of batches from 1 to {MOST_IN_FLIGHT}")
+        self._batch_writer = batch_writer
+        self._in_flight = in_flight
+        self._deadline = deadline
+        self._on_stored = on_stored
+        self._retrying = _retrying()
+        # A batch that has no thread yet is behind others that were sent before it, in both.
+        self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
+        self._storing = Threads(max(1, in_flight - 1), "webtable-store")
+        self._under_way: list[_UnderWay] = []
+
+    def __bool__(self) -> bool:
+        """Whether a batch is on its way."""
+        return bool(self._under_way)
+
+    def has_room_for(self, buffer: Buffer) -> bool:
+        """Whether what is in *buffer* may go: there is a place, and no batch under way has a row in common with it."""
+        return len(self._under_way) < self._in_flight and all(
+            buffer.rows.isdisjoint(other.buffer.rows) for other in self._under_way
+        )
+
+    def send(self, buffer: Buffer) -> None:
+        """Send off what is in *buffer*, for which there is room."""
+        batch, its_own = buffer.pages, Deadline(float("inf") if self._deadline is None else self._deadline)
+        with until(its_own):
+            # In a list, for it is taken out, and its memory with it, before anything of the batch is prepared again.
+            ready = [self._preparing.submit(lambda: self._batch_writer.prepare(batch))]
+            outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
+        self._under_way.append(_UnderWay(buffer, outcomes, its_own))
+
+    def under_way(self) -> list[Buffer]:
+        """Return what is on its way; any thread may ask, and is told what was there a moment ago."""
+        return [batch.buffer for batch in list(self._under_way)]
+
+    def hasten(self, deadline: Deadline) -> None:
+        """Let what is under way and not done by *deadline* fail."""
+        for batch in list(self._under_way):
+            batch.deadline.hasten(deadline)
+
+    def is_first_done(self) -> bool:
+        """Whether `settle_first` would return at once."""
+        return bool(self._under_way) and self._under_way[0].outcomes.done()
+
+    def settle_first(self, deadline: Deadline) -> list[PageOutcome]:
+        """Wait for the first batch under way, and return what became of its pages.
+
+        What it has not done by *deadline* fails.
+        """
+        first = self._under_way[0]
+        first.deadline.hasten(deadline)
+        outcomes = first.outcomes.result()
+        del self._under_way[0]
+        return outcomes
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._preparing.close()
+        self._storing.close()
+        self._batch_writer.close()
+
+    def _done(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        outcomes = self._stored(buffer.pages, ready, deadline)
+        self._on_stored(buffer, outcomes)
+        return outcomes
+
+    def _stored(self, batch: Sequence[Entry], ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        """Store *batch*, and what of it has failed for a passing reason again, until *deadline*."""
+        outcomes: dict[int, PageOutcome] = {}
+        left = list(range(len(batch)))
+
+        attempts, began = 0, time.monotonic()
+
+        def attempt() -> bool:
+            nonlocal left, attempts
+            if attempts:
+                text = f"attempt {attempts + 1} for {len(left)} pages"
+                error = type(outcomes[left[0]].error).__name__
+                self._batch_writer.tell(INFO, "resent", text, time.monotonic() - began, error)
+            attempts += 1
+            found = self._attempt([batch[index] for index in left], ready)
+            for index, outcome in zip(left, found, strict=True):
+                before = outcomes.get(index)
+                outcomes[index] = outcome if before is None else _told_again(before, outcome)
+            left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
+            return bool(left)
+
+        def is_over(state: RetryCallState) -> bool:
+            return self._deadline is None or deadline.left() <= state.upcoming_sleep
+
+        self._retrying.copy(stop=is_over)(attempt)
+        return [outcomes[index] for index in range(len(batch))]
+
+    def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
+        """Store *batch* as it is *ready*, which is taken, or prepared here."""
+        outcomes: list[PageOutcome] = []
+        prepared = None
+        try:
+            prepared = ready.pop().result() if ready else self._batch_writer.prepare(batch, is_again=True)
+            while True:
+                outcomes += self._batch_writer.store(prepared)
+                if not prepared.rest:
+                    return outcomes
+                rest, prepared = prepared.rest, None
+                prepared = self._batch_writer.prepare(rest)
+        except WebTableError as exc:
+            error = exc
+        except Exception as exc:  # noqa: BLE001 - whatever it is, no page may be lost without a word
+            error = WriteFailed(f"unexpectedly: {exc!r}")
+        if prepared is not None:
+            # Some of it may be stored all the same: whether it is new is known from before.
+            outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
+        missing = batch[len(outcomes) :]
+        return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]
+
+
+def _told_again(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
+    """Return *outcome* with what was so *before*: one whose acknowledgement was lost was new all the same."""
+    return replace(
+        outcome,
+        is_new=before.is_new or outcome.is_new,
+        pushed_out=max(before.pushed_out, outcome.pushed_out),
+        is_kept=before.is_kept and outcome.is_kept,
+    )
+
+
+def _retrying() -> Retrying:
+    """Return what calls a function as long as that returns True, with growing pauses."""
+    # Here, for it imports asyncio, which who reads does without; and not as a batch goes, when the interpreter may end.
+    from tenacity import Retrying, retry_if_result, wait_random_exponential
+
+    pause = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
+    return Retrying(retry=retry_if_result(bool), wait=pause, retry_error_callback=lambda _: None)

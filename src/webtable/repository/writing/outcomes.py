@@ -1,0 +1,144 @@
+"""What became of pages, told to whoever put them: to a function, page by page, or as an error."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webtable._page.page import PageOutcome
+from webtable.errors import ExpiredCapture, WriteFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webtable.repository.writing.spool import Left
+
+
+@dataclass(slots=True)
+class Dropped:
+    """How many contents the limits of a table have dropped, so far.
+
+    By its number of `versions`: `older` ones that newer ones have pushed out, and `late` captures that are older than
+    all that are kept, so that nobody will see them. By its `ttl`: `expired` captures, which are refused as
+    `ExpiredCapture`.
+    """
+
+    older: int = 0
+    late: int = 0
+    expired: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.older or self.late or self.expired)
+
+    def note(self, outcome: PageOutcome) -> None:
+        """Count what was dropped for the page of *outcome*."""
+        if outcome.error is None:
+            self.older += outcome.pushed_out
+            self.late += not outcome.is_kept
+        else:
+            self.note_error(outcome.error)
+
+    def note_error(self, error: Exception) -> None:
+        """Count the page that was refused because of *error*, where that is its age."""
+        self.expired += isinstance(error, ExpiredCapture)
+
+    def add(self, other: Dropped) -> None:
+        """Count what *other* has counted as well."""
+        self.older, self.late = self.older + other.older, self.late + other.late
+        self.expired += other.expired
+
+
+OutcomeCallback = Callable[[PageOutcome], None]
+
+
+class Outcomes:
+    """What functions of the caller are to be told, one after another, by one thread at a time.
+
+    *on_outcome* is told of every page, where there is such a function; others of the pages whose receipts they got.
+    """
+
+    def __init__(self, on_outcome: OutcomeCallback | None) -> None:
+        self._on_outcome = on_outcome
+        self._waiting: deque[tuple[Callable[[Any], object], Any]] = deque()
+        self._delivering = threading.Lock()
+        self._deliverer: int | None = None
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether the caller's function is told of every page, so that no error has to name those that failed."""
+        return self._on_outcome is not None
+
+    def add(self, outcomes: Iterable[PageOutcome]) -> None:
+        """Take outcomes to be delivered."""
+        if self._on_outcome is not None:
+            self._waiting.extend((self._on_outcome, outcome) for outcome in outcomes)
+
+    def add_calls(self, calls: Iterable[tuple[Callable[[Any], object], Any]]) -> None:
+        """Take functions to be called, each with its argument."""
+        self._waiting.extend(calls)
+
+    def is_delivering(self) -> bool:
+        """Whether it is a function of the caller that is at work here, in this thread."""
+        return self._deliverer == threading.get_ident()
+
+    def deliver(self, *, wait: bool = False) -> list[Exception]:
+        """Call the caller's functions, and return what they have raised.
+
+        The next one is called all the same. Not to be called with a lock held: a function may put pages itself. Where
+        another thread is at it, that goes on to the last of them; with *wait* this one waits for it.
+        """
+        errors: list[Exception] = []
+        # Again, for what came while the last turn ended. This thread may be at it further up, which then goes on to the
+        # last of them.
+        while self._waiting and not self.is_delivering() and self._delivering.acquire(blocking=wait):
+            self._deliverer = threading.get_ident()
+            try:
+                while self._waiting:
+                    function, told = self._waiting.popleft()
+                    try:
+                        function(told)
+                    except Exception as exc:  # noqa: BLE001 - it is the caller's, and raised to the caller
+                        errors.append(exc)
+            finally:
+                self._deliverer = None
+                self._delivering.release()
+        return errors
+
+    def after_fork(self) -> None:
+        """Leave the outcomes to the parent."""
+        self._delivering = threading.Lock()
+        self._waiting.clear()
+
+
+def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
+    """Return one error for those of several writers."""
+    if len(errors) == 1:
+        return errors[0]
+    failures = [failure for error in errors for failure in error.failures]
+    return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
+
+
+def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
+    """Return the error that names pages which were not stored, and says what became of them."""
+    reasons = "; ".join(_reason(failure) for failure in failures[:3])
+    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
+    if left.files:
+        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
+    if left.error is not None:
+        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
+    error = WriteFailed("; ".join(said), failures, left.pages)
+    error.__cause__ = left.error
+    return error
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'s'[: count > 1]}"
+
+
+def _reason(failure: PageOutcome) -> str:
+    reason = str(failure.error)
+    return reason if reason.startswith(failure.url[:100]) else f"{failure.url[:100]}: {reason}"

@@ -1,0 +1,155 @@
+"""Pages that a writer could not store: kept to be handed back, or left in a file that `webtable ingest` takes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from itertools import count
+from logging import WARNING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import zstandard
+
+from webtable._page.json_lines import page_to_json
+from webtable._page.page import Page, memory_of
+from webtable._whole_file import own_file
+from webtable.errors import InvalidArgument, InvalidCapture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webtable._page.page import PageOutcome
+
+ENDING = ".jsonl.zst"
+
+
+class Spool:
+    """Files of pages: *path*, or with a number before the ending (`unsent-2.jsonl.zst`) where that is there already."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._current: Path | None = None
+        if not self.path.name.endswith(ENDING) or not self.path.parent.is_dir():
+            raise InvalidArgument(
+                f"spool={str(path)!r} must be a file that ends with {ENDING}, in a folder that is there"
+            )
+
+    def append(self, pages: Iterable[Page]) -> Path:
+        """Write *pages* to the disk, all or none, at the end of the current file, and return its path.
+
+        They are a zstd frame of their own, so a process that is killed meanwhile leaves those before them readable.
+        Raises `OSError`.
+        """
+        path = self._current or self._new_file()
+        size = path.stat().st_size
+        try:
+            with path.open("ab") as file:
+                compressor = zstandard.ZstdCompressor(write_checksum=True)
+                with compressor.stream_writer(file, closefd=False) as out:
+                    for page in pages:
+                        out.write(page_to_json(page) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            if size:
+                os.truncate(path, size)
+            else:
+                path.unlink(missing_ok=True)
+                self._current = None
+            raise
+        self._current = path
+        return path
+
+    def end_file(self) -> None:
+        """Have the next pages written into a new file: who was given this one may read and remove it."""
+        self._current = None
+
+    def _new_file(self) -> Path:
+        for number in count(1):
+            stem = self.path.name.removesuffix(ENDING)
+            path = self.path if number == 1 else self.path.with_name(f"{stem}-{number}{ENDING}")
+            try:
+                open(path, "xb", opener=own_file).close()
+            except FileExistsError:
+                continue
+            return path
+        raise AssertionError("numbers do not end")
+
+
+class Left(NamedTuple):
+    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
+
+    pages: list[Page]
+    files: list[Path]
+    error: Exception | None
+    """Why there are pages that no file has."""
+
+
+class Tell(Protocol):
+    """What logs an event."""
+
+    def __call__(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
+        """Do what `Frame.tell` does."""
+
+
+class Unsent:
+    """The pages that a writer could not store, until it reports them; they take at most *room* bytes.
+
+    With a *spool* they are on the disk when `add` returns. Without one, or where it cannot be written, those that come
+    later are not kept. What the table refuses as a page is not written: it would be refused again. What becomes of
+    files is told to *tell*. Several threads may add.
+    """
+
+    def __init__(self, room: float, spool: Spool | None, tell: Tell) -> None:
+        self._room = room
+        self._spool = spool
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._pages: list[Page] = []
+        self._refused: list[Page] = []
+        self._bytes = 0
+        self._files: list[Path] = []
+        self._error: Exception | None = None
+
+    def add(self, pages: Iterable[Page], outcomes: Sequence[PageOutcome]) -> None:
+        """Take those of *pages* whose outcomes have errors."""
+        with self._lock:
+            for page, outcome in zip(pages, outcomes, strict=True):
+                if outcome.error is None:
+                    continue
+                weight = memory_of(page)
+                if self._bytes + weight > self._room:
+                    self._write()
+                if self._bytes + weight <= self._room or not self._bytes:
+                    (self._refused if isinstance(outcome.error, InvalidCapture) else self._pages).append(page)
+                    self._bytes += weight
+            self._write()
+
+    def taken(self) -> Left:
+        """Write what is left to be written, and return what became of all pages since this was called last."""
+        with self._lock:
+            self._write()
+            left = Left([*self._pages, *self._refused], self._files, self._error)
+            self._pages, self._refused, self._bytes, self._files, self._error = [], [], 0, [], None
+            if self._spool is not None:
+                self._spool.end_file()
+            return left
+
+    def _write(self) -> None:
+        if self._spool is None or not self._pages:
+            return
+        began = time.monotonic()
+        try:
+            path = self._spool.append(self._pages)
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the pages are handed back
+            text = f"{len(self._pages)} pages were not left in a file"
+            self._tell(WARNING, "not-spooled", text, time.monotonic() - began, type(exc).__name__)
+            self._error = exc
+            return
+        self._tell(WARNING, "spooled", f"left {len(self._pages)} pages in {path}", time.monotonic() - began)
+        if path not in self._files:
+            self._files.append(path)
+        self._pages, self._error = [], None
+        self._bytes = sum(map(memory_of, self._refused))

@@ -1,0 +1,240 @@
+"""Fields of dates and times in a format that people read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import Field, Newest, check_name
+from webtable.rowkey.fields.times import EPOCH, in_utc
+
+if TYPE_CHECKING:
+    from webtable.rowkey.fields.conditions import Between
+    from webtable.rowkey.ranges import KeyRange
+
+LEAP_YEAR = 1972
+"""The year of dates whose format has none: in any other, the 29th of February could not come back."""
+
+
+class _Directive(NamedTuple):
+    digits: int
+    rank: int
+    """Its place among the directives, the most significant first."""
+    of: Callable[[Any], int]
+
+
+# Only what has a fixed number of digits: a name of a month neither sorts nor has a width.
+_DIRECTIVES = {
+    "%Y": _Directive(4, 0, lambda t: t.year),
+    "%y": _Directive(2, 0, lambda t: t.year - 2000),
+    "%m": _Directive(2, 1, lambda t: t.month),
+    "%j": _Directive(3, 1, lambda t: t.timetuple().tm_yday),
+    "%d": _Directive(2, 2, lambda t: t.day),
+    "%H": _Directive(2, 3, lambda t: t.hour),
+    "%M": _Directive(2, 4, lambda t: t.minute),
+    "%S": _Directive(2, 5, lambda t: t.second),
+    "%f": _Directive(6, 6, lambda t: t.microsecond),
+}
+_DATE, _TIME = {"%Y", "%y", "%m", "%j", "%d"}, {"%H", "%M", "%S", "%f"}
+
+
+@dataclass(frozen=True)
+class _Formatted(Field):
+    """What fields in a format have in common. The directives are those of `strftime`, in the ranges given there."""
+
+    name: str
+    format: str = ""
+    allowed: ClassVar[set[str]] = set()
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not isinstance(self.format, str) or not self.format.isascii():
+            raise InvalidArgument(f"format={shown(self.format)} of {self.name!r} must be ASCII text, as in '%Y%m%d'")
+        pieces = re.findall(r"%.|[^%]+", self.format)
+        directives = [piece for piece in pieces if piece.startswith("%")]
+        if not directives or len(set(directives)) != len(directives) or "".join(pieces) != self.format:
+            raise InvalidArgument(f"format={self.format!r} of {self.name!r} must have directives, each of them once")
+        if unknown := [piece for piece in directives if piece not in self.allowed]:
+            raise InvalidArgument(
+                f"format={self.format!r} of {self.name!r} has {unknown[0]}; a {type(self).__name__} "
+                f"can have {' '.join(sorted(self.allowed))}"
+            )
+        if "%j" in directives and {"%m", "%d"} & set(directives):
+            raise InvalidArgument(f"format={self.format!r} of {self.name!r} must have %j, or %m and %d, not both")
+        found = [_DIRECTIVES[piece] for piece in directives]
+        template = "".join(f"%0{_DIRECTIVES[p].digits}d" if p in _DIRECTIVES else p for p in pieces)
+        pattern = "".join(rf"(\d{{{_DIRECTIVES[p].digits}}})" if p in _DIRECTIVES else re.escape(p) for p in pieces)
+        set_ = object.__setattr__
+        set_(self, "takes", (self.name,))
+        set_(self, "_template", template.encode())
+        set_(self, "_pattern", re.compile(pattern.encode()))
+        set_(self, "_directives", directives)
+        set_(self, "_numbers", tuple(one.of for one in found))
+        set_(self, "_width", len((template % tuple(0 for _ in found)).encode()))
+
+    _template: ClassVar[bytes]
+    _pattern: ClassVar[re.Pattern[bytes]]
+    _directives: ClassVar[list[str]]
+    _numbers: ClassVar[tuple[Callable[[Any], int], ...]]
+    _width: ClassVar[int]
+
+    @property
+    def width(self) -> int:
+        """The digits and the other characters of the format."""
+        return self._width
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the directives come from the most significant on, with none left out before the last."""
+        ranks = [_DIRECTIVES[directive].rank for directive in self._directives]
+        start = min(_DIRECTIVES[directive].rank for directive in self.allowed)
+        last = 2 if "%j" in self._directives and ranks[-1] == 1 else ranks[-1]
+        wanted = [rank for rank in range(start, last + 1) if not (rank == 2 and "%j" in self._directives)]
+        return ranks == wanted
+
+    @property
+    def unordered_because(self) -> tuple[str, str]:
+        """The format does not begin with the most significant part, or leaves some out."""
+        return f"{self.format!r} does not sort as time does", "a format from the most significant part on would"
+
+    def encode(self, value: Any) -> bytes:
+        """Return *value* in the format, in UTC."""
+        moment = self._checked(value)
+        return self._template % tuple([number(moment) for number in self._numbers])
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return *value* in the format."""
+        return self.encode(value)
+
+    def decode(self, key: bytes, at: int) -> tuple[Any, int]:
+        """Return what the format keeps."""
+        found = self._pattern.fullmatch(key, at, at + self._width)
+        if found is None:
+            self.no_value(key, at)
+        numbers = dict(zip(self._directives, map(int, found.groups()), strict=True))
+        year = numbers.get("%Y", 2000 + numbers["%y"] if "%y" in numbers else LEAP_YEAR)
+        try:
+            value = datetime(
+                year,
+                numbers.get("%m", 1),
+                numbers.get("%d", 1),
+                numbers.get("%H", 0),
+                numbers.get("%M", 0),
+                numbers.get("%S", 0),
+                numbers.get("%f", 0),
+                UTC,
+            )
+            if "%j" in numbers:
+                value += timedelta(days=numbers["%j"] - 1)
+        except (ValueError, OverflowError):
+            self.no_value(key, at)
+        return self._kept(value), at + self._width
+
+    def comparable(self, value: Any) -> Any:
+        """Return the moment that *value* is."""
+        return self._checked(value)
+
+    def is_exact(self, value: Any) -> bool:
+        """Whether the format keeps all of *value*."""
+        return bool(self._checked(self.kept(value)) == self._checked(value))
+
+    def _checked(self, value: Any) -> Any:
+        """Return *value* as something that has what the directives ask for; raises `FieldError`."""
+        raise NotImplementedError
+
+    def _kept(self, moment: datetime) -> Any:
+        raise NotImplementedError
+
+
+class _Dated(_Formatted):
+    newest: ClassVar[Newest] = "last"
+
+    def _in_century(self, value: date) -> None:
+        if "%y" in self._directives and not 2000 <= value.year <= 2099:
+            self.refuse(value, "in a year from 2000 to 2099: two digits tell no more (%Y has four)")
+
+
+@dataclass(frozen=True)
+class Date(_Dated):
+    """A date in a format of `strftime`: %Y or %y (2000 to 2099), %m, %d, %j.
+
+    The value is a `date`, or a timezone-aware `datetime` whose date in UTC is taken; with a `Time` of the same name
+    right behind it, it is a `datetime`, down to what the two keep. What the format leaves out comes back as that of the
+    first of January 1972. Width: the digits of the format. Order: by date, where the format goes from the year on.
+    Errors: `FieldError` for anything else, a naive `datetime` included. Source: ISO 8601, basic format.
+    """
+
+    format: str = "%Y%m%d"
+    allowed: ClassVar[set[str]] = _DATE
+
+    def _checked(self, value: Any) -> Any:
+        if isinstance(value, datetime):
+            value = in_utc(self, value)
+        elif not isinstance(value, date):
+            self.refuse(value, "a date, or a datetime with a timezone")
+        self._in_century(value)
+        return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day, tzinfo=UTC)
+
+    def _kept(self, moment: datetime) -> date:
+        return moment.date()
+
+
+@dataclass(frozen=True)
+class Time(_Formatted):
+    """A time of day in a format of `strftime`: %H, %M, %S, %f (microseconds).
+
+    The value is a `time`, or a timezone-aware `datetime` whose time in UTC is taken; with a `Date` of the same name
+    right in front of it, it is a `datetime`. Width: the digits of the format. Order: by time of day, where the format
+    goes from the hour on; `between` takes times of day. Errors: `FieldError` for anything else, a naive `datetime`
+    included. Source: ISO 8601, basic format.
+    """
+
+    format: str = "%H%M%S"
+    allowed: ClassVar[set[str]] = _TIME
+
+    def _checked(self, value: Any) -> Any:
+        if isinstance(value, datetime):
+            return in_utc(self, value)
+        if not isinstance(value, time) or value.tzinfo is not None:
+            self.refuse(value, "a time without a timezone (it is UTC), or a datetime with one")
+        return datetime.combine(EPOCH, value, UTC)
+
+    def is_exact(self, value: Any) -> bool:
+        """Whether the format keeps all of the time of *value*."""
+        return bool(self.kept(value) == self._checked(value).time())
+
+    def _between(self, condition: Between) -> list[KeyRange]:
+        for limit in (condition.since, condition.until):
+            # From Monday at ten to Wednesday at nine: that holds all of Tuesday, and no range of times of day does.
+            if isinstance(limit, datetime):
+                self.refuse(limit, "a time of day (time): between moments there is any time of day")
+        return super()._between(condition)
+
+    def _kept(self, moment: datetime) -> time:
+        return moment.time()
+
+
+@dataclass(frozen=True)
+class DateTime(_Dated):
+    """A moment in a format of `strftime`: the directives of `Date` and of `Time`.
+
+    The value is a timezone-aware `datetime`, and comes back in UTC. Width: the digits of the format. Order: by time,
+    where the format goes from the year on. Errors: `FieldError` for anything else, a naive `datetime` included. Source:
+    ISO 8601, basic format.
+    """
+
+    format: str = "%Y%m%d%H%M%S"
+    allowed: ClassVar[set[str]] = _DATE | _TIME
+
+    def _checked(self, value: Any) -> datetime:
+        moment = in_utc(self, value)
+        self._in_century(moment)
+        return moment
+
+    def _kept(self, moment: datetime) -> datetime:
+        return moment

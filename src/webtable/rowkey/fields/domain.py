@@ -1,0 +1,131 @@
+"""A field of host names, reversed label by label."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webtable.errors import InvalidArgument, InvalidURL, NoRange
+from webtable.rowkey.fields.conditions import Below, StartingWith
+from webtable.rowkey.fields.terminators import escaped
+from webtable.rowkey.fields.text import Text
+from webtable.rowkey.ranges import KeyRange, merged, prefix_range
+from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webtable.rowkey.fields.conditions import Condition
+
+
+@dataclass(frozen=True)
+class ReversedDomain(Text):
+    """A host name with its labels reversed: `com.example.www`, so that a domain stands in front of all hosts below it.
+
+    Width: the bytes of the canonical host and the terminator; a *size* in bytes has no host. Order: none of the
+    names, but `below(domain)` has ranges: a domain and all hosts below it are one range where the terminator is `/`,
+    else two. IP addresses are not reversed and have nothing below them. Errors: `FieldError` for what is no host,
+    `NoRange` for the beginning of a name, `InvalidArgument` for a *size*. Source: Chang et al., Bigtable (OSDI 2006),
+    section 2.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size is not None:
+            raise InvalidArgument(f"size={self.size!r} of {self.name!r} must be left out: host names have none")
+
+    @property
+    def ordered(self) -> bool:
+        """No: they sort by their reversed names."""
+        return False
+
+    @property
+    def unordered_because(self) -> tuple[str, str]:
+        """They sort by their reversed names."""
+        return "host names sort by their labels from behind", "ask for a host, or with below()"
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `below`."""
+        if not isinstance(condition, Below):
+            if isinstance(condition, StartingWith):
+                raise NoRange(
+                    f"{condition} of {self.name!r} has no range, because {self.unordered_because[0]}",
+                    self.unordered_because[1],
+                )
+            return super().ranges(condition)
+        alone = self.encode(condition.domain)
+        only = KeyRange(alone, alone + b"\x00") if self.terminator is None else prefix_range(alone)
+        domain = self.hash_input(condition.domain).decode()
+        if is_ip_address(domain):
+            return [only]
+        return merged([prefix_range(escaped(f"{reversed_host(domain)}.".encode(), self.terminator)), only])
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the canonical host, not reversed."""
+        if not isinstance(value, str):
+            self.refuse(value, "a host name (str)")
+        try:
+            return _canonical(value)
+        except InvalidURL as exc:
+            self.refuse(value, f"a host name ({exc})")
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return a function that remembers the hosts that it has seen."""
+        end = self.terminator
+        return _reversed if end is None else lambda value: escaped(_reversed(value), end) + end
+
+    def hash_encoder(self) -> Callable[[Any], bytes]:
+        """Return a function that remembers the hosts that it has seen."""
+        return _canonical
+
+    def kept(self, value: Any) -> str:
+        """Return the canonical host."""
+        return self.hash_input(value).decode()
+
+    def _raw(self, value: Any) -> bytes:
+        self.hash_input(value)
+        return _reversed(value)
+
+    def _value(self, raw: bytes) -> Any:
+        host = host_of(raw.decode("ascii"))
+        if self._raw(host) != raw:
+            raise ValueError(raw)
+        return host
+
+
+def _remembering(function: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """Return *function*, which takes a host name, with a memory for those that are not overly long."""
+    known = functools.lru_cache(maxsize=65_536)(function)
+
+    @functools.wraps(function)
+    def remembered(host: str) -> bytes:
+        return known(host) if len(host) <= MAX_HOST else function(host)
+
+    return remembered
+
+
+@_remembering
+def _canonical(host: str) -> bytes:
+    return canonical_host(host).encode()
+
+
+@_remembering
+def _reversed(host: str) -> bytes:
+    return reversed_host(canonical_host(host)).encode()
+
+
+def reversed_host(host: str) -> str:
+    """Return the labels of a canonical *host* from behind; an address as it is.
+
+    >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
+    ('com.example.www', '127.0.0.1')
+    """
+    return host if is_ip_address(host) else ".".join(reversed(host.split(".")))
+
+
+def host_of(reversed_name: str) -> str:
+    """Return the host that `reversed_host` was given."""
+    # An address begins with a bracket or a number; a reversed domain with its top-level label, which is neither.
+    is_address = reversed_name.startswith("[") or reversed_name.partition(".")[0].isdigit()
+    return reversed_name if is_address else ".".join(reversed(reversed_name.split(".")))

@@ -1,0 +1,168 @@
+"""Hashes of other fields, as parts of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from webtable.errors import FieldError, InvalidArgument
+from webtable.rowkey.fields.conditions import Condition, shown
+from webtable.rowkey.fields.digests import Algorithm, Digest, digest_of, hash_input
+from webtable.rowkey.fields.field import Case, Field, Part, check_case, check_name, is_count
+
+MOST_ALTERNATIVES = 65_536
+"""The most values of a hash or a salt that are listed, so that a scan can visit all of them (4 hex digits)."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A function of a value that is the same for many values, and knows when: the registered domain of a host."""
+
+    def __call__(self, value: Any, /) -> Any:
+        """Return what *value* has in common with others."""
+
+    def of_all(self, condition: Condition, /) -> Any:
+        """Return what all values that meet *condition* have in common, None where it is not one."""
+
+
+@dataclass(frozen=True)
+class Hash(Part):
+    """A hash of one or more values, as hex digits or as bytes; whole, or its `first` or `last` digits (bytes).
+
+    It is taken of the values' text in UTF-8 or, of numbers and timestamps, of their decimal digits in the field's own
+    unit; of several values one behind the other, with a NUL between them; with *through* of what that function makes
+    of the values. They may be fields of the key or not; what is no field of the key is not given back by `decode`.
+
+    Width: the digest's bytes (md5 16, sha1 20, sha256 32, murmur3 and crc32 4), twice as many as hex digits, or *first*
+    or *last* of them. Order: none. Ranges: where the values are given, or where it has at most 65,536 values (4 hex
+    digits, 2 bytes), which are all visited. Errors: `FieldError` for a value that is no text, bytes or whole number,
+    `InvalidArgument` for a hash that cannot be, as one of more digits than there are. Source: HBase reference guide,
+    "Schema design: Hashing".
+    """
+
+    of: str | tuple[str, ...]
+    algorithm: Algorithm = "md5"
+    form: Literal["hex", "bytes"] = "hex"
+    case: Case = "lower"
+    first: int | None = None
+    last: int | None = None
+    through: Callable[..., Any] | None = None
+    _fields: Mapping[str, Field] = field(default_factory=dict, repr=False, compare=False)
+    _inputs: tuple[Callable[[Any], bytes], ...] = field(init=False, repr=False, compare=False)
+    takes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _width: int = field(init=False, repr=False, compare=False)
+    _hash: Digest = field(init=False, repr=False, compare=False)
+    _shown: Digest = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        takes = (self.of,) if isinstance(self.of, str) else self.of
+        if not isinstance(takes, tuple | list) or not takes:
+            raise InvalidArgument(f"of={shown(self.of)} must be the name of a field, or several")
+        takes = tuple(takes)
+        for name in takes:
+            check_name(name)
+        check_case(self.case)
+        algorithm, (digest, size) = self.algorithm, digest_of(self.algorithm)
+        if self.form not in ("hex", "bytes"):
+            raise InvalidArgument(f"form={shown(self.form)} must be hex or bytes")
+        whole = size * 2 if self.form == "hex" else size
+        unit = "digits" if self.form == "hex" else "bytes"
+        if self.first is not None and self.last is not None:
+            raise InvalidArgument(f"first={self.first!r} and last={self.last!r}: a hash has one of them at most")
+        for name, count in (("first", self.first), ("last", self.last)):
+            if count is not None and not is_count(count, 1, whole):
+                raise InvalidArgument(f"{name}={shown(count)} must be from 1 to {whole}, the {unit} of {algorithm}")
+        if self.through is not None and not callable(self.through):
+            raise InvalidArgument(f"through={shown(self.through)} must be a function of the values")
+        set_ = object.__setattr__
+        set_(self, "of", self.of if isinstance(self.of, str) else takes)
+        set_(self, "takes", takes)
+        set_(self, "_width", self.first or self.last or whole)
+        set_(self, "_inputs", tuple(_input_of(name, self._fields, self.through) for name in takes))
+        set_(self, "_hash", digest)
+        set_(self, "_shown", self._showing(slice(-self.last, None) if self.last else slice(self.first)))
+
+    @property
+    def width(self) -> int:
+        """The digits or bytes that are kept."""
+        return self._width
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no two values are known to share it: it is one value's own, and 16 bytes or more of it are kept."""
+        return self.through is None and len(self.takes) == 1 and self.width >= (32 if self.form == "hex" else 16)
+
+    def bound(self, fields: Mapping[str, Field]) -> Hash:
+        """Return the hash as it is taken of these *fields*."""
+        return Hash(self.of, self.algorithm, self.form, self.case, self.first, self.last, self.through, fields)
+
+    def encode(self, *values: Any) -> bytes:
+        """Return the digits or bytes for the values of `of`."""
+        return self._shown(self.digest(*values))
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return the same in one step, for one value."""
+        material = self.material_encoder()
+        if material is None:
+            return self.encode
+        digest, shown = self._hash, self._shown
+        return lambda value: shown(digest(material(value)))
+
+    def material_encoder(self) -> Callable[[Any], bytes] | None:
+        """Return what makes of the value that the hash is taken of its bytes; None where it is of several."""
+        if self.through is not None or len(self.takes) > 1:
+            return None
+        (name,) = self.takes
+        return self._fields[name].hash_encoder() if name in self._fields else self._inputs[0]
+
+    def alternatives(self, given: Mapping[str, Any]) -> Sequence[bytes] | None:
+        """Return the hash of the values, or all that there are where they are not given and few."""
+        known = super().alternatives(given)
+        if known is None and isinstance(self.through, Shared) and isinstance(given.get(self.takes[0]), Condition):
+            shared = self.through.of_all(given[self.takes[0]])
+            known = None if shared is None else [self._shown(self._hash(hash_input(self.takes[0], shared)))]
+        return self._all() if known is None else known
+
+    def has_form(self, found: bytes) -> bool:
+        """Whether *found* could be such a hash."""
+        if self.form == "bytes":
+            return len(found) == self.width
+        digits = b"0123456789abcdef" if self.case == "lower" else b"0123456789ABCDEF"
+        return len(found) == self.width and not found.strip(digits)
+
+    def digest(self, *values: Any) -> bytes:
+        """Return the whole digest of the values of `of`, as bytes."""
+        taken = [of(value) for of, value in zip(self._inputs, values, strict=True)]
+        if self.through is None:
+            return self._hash(b"\x00".join(taken))
+        try:
+            made = self.through(*taken)
+        except Exception as exc:
+            given = ", ".join(f"{name}={shown(value)}" for name, value in zip(self.takes, values, strict=True))
+            raise FieldError(f"{given} must be what {self.through!r} takes: {exc}") from exc
+        return self._hash(hash_input(self.takes[0], made))
+
+    # A function that is made once for all keys: choosing the form for every key takes as long as the hash.
+    def _showing(self, kept: slice) -> Digest:
+        if self.form == "bytes":
+            return lambda digest: digest[kept]
+        if self.case == "lower":
+            return lambda digest: digest.hex()[kept].encode()
+        return lambda digest: digest.hex()[kept].upper().encode()
+
+    def _all(self) -> Sequence[bytes] | None:
+        base = 16 if self.form == "hex" else 256
+        if base**self.width > MOST_ALTERNATIVES:
+            return None
+        if self.form == "bytes":
+            return [number.to_bytes(self.width, "big") for number in range(base**self.width)]
+        template = b"%0*x" if self.case == "lower" else b"%0*X"
+        return [template % (self.width, number) for number in range(base**self.width)]
+
+
+def _input_of(name: str, fields: Mapping[str, Field], through: Callable[..., Any] | None) -> Callable[[Any], Any]:
+    """Return what makes of a value what is hashed, or what *through* is given: what the key keeps of it."""
+    if through is not None:
+        return fields[name].kept if name in fields else lambda value: value
+    return fields[name].hash_input if name in fields else lambda value: hash_input(name, value)

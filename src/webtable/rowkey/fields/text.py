@@ -1,0 +1,248 @@
+"""Fields of text and of bytes, and constant bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webtable.errors import InvalidArgument
+from webtable.rowkey.fields.conditions import StartingWith, shown
+from webtable.rowkey.fields.field import Field, Part, check_name, is_count
+from webtable.rowkey.fields.terminators import check_terminator, escaped, keeps_order, unescaped
+from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webtable.rowkey.fields.conditions import Between, Condition
+
+
+@dataclass(frozen=True)
+class Constant(Part):
+    """Bytes that every key has in this place, as the `:` behind a salt. `width` is their number.
+
+    Errors: `InvalidArgument` for no bytes.
+    """
+
+    value: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, bytes) or not self.value:
+            raise InvalidArgument(f"value={shown(self.value)} must be one byte or more, as in b':'")
+
+    @property
+    def width(self) -> int:
+        """The number of bytes."""
+        return len(self.value)
+
+    def encode(self) -> bytes:
+        """Return the bytes."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Bytes(Field):
+    r"""Bytes as they are: exactly *size* of them; or any number, up to the end of the key or to a *terminator*.
+
+    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.fields.terminators`) and the
+    terminator, which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end
+    of the key and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or
+    not *size* of them; `InvalidArgument` for a size or a terminator that cannot be. Source: HBase reference guide,
+    "Data model": row keys are bytes, and sort by them.
+    """
+
+    name: str
+    size: int | None = None
+    terminator: bytes | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_terminator(self.terminator)
+        if self.size is not None and not is_count(self.size, 1):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int | None:
+        """The given size."""
+        return self.size
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the terminator keeps the order."""
+        return self.size is not None or keeps_order(self.terminator)
+
+    @property
+    def unordered_because(self) -> tuple[str, str]:
+        """The terminator sorts among the bytes of the values."""
+        return (
+            f"the {self.terminator!r} behind it sorts among the bytes of its values",
+            "terminator=b'\\0' would keep the order, and so would a fixed width",
+        )
+
+    def encode(self, value: Any) -> bytes:
+        """Return the value's bytes, escaped and ended."""
+        raw = self._raw(value)
+        if self.terminator is None or self.size is not None:
+            return raw
+        return escaped(raw, self.terminator) + self.terminator
+
+    def decode(self, key: bytes, at: int) -> tuple[Any, int]:
+        """Return the value at *at*."""
+        raw, end = self._taken(key, at)
+        try:
+            return self._value(raw), end
+        except ValueError:
+            self.no_value(key, at)
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the value's bytes."""
+        return self._raw(value)
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `between` and `starting_with`."""
+        if isinstance(condition, StartingWith):
+            beginning = self._beginning(condition.prefix)
+            if self.size is not None and len(beginning) > self.size:
+                self.refuse(condition.prefix, f"at most {self.size} bytes, as the field is")
+            return [prefix_range(escaped(beginning, None if self.size else self.terminator))]
+        return super().ranges(condition)
+
+    def _between(self, condition: Between) -> list[KeyRange]:
+        found = super()._between(condition)
+        # At the end of the key the empty value is no byte at all, which as the end of a range would mean "no end".
+        return [] if condition.until is not None and not self.encode(condition.until) else found
+
+    def _raw(self, value: Any) -> bytes:
+        if not isinstance(value, bytes) or (self.size is not None and len(value) != self.size):
+            self.refuse(value, "bytes" if self.size is None else f"{self.size} bytes")
+        return value
+
+    def _beginning(self, prefix: Any) -> bytes:
+        if not isinstance(prefix, bytes):
+            self.refuse(prefix, "bytes")
+        return prefix
+
+    def _value(self, raw: bytes) -> Any:
+        return raw
+
+    def _taken(self, key: bytes, at: int) -> tuple[bytes, int]:
+        if self.size is not None:
+            return self.fixed(key, at, self.size), at + self.size
+        if self.terminator is None:
+            return key[at:], len(key)
+        found = key.find(self.terminator, at)
+        if found < 0:
+            self.no_value(key, at)
+        try:
+            return unescaped(key[at:found], self.terminator), found + len(self.terminator)
+        except ValueError:
+            self.no_value(key, at)
+
+
+@dataclass(frozen=True)
+class Text(Bytes):
+    r"""Text as UTF-8, up to the end of the key, or to a *terminator*, which is escaped within it.
+
+    Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
+    Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
+    the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
+    what is no text, or has half of a surrogate pair. Source: `webtable.rowkey.fields.terminators`.
+    """
+
+    def encoder(self) -> Callable[..., bytes]:
+        """Return `str.encode` where that is all that there is to do."""
+        end = self.terminator
+        if self.size is not None:
+            return self.encode
+        return str.encode if end is None else lambda value: escaped(str.encode(value), end) + end
+
+    def kept(self, value: Any) -> Any:
+        """Return the text as it is: a key keeps all of it."""
+        self._raw(value)
+        return value
+
+    def hash_encoder(self) -> Callable[[Any], bytes]:
+        """Return `str.encode`."""
+        return str.encode if self.size is None else self.hash_input
+
+    def _raw(self, value: Any) -> bytes:
+        raw = utf8(self, value)
+        if self.size is not None and len(raw) != self.size:
+            self.refuse(value, f"text of {self.size} bytes in UTF-8; it has {len(raw):,}")
+        return raw
+
+    def _beginning(self, prefix: Any) -> bytes:
+        return utf8(self, prefix)
+
+    def _value(self, raw: bytes) -> Any:
+        return raw.decode()
+
+
+@dataclass(frozen=True)
+class FixedText(Field):
+    r"""Text in exactly *size* bytes of UTF-8; shorter ones are filled up with *pad*.
+
+    Width: *size* bytes. Order: by code point. Errors: `FieldError` for a longer text, and for one that ends with the
+    pad or has a character that sorts before it (the pad would be lost, or the order); `InvalidArgument` for a *pad*
+    that is not one byte of ASCII. Source: Apache Phoenix, "Data types", CHAR.
+    """
+
+    name: str
+    size: int
+    pad: bytes = b"\x00"
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if not is_count(self.size, 1):
+            raise InvalidArgument(f"size={shown(self.size)} of {self.name!r} must be a number of bytes from 1")
+        if not isinstance(self.pad, bytes) or len(self.pad) != 1 or self.pad > b"\x7f":
+            raise InvalidArgument(f"pad={shown(self.pad)} of {self.name!r} must be one byte of ASCII")
+        object.__setattr__(self, "takes", (self.name,))
+
+    @property
+    def width(self) -> int:
+        """The given size."""
+        return self.size
+
+    def encode(self, value: Any) -> bytes:
+        """Return the text, filled up."""
+        raw = self.hash_input(value)
+        if len(raw) > self.size:
+            self.refuse(value, f"at most {self.size} bytes of UTF-8; it has {len(raw):,}")
+        if raw and (raw.endswith(self.pad) or min(raw) < self.pad[0]):
+            self.refuse(value, f"text that does not end with {self.pad!r} and has nothing that sorts before it")
+        return raw.ljust(self.size, self.pad)
+
+    def decode(self, key: bytes, at: int) -> tuple[str, int]:
+        """Return the text without its pad."""
+        try:
+            return self.fixed(key, at, self.size).rstrip(self.pad).decode(), at + self.size
+        except UnicodeDecodeError:
+            self.no_value(key, at)
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return the text as UTF-8."""
+        return utf8(self, value)
+
+    def ranges(self, condition: Condition) -> list[KeyRange]:
+        """Return the ranges for `between` and `starting_with`."""
+        if isinstance(condition, StartingWith):
+            beginning = self.hash_input(condition.prefix)
+            if len(beginning) > self.size:
+                self.refuse(condition.prefix, f"at most {self.size} bytes of UTF-8")
+            stop = prefix_stop(beginning)
+            # A text that is one pad shorter looks as if it began so; it is the first of those that do.
+            start = prefix_stop(beginning.ljust(self.size, self.pad)) if beginning.endswith(self.pad) else beginning
+            return merged([KeyRange(start, stop)])
+        return super().ranges(condition)
+
+
+def utf8(field: Field, value: Any) -> bytes:
+    """Return the text *value* as UTF-8; raises the `FieldError` of *field* for what is no text, or none in UTF-8."""
+    if not isinstance(value, str):
+        field.refuse(value, "text (str)")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        field.refuse(value, "text without halves of surrogate pairs")

@@ -1,0 +1,317 @@
+"""Reads and writes on a Thrift1 gateway through HappyBase's client, with what it has no call for put together here.
+
+Thrift1 has one timestamp a call, reads one version in a scan, knows an upper bound of the time and no lower one, and
+scans by scanners that live in the gateway.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from webtable.rowkey import KeyRange
+from webtable.store.hbase.calls.answers import cell, check_read, check_scanned
+from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, key_before
+from webtable.store.hbase.gateways.gateway import repeated
+from webtable.store.hbase.thrift import filterstrings
+from webtable.store.hbase.thrift.connection import thrift1
+from webtable.store.hbase.thrift.stream import WrongReply
+from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row
+from webtable.store.wanted import distinct_columns
+
+if TYPE_CHECKING:
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.gateways.gateway import Gateway, Session
+    from webtable.store.hbase.thrift.connection import Connection
+
+Each = Callable[[Iterable[Callable[[], None]]], None]
+"""Runs jobs, some of them at once, and raises the first error of any."""
+
+_Mutation, _BatchMutation = thrift1.Mutation, thrift1.BatchMutation
+_FOREVER: Final = 2**63 - 1
+_FIRST_NEIGHBOURS: Final = 2
+_MOST_CELLS: Final = 10_000  # of rows that are read together
+
+
+class Scanner:
+    """A scanner's number, and the connection that it lives and dies with, which leads to *gateway*."""
+
+    __slots__ = ("__weakref__", "connection", "gateway", "number")
+
+    def __init__(self, number: int, connection: Connection, gateway: str) -> None:
+        self.number = number
+        self.connection = connection
+        self.gateway = gateway
+        connection.scanners.add(self)
+
+
+class Thrift1:
+    """Each method is one or more calls of the gateway; *each* spreads independent ones over the connections."""
+
+    deletes_exactly = False
+
+    def __init__(self, gateway: Gateway, each: Each) -> None:
+        self._gateway = gateway
+        self._each = each
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway that is called."""
+        return self._gateway
+
+    def put(self, table: str, puts: Sequence[Put], deadline: Deadline) -> None:
+        """Store *puts*, a call for each timestamp among them; not all may be stored when this raises."""
+        batches: dict[int, dict[int, Any]] = defaultdict(dict)
+        for place, put in enumerate(puts):
+            for column, timestamp, value in put.cells:
+                batch = batches[timestamp]
+                if place not in batch:
+                    batch[place] = _BatchMutation(put.row, [])
+                batch[place].mutations.append(_Mutation(False, column, value))
+        self._mutate(table, ((timestamp, list(batch.values())) for timestamp, batch in batches.items()), deadline)
+
+    def delete(self, table: str, deletes: Sequence[Delete], deadline: Deadline) -> None:
+        """Apply *deletes*, a call for each whole row and each timestamp; not all may be applied when this raises."""
+        batches: dict[int, list[Any]] = defaultdict(list)
+        whole = []
+        for delete in deletes:
+            if delete.columns is None:
+                whole.append(delete)
+            else:
+                mutations = [_Mutation(True, _column(c)) for c in distinct_columns(delete.columns)]
+                batches[delete.timestamp].append(_BatchMutation(delete.row, mutations))
+        self._mutate(table, batches.items(), deadline)
+        self._each(self._job(table, deadline, "deleteAllRowTs", delete.row, delete.timestamp) for delete in whole)
+
+    def get(self, table: str, rows: Sequence[bytes], wanted: Selection, deadline: Deadline) -> list[Row | None]:
+        """Return the rows, None where nothing is visible; a call for each column where more than one version is."""
+        asked = list(dict.fromkeys(rows))
+
+        def read(results: list[Any]) -> list[Any]:
+            check_read([result.row for result in results], asked)
+            return _whole(results)
+
+        results = self._gateway.call(
+            "getRowsWithColumnsTs",
+            table.encode(),
+            asked,
+            columns(wanted),
+            _until(wanted),
+            {},
+            deadline=deadline,
+            table=table,
+            read=read,
+        )
+        found = {row.key: row for row in self.translated(table, results, wanted, deadline)}
+        return [found.get(row) for row in rows]
+
+    def scanned(
+        self,
+        table: str,
+        keys: KeyRange,
+        wanted: Selection,
+        count: int,
+        caching: int | None,
+        scanner: Scanner | None,
+        deadline: Deadline,
+    ) -> tuple[list[Any], Scanner]:
+        """Return the next rows of *scanner* as they come, fewer than *count* are the last, and the scanner.
+
+        That is another one, over *keys*, where there is none yet or its connection is in use or gone. Never repeated:
+        the scanner moves on.
+        """
+
+        def read(results: list[Any]) -> list[Any]:
+            check_scanned([result.row for result in results], keys, count, reverse=wanted.reverse)
+            return _whole(results)
+
+        preferred = None if scanner is None else scanner.connection
+        with self._gateway.session(deadline, table, preferred=preferred) as session:
+            if scanner is None or scanner.connection is not session.connection:
+                scanner = self._open(session, table, _scan(keys, wanted, caching))
+            return session.call("scannerGetList", scanner.number, count, read=read), scanner
+
+    def close(self, table: str, scanner: Scanner, deadline: Deadline) -> None:
+        """Have the gateway forget the scanner where its connection is free; else it does so after a minute or so."""
+        with self._gateway.session(deadline, table, preferred=scanner.connection, only=True) as session:
+            scanner.connection.scanners.discard(scanner)
+            session.call("scannerClose", scanner.number)
+
+    def _open(self, session: Session, table: str, scan: Any) -> Scanner:
+        number = session.call("scannerOpenWithScan", table.encode(), scan, {})
+        return Scanner(number, session.connection, session.gateway)
+
+    def cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        deadline: Deadline,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the newest cells of the first *limit* columns of a family in *qualifiers*.
+
+        Rows that are neighbours in the table have a scanner together, more of them each time that it was of use; others
+        have one each.
+        """
+        parts = [filterstrings.qualifiers(qualifiers)] if qualifiers != KeyRange() else []
+        if keys_only:
+            parts.append(filterstrings.KEYS_ONLY)
+        options = {"columns": [family], "batchSize": limit, "filterString": filterstrings.all_of(parts)}
+        left, found = sorted(set(rows)), dict[bytes, list[tuple[bytes, Cell]]]()
+        most = max(1, _MOST_CELLS // limit)
+        ask = first = min(_FIRST_NEIGHBOURS, most)
+        while left:
+            count = ask if len(left) > 1 else 1
+            results = self._first(table, _from_to(left[0], left[-1]), count, options, deadline)
+            wanted, before = set(left), len(found)
+            for result in results:
+                if result.row in wanted and result.row not in found:  # of a wide row the first piece is all of it
+                    found[result.row] = [(column, one) for column, (one,) in sorted(result.columns.items())]
+            if len(results) < count:
+                break
+            is_of_use = 2 * (len(found) - before) > len(results)
+            ask = min(ask * 4, most) if is_of_use else first
+            left = left[bisect_right(left, results[-1].row) :]
+        return [found.get(row, []) for row in rows]
+
+    def _first(
+        self, table: str, keys: KeyRange, count: int, options: Mapping[str, Any], deadline: Deadline
+    ) -> list[Any]:
+        """Return the first *count* pieces of rows in *keys*, of a scan with these *options*."""
+        scan = thrift1.TScan(startRow=keys.start, stopRow=keys.stop or None, caching=count, **options)
+
+        def read(results: list[Any]) -> list[Any]:
+            if len(results) > count:
+                raise WrongReply(f"{len(results)} pieces of rows came where {count} were asked for")
+            check_scanned([row for row, _ in groupby(result.row for result in results)], keys, count, reverse=False)
+            return _whole(results)
+
+        def attempt() -> list[Any]:
+            with self._gateway.session(deadline, table) as session:
+                scanner = self._open(session, table, scan)
+                results: list[Any] = session.call("scannerGetList", scanner.number, count, read=read)
+                session.call("scannerClose", scanner.number)
+            return results
+
+        return repeated(attempt, deadline, self._gateway, table)
+
+    def translated(self, table: str, results: Sequence[Any], wanted: Selection, deadline: Deadline) -> list[Row]:
+        """Return the rows of *results*, without those that have no cell in the wanted times."""
+        since = wanted.time_range.since if wanted.time_range else 0
+        if wanted.keys_only:
+            return [
+                Row(result.row, {})
+                for result in results
+                if not since or any(one.timestamp >= since for (one,) in result.columns.values())
+            ]
+        if wanted.versions > 1:
+            rows = (self._versions(table, result, wanted, deadline) for result in results)
+            return [row for row in rows if row.cells]
+        if since:
+            rows = (
+                Row(
+                    result.row,
+                    {column: cells for column, cells in result.columns.items() if cells[0].timestamp >= since},
+                )
+                for result in results
+            )
+            return [row for row in rows if row.cells]
+        return [Row(result.row, result.columns) for result in results]
+
+    def _versions(self, table: str, result: Any, wanted: Selection, deadline: Deadline) -> Row:
+        since = wanted.time_range.since if wanted.time_range else 0
+        cells = {}
+        for column, (newest,) in result.columns.items():
+            if newest.timestamp >= since:
+                found = self._gateway.call(
+                    "getVerTs",
+                    table.encode(),
+                    result.row,
+                    column,
+                    _until(wanted),
+                    wanted.versions,
+                    {},
+                    deadline=deadline,
+                    table=table,
+                    read=_cells,
+                )
+                versions = [one for one in found if one.timestamp >= since]
+                if versions:
+                    cells[column] = versions
+        return Row(result.row, cells)
+
+    def _mutate(self, table: str, batches: Iterable[tuple[int, list[Any]]], deadline: Deadline) -> None:
+        self._each(self._job(table, deadline, "mutateRowsTs", batch, timestamp) for timestamp, batch in batches)
+
+    def _job(self, table: str, deadline: Deadline, method: str, *arguments: Any) -> Callable[[], None]:
+        return lambda: self._gateway.call(method, table.encode(), *arguments, {}, deadline=deadline, table=table)
+
+
+def _from_to(first: bytes, last: bytes) -> KeyRange:
+    # A scan has no stop key that is longer than the longest row.
+    return KeyRange(first, last + b"\x00" if len(last) < MAX_ROW_KEY else b"")
+
+
+def _whole(results: list[Any]) -> list[Any]:
+    """Return *results*, each with cells in place of Thrift's; raises what comes of reading a part that is missing."""
+    for result in results:
+        if not result.columns:
+            raise WrongReply("a row came without its cells")
+        result.columns = {column: (cell(one.timestamp, one.value),) for column, one in result.columns.items()}
+    return results
+
+
+def _cells(found: list[Any]) -> list[Cell]:
+    return [cell(one.timestamp, one.value) for one in found]
+
+
+def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
+    start, stop = (keys.stop, keys.start) if wanted.reverse else keys
+    return thrift1.TScan(
+        startRow=start or None,
+        stopRow=(key_before(stop) if wanted.reverse else stop) or None,
+        timestamp=None if wanted.time_range is None else wanted.time_range.until,
+        columns=columns(wanted),
+        caching=caching,
+        filterString=_filter(wanted),
+        reversed=wanted.reverse,
+    )
+
+
+def columns(wanted: Selection) -> list[bytes] | None:
+    """Return the columns as Thrift1 takes them; a family is its name without the colon."""
+    return None if wanted.columns is None else [_column(column) for column in wanted.columns]
+
+
+def _column(column: bytes) -> bytes:
+    return column[:-1] if column.count(b":") == 1 and column.endswith(b":") else column
+
+
+def _until(wanted: Selection) -> int:
+    return wanted.time_range.until if wanted.time_range else _FOREVER
+
+
+def _filter(wanted: Selection) -> bytes | None:
+    parts = []
+    # The first cells alone do not tell whether another one is in the wanted times.
+    any_cell = not (wanted.time_range and wanted.time_range.since)
+    if wanted.search is not None:
+        family, qualifier, expressions, added = wanted.search
+        parts += [filterstrings.matching(family, qualifier, one, hidden=added) for one in expressions]
+        if wanted.few_cells and any_cell:
+            parts.append(filterstrings.first_columns_or(qualifier, FEW_COLUMNS))
+        if wanted.reverse:
+            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            parts.append(filterstrings.qualifiers(KeyRange()))
+    if wanted.one_cell and any_cell:
+        parts.append(filterstrings.FIRST_KEY_ONLY)
+    if wanted.keys_only:
+        parts.append(filterstrings.KEYS_ONLY)
+    return filterstrings.all_of(parts)

@@ -1,0 +1,293 @@
+"""A gateway: calls over its pool, within a deadline, and repeated where that is harmless."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, contextmanager
+from logging import INFO, WARNING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+
+from webtable.errors import StoreUnavailable, WebTableError
+from webtable.store.hbase import log
+from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
+from webtable.store.hbase.thrift.descriptors import table_name
+from webtable.store.hbase.thrift.stream import NotServed, WrongReply
+from webtable.store.log import subject_of
+from webtable.store.observed.metrics import GatewayMetrics
+from webtable.store.observed.tally import Tally
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.thrift.connection import Connection
+    from webtable.store.hbase.thrift.pool import OnCall, Pool
+
+T = TypeVar("T")
+
+_FIRST_SHARE: Final = 2 / 3
+"""The share of the time that is left which one attempt may use, so that there is some for another."""
+_LEAST_ATTEMPT: Final = 2.0
+_LEAST_LEFT: Final = 0.05
+"""The seconds below which there is no other attempt: its error would say nothing but that there was no time."""
+_SLOW_SHARE: Final = 1 / 3
+"""The share of the time that is left from which on a call is logged as a slow one."""
+_LEAST_SLOW: Final = 0.1
+"""No call is slow that is faster: near the end of a deadline every share is small."""
+_LOOK_SECONDS: Final = 1.0
+"""How long a gateway has to say whether a table is disabled."""
+_PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
+_UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
+"""What comes of reading an answer in which something is missing, or is something else than it should be."""
+
+
+class Session:
+    """Calls on one *connection* to a gateway, whose name is in `gateway`, within one deadline.
+
+    *on_call* is told the method of each before it is sent; one that takes more than *slow* seconds is logged.
+    """
+
+    __slots__ = ("_deadline", "_on_call", "_slow", "_table", "_tell", "connection", "gateway")
+
+    def __init__(
+        self,
+        connection: Connection,
+        deadline: Deadline,
+        on_call: OnCall | None,
+        *,
+        gateway: Gateway,
+        table: str | None,
+        slow: float,
+    ) -> None:
+        self.connection = connection
+        self.gateway = gateway.name
+        self._tell = gateway.tell
+        self._deadline = deadline
+        self._on_call = on_call
+        self._table = table
+        self._slow = slow
+
+    def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
+        """Return the gateway's answer, or what *read* makes of it; an answer that it cannot read is a wrong one."""
+        if self._on_call is not None:
+            self._on_call(method)
+        try:
+            answer = self.connection.call(method, *args, deadline=self._deadline)
+        finally:
+            seconds = time.monotonic() - self.connection.busy[1]
+            if seconds > self._slow:
+                self._tell(WARNING, "slow", f"{method} took long", self._table, seconds)
+        if read is None:
+            return answer
+        try:
+            return read(answer)
+        except WebTableError:
+            raise
+        except _UNREADABLE as exc:
+            raise WrongReply(f"an answer that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
+
+
+class Gateway(ABC):
+    """Calls to the Thrift*number* service of HBase; *name* is in every error.
+
+    `events` counts what is logged of them.
+    """
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name = name
+        self._number = number
+        self.events = Tally()
+
+    def tell(
+        self,
+        level: int,
+        event: str,
+        text: str,
+        table: str | None,
+        seconds: float,
+        error: WebTableError | None = None,
+        *,
+        name: str | None = None,
+    ) -> None:
+        """Count and log *event*, as one of the gateway *name* where that is another one of several."""
+        self.events(event)
+        log.tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
+
+    def all_events(self) -> Counter[str]:
+        """Return how often each event has happened, here and at each of several."""
+        return self.events.taken()
+
+    @abstractmethod
+    def state(self) -> list[GatewayMetrics]:
+        """Return what is known of it, or of each of several."""
+
+    def call(
+        self,
+        method: str,
+        *args: Any,
+        deadline: Deadline,
+        table: str | None = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
+
+        It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
+        worth a repetition, and a call to a table that is disabled is not.
+        """
+
+        def attempt() -> Any:
+            try:
+                return self.call_once(method, *args, deadline=deadline, table=table, read=read)
+            except StoreUnavailable as error:
+                if table and is_unanswered(error) and self._is_disabled(table, deadline):
+                    raise disabled(self.name, table) from error
+                raise
+
+        return repeated(attempt, deadline, self, table)
+
+    def call_once(
+        self,
+        method: str,
+        *args: Any,
+        deadline: Deadline,
+        table: str | None = None,
+        read: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """Return the same of a single attempt, which leaves some of the time for another."""
+        with self.session(deadline, table) as session:
+            return session.call(method, *args, read=read)
+
+    def _is_disabled(self, table: str, deadline: Deadline) -> bool:
+        """Whether HBase says so: in a gateway its client tries rows of several regions for minutes all the same."""
+        asked = table_name(table) if self._number == 2 else table.encode()
+        try:
+            return not self.call_once("isTableEnabled", asked, deadline=deadline.within(_LOOK_SECONDS), table=table)
+        except WebTableError:
+            return False
+
+    @abstractmethod
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> AbstractContextManager[Session]:
+        """Lend a connection for several calls: *preferred* where that is free, and with *only* no other.
+
+        What goes wrong in the block on the way to the gateway and back, and what the gateway says, comes out of it as
+        an error of the store; the connection is closed then.
+        """
+
+
+class OneGateway(Gateway):
+    """Calls to one gateway, over the connections of its *pool*."""
+
+    def __init__(self, name: str, number: int, pool: Pool) -> None:
+        super().__init__(name, number)
+        self.pool = pool
+        self._is_down = False
+
+    def state(self, cool_down: float = 0.0) -> list[GatewayMetrics]:
+        """Return what is known of it, which is left alone for *cool_down* seconds more."""
+        in_use, idle, opened = self.pool.in_use(), self.pool.idle, self.pool.opened
+        dropped = self.events.taken()["dropped"]
+        return [GatewayMetrics(self.name, in_use, idle, opened, dropped, self._is_down, cool_down)]
+
+    @contextmanager
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> Iterator[Session]:
+        """Lend a connection of the pool."""
+        began, left = time.monotonic(), deadline.left()
+        if not left:
+            raise StoreUnavailable(f"{subject_of(self.name, table)}: the time of the call is over")
+        attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
+        session = None
+        lent = (
+            self.pool.same_connection(preferred)
+            if only and preferred is not None
+            else self.pool.connection(attempt, preferred)
+        )
+        try:
+            with lent as connection:
+                session = Session(
+                    connection,
+                    attempt,
+                    self.pool.on_call,
+                    gateway=self,
+                    table=table,
+                    slow=max(left * _SLOW_SHARE, _LEAST_SLOW),
+                )
+                if not connection.socket.has_answered:
+                    # A question that takes a gateway no time, so that a slow first call is told from no free thread.
+                    connection.service(attempt)
+                if self._is_down:
+                    self.came_up(table, time.monotonic() - began)
+                yield session
+        except DRIVER_ERRORS as exc:
+            doing = "connecting" if session is None else session.connection.busy[0]
+            seconds = time.monotonic() - began
+            error = translated(exc, self.name, table, doing, seconds)
+            error.__cause__ = exc
+            if not is_answer(exc):
+                # Where a gateway has no thread for a new connection, those that it serves are all there is.
+                self.pool.failed(error, alone=isinstance(exc, NotServed))
+                if session is None:
+                    self.went_down(error, table, seconds)
+                else:
+                    self.tell(INFO, "dropped", "dropped a connection", table, seconds, error)
+            raise error from exc
+
+    def went_down(self, error: WebTableError, table: str | None, seconds: float) -> None:
+        """Log that there is no connection to be had, once until there is one."""
+        if not self._is_down:
+            self._is_down = True
+            self.tell(WARNING, "down", "is down", table, seconds, error)
+
+    def came_up(self, table: str | None, seconds: float) -> None:
+        """Log that there is a connection again."""
+        self._is_down = False
+        self.tell(INFO, "up", "is up again", table, seconds)
+
+
+def repeated(
+    attempt: Callable[[], T], deadline: Deadline, gateway: Gateway | None = None, table: str | None = None
+) -> T:
+    """Return what *attempt* returns, tried again while it raises `StoreUnavailable` and there is time for a pause.
+
+    The second attempt comes at once: most often the first one found that its connection was gone. Each is logged as one
+    of a call to *table* on *gateway*.
+    """
+    began = time.monotonic()
+    try:
+        return attempt()
+    except StoreUnavailable as error:
+        if not deadline.left():
+            raise
+        first = last = error
+    attempts = 1
+
+    def again() -> T:
+        nonlocal attempts, last
+        attempts += 1
+        if gateway is not None:
+            gateway.tell(INFO, "retry", f"attempt {attempts}", table, time.monotonic() - began, last)
+        try:
+            return attempt()
+        except StoreUnavailable as error:
+            last = error
+            raise
+
+    def out_of_time(state: RetryCallState) -> bool:
+        return deadline.left() <= state.upcoming_sleep + _LEAST_LEFT
+
+    try:
+        return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time, reraise=True)(
+            again
+        )
+    except StoreUnavailable as error:
+        seconds = time.monotonic() - began
+        before = "" if type(first.__cause__) is type(error.__cause__) else f"; the first one: {first}"
+        message = f"{error} (the last of {attempts} attempts in {seconds:.1f} s{before})"
+        raise StoreUnavailable(message) from error

@@ -1,0 +1,152 @@
+"""Several gateways to one HBase: which of them a call goes to, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from logging import INFO
+from typing import TYPE_CHECKING
+
+from webtable._forks import renew_after_fork
+from webtable.errors import StoreError, StoreUnavailable
+from webtable.store.hbase.failures import is_lost
+from webtable.store.hbase.gateways.cooldown import CoolDown
+from webtable.store.hbase.gateways.gateway import Gateway, OneGateway, Session
+from webtable.store.log import subject_of
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.address import HostPort
+    from webtable.store.hbase.thrift.connection import Connection
+    from webtable.store.observed.metrics import GatewayMetrics
+
+
+class Member:
+    """One of the gateways, and whether it is left alone at the moment."""
+
+    def __init__(self, address: HostPort, gateway: OneGateway) -> None:
+        self.address = address
+        self.gateway = gateway
+        self.cool_down = CoolDown()
+
+
+class Gateways(Gateway):
+    """Calls to the least busy of some gateways, and to another one where that fails before anything was sent.
+
+    Where a call was lost on its way, the gateway has a cool-down, so its repetition goes to another one. When all have
+    one, they are tried all the same, those first whose cool-down ends first: a call fails when none of them works, not
+    because none worked a while ago. The pools are to connect to a gateway only where it serves the connection
+    (`ServedConnector`), which is how one is looked at before it comes back into use.
+    """
+
+    def __init__(self, name: str, number: int, gateways: Mapping[HostPort, OneGateway]) -> None:
+        super().__init__(name, number)
+        self.members = [Member(address, gateway) for address, gateway in gateways.items()]
+        self._turn = 0
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew; what is known of the gateways holds in the child as well."""
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def session(
+        self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
+    ) -> Iterator[Session]:
+        """Lend a connection to the gateway of *preferred*, as long as that is well, or else to the least busy one."""
+        member = None
+        try:
+            with ExitStack() as stack:
+                member, session = self._entered(stack, deadline, table, preferred, only)
+                yield session
+        except StoreError as error:
+            if member is not None and is_lost(error):
+                self.failed(member, table)
+            elif member is not None:
+                self._worked(member)
+            raise
+        self._worked(member)
+
+    def all_events(self) -> Counter[str]:
+        """Return how often each event has happened, here and at each one."""
+        return sum((member.gateway.all_events() for member in self.members), super().all_events())
+
+    def state(self) -> list[GatewayMetrics]:
+        """Return what is known of each one, and for how long it is left alone."""
+        return [one for member in self.members for one in member.gateway.state(member.cool_down.left())]
+
+    def failed(self, member: Member, table: str | None = None) -> None:
+        """Leave *member* alone for a while."""
+        with self._lock:
+            seconds = member.cool_down.failed()
+        if seconds:
+            member.gateway.tell(INFO, "cool-down", "is left alone", table, seconds)
+
+    def unavailable(self, table: str | None, errors: Mapping[Member, StoreError]) -> StoreUnavailable:
+        """Return the error of a call for which no gateway was to be had."""
+        reasons = (
+            f"{member.address}: {str(error).removeprefix(subject_of(member.gateway.name, table) + ': ')}"
+            for member, error in errors.items()
+        )
+        subject = subject_of(self.name, table)
+        return StoreUnavailable(f"{subject}: none of {len(errors)} gateways can be used: {'; '.join(reasons)}")
+
+    def _entered(
+        self, stack: ExitStack, deadline: Deadline, table: str | None, preferred: Connection | None, only: bool
+    ) -> tuple[Member, Session]:
+        if only and preferred is not None:
+            member = next(one for one in self.members if one.address == (preferred.host, preferred.port))
+            return member, stack.enter_context(member.gateway.session(deadline, table, preferred=preferred, only=True))
+        errors: dict[Member, StoreError] = {}
+        began = time.monotonic()
+        while (candidate := self._next(errors, preferred)) is not None:
+            try:
+                session = stack.enter_context(candidate.gateway.session(deadline, table, preferred=preferred))
+            except StoreUnavailable as error:
+                if is_lost(error):
+                    self.failed(candidate, table)
+                elif not errors:  # it is well and busy: the call is to wait for it
+                    raise
+                errors[candidate] = error
+                continue
+            if errors:
+                self._tell_failover(candidate, table, time.monotonic() - began, errors)
+            return candidate, session
+        raise self.unavailable(table, errors) from list(errors.values())[-1]
+
+    def _tell_failover(
+        self, member: Member, table: str | None, seconds: float, errors: Mapping[Member, StoreError]
+    ) -> None:
+        text = f"takes the place of {', '.join(str(one.address) for one in errors)}"
+        member.gateway.tell(INFO, "failover", text, table, seconds)
+
+    def _next(self, without: Collection[Member], preferred: Connection | None) -> Member | None:
+        """Return the gateway to try next, None after all of them."""
+        with self._lock:
+            self._turn = (self._turn + 1) % len(self.members)
+            # Of those that are as busy as each other a different one each time.
+            left = [one for one in self.members[self._turn :] + self.members[: self._turn] if one not in without]
+            ready = [one for one in left if one.cool_down.is_over()]
+            if not left:
+                return None
+            chosen = _chosen(ready, preferred) if ready else min(left, key=lambda one: one.cool_down.until)
+            chosen.cool_down.tried()
+            return chosen
+
+    def _worked(self, member: Member) -> None:
+        if member.cool_down.failures:
+            with self._lock:
+                member.cool_down.worked()
+
+
+def _chosen(ready: Sequence[Member], preferred: Connection | None) -> Member:
+    if preferred is not None:
+        for one in ready:
+            if one.address == (preferred.host, preferred.port):
+                return one
+    return min(ready, key=lambda one: one.gateway.pool.in_use())

@@ -1,0 +1,215 @@
+"""Scans by pieces that each stand alone: after any error the next piece starts behind the last row that was given."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from logging import INFO
+from typing import TYPE_CHECKING, Any, Final
+
+from webtable.errors import StoreError, StoreRefused, StoreUnavailable
+from webtable.store.hbase.gateways.gateway import repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.rowkey import KeyRange
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.calls.selection import Selection
+    from webtable.store.hbase.calls.thrift1 import Scanner, Thrift1
+    from webtable.store.hbase.calls.thrift2 import Thrift2
+    from webtable.store.rows import Row
+
+RANGES_A_CALL: Final = 1000
+FIRST_ROWS: Final = 32
+_FIRST_KEYS: Final = 1000
+_MOST_ROWS: Final = 5000
+_TARGET_BYTES: Final = 2 * 1024 * 1024
+_GROWTH: Final = 8
+_SAMPLE: Final = 32
+_IDLE_SECONDS: Final = 30.0  # below the lease of a scanner, 60 s
+_CLOSE_SECONDS: Final = 2.0
+_ROW_SHOWN: Final = 100
+
+
+class PieceSize:
+    """How many rows to ask for next: about 2 MB of them by what came so far, growing 8-fold at most."""
+
+    def __init__(self, keys_only: bool) -> None:
+        self.rows = _FIRST_KEYS if keys_only else FIRST_ROWS
+
+    def learn(self, rows: Sequence[Row]) -> None:
+        """Take the sizes of *rows* into account."""
+        sample = rows[:: max(1, len(rows) // _SAMPLE)]
+        sizes = [
+            sum(len(column) + 16 + sum(len(cell.value) for cell in cells) for column, cells in row.cells.items())
+            + len(row.key)
+            for row in sample
+        ]
+        average = max(sum(sizes) / len(sizes), max(sizes) / 16)
+        self.rows = int(min(_TARGET_BYTES / average + 1, self.rows * _GROWTH, _MOST_ROWS))
+
+
+class Pieces(ABC):
+    """The state of one scan: what is left of its ranges and of its limit."""
+
+    def __init__(self, table: str, ranges: Sequence[KeyRange], wanted: Selection, limit: int | None) -> None:
+        self._table = table
+        self._wanted = wanted
+        self._left = list(reversed(ranges)) if wanted.reverse else list(ranges)
+        self._limit = limit
+        self._size = PieceSize(wanted.keys_only)
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing more to come."""
+        return not self._left or self._limit == 0
+
+    def next(self, deadline: Deadline) -> list[Row]:
+        """Return the next rows; they may be none although more are to come.
+
+        After an error nothing is lost: the next call asks for the same rows again.
+        """
+        ask = min(self._size.rows, self._limit) if self._limit is not None else self._size.rows
+        # Backwards the first row may be the one at the stop key, which is not in the range.
+        rows = self._found(ask + self._wanted.reverse, deadline)
+        if self._limit is not None:
+            rows = rows[: self._limit]
+            self._limit -= len(rows)
+        if rows:
+            self._size.learn(rows)
+        return rows
+
+    def close(self, deadline: Deadline) -> None:  # noqa: B027, nothing is open in a scan of calls that stand alone
+        """Leave nothing open, as far as that is done without a wait."""
+
+    def _found(self, count: int, deadline: Deadline) -> list[Row]:
+        if self._wanted.plain is None:
+            return self._fetch(count, deadline)
+        try:
+            return self._fetch(count, half_of(deadline))
+        except StoreUnavailable:
+            # The server may have found too little in all that time; who calls looks for the words anyway.
+            self._wanted = self._wanted.plain
+            return self._fetch(count, deadline)
+
+    @abstractmethod
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
+        """Return up to *count* rows and take them off what is left."""
+
+    def _drop_until(self, key: bytes) -> None:
+        """Take what is up to *key* off the ranges."""
+        reverse = self._wanted.reverse
+        while self._left:
+            first = self._left[0]
+            rest = first.before(key) if reverse else first.after(key)
+            if not rest.is_empty() and (not reverse or key > first.start):
+                self._left[0] = rest
+                return
+            del self._left[0]
+
+
+class StatelessPieces(Pieces):
+    """A scan by Thrift2: each piece is one call over all ranges that are left (backwards over one of them)."""
+
+    def __init__(self, client: Thrift2, *args: Any) -> None:
+        super().__init__(*args)
+        self._client = client
+
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
+        ranges = self._left[: 1 if self._wanted.reverse else RANGES_A_CALL]
+        rows = self._client.rows(self._table, ranges, self._wanted, count, deadline)
+        if len(rows) < count:
+            del self._left[: len(ranges)]
+        else:
+            self._drop_until(rows[-1].key)
+        return [row for row in rows if row.key in ranges[0]] if self._wanted.reverse else inside(rows, ranges)
+
+
+class ScannerPieces(Pieces):
+    """A scan by Thrift1: a scanner in the gateway, opened anew behind the last row when it is lost or lay for long."""
+
+    def __init__(self, client: Thrift1, *args: Any) -> None:
+        super().__init__(*args)
+        self._client = client
+        self._scanner: Scanner | None = None
+        self._is_lost = False
+        self._used = 0.0
+        self._pieces = 0
+
+    def close(self, deadline: Deadline) -> None:
+        """Close the scanner, where its connection is free."""
+        scanner, self._scanner = self._scanner, None
+        if scanner is not None:
+            with suppress(StoreError):  # it is gone, or the gateway is, which forgets it
+                self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
+
+    def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
+        began = time.monotonic()
+        if self._scanner is not None and began - self._used > _IDLE_SECONDS:
+            self._is_lost = True  # as good as: its lease may end before the answer comes
+            self.close(deadline)
+        elif self._pieces == 1:
+            self.close(deadline)  # the first scanner asks the region server for no more than the first piece
+        keys = self._left[0]
+        results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway, self._table)
+        if self._is_lost:
+            self._tell_reopened(keys, time.monotonic() - began)
+        scanner, self._scanner = self._scanner, None
+        rows = self._client.translated(self._table, results, self._wanted, deadline)
+        self._scanner = scanner  # it has moved on, so it is of use only where its rows are
+        self._pieces += 1
+        self._used = time.monotonic()
+        if len(results) < count:
+            self.close(deadline)
+            del self._left[0]
+            self._pieces = 0
+        else:
+            self._drop_until(results[-1].row)
+        return [row for row in rows if row.key in keys] if self._wanted.reverse else rows
+
+    def _attempt(self, keys: KeyRange, count: int, deadline: Deadline) -> list[Any]:
+        scanner, self._scanner = self._scanner, None
+        caching = None if self._pieces else count
+        try:
+            results, self._scanner = self._client.scanned(
+                self._table, keys, self._wanted, count, caching, scanner, deadline
+            )
+        except StoreUnavailable:
+            self._is_lost = True
+            raise
+        except StoreRefused as error:
+            if scanner is None:
+                raise
+            self._is_lost = True
+            raise StoreUnavailable(str(error)) from error  # an expired scanner: worth a new one
+        if scanner is not None and scanner is not self._scanner:
+            self._is_lost = True
+        return results
+
+    def _tell_reopened(self, keys: KeyRange, seconds: float) -> None:
+        self._is_lost = False
+        row = keys.stop if self._wanted.reverse else keys.start
+        name = None if self._scanner is None else self._scanner.gateway
+        text = f"reopened scan at row {row[:_ROW_SHOWN]!r}"
+        self._client.gateway.tell(INFO, "reopened", text, self._table, seconds, name=name)
+
+
+def half_of(deadline: Deadline) -> Deadline:
+    """Return what a search may take of the time: so much is left to read without it."""
+    return deadline.within(deadline.left() / 2)
+
+
+def inside(rows: list[Row], ranges: Sequence[KeyRange]) -> list[Row]:
+    """Return the rows that are in *ranges*; a gateway that does not know the filter sends those between them too."""
+    if len(ranges) == 1:
+        return rows
+    kept = []
+    place = 0
+    for row in rows:
+        while place < len(ranges) and ranges[place].stop and row.key >= ranges[place].stop:
+            place += 1
+        if place < len(ranges) and row.key >= ranges[place].start:
+            kept.append(row)
+    return kept

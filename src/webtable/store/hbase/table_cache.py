@@ -1,0 +1,55 @@
+"""What is remembered of tables between calls: their families, and where their regions begin."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from webtable.errors import StoreRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.calls.selection import Selection
+    from webtable.store.hbase.tables import Tables
+
+_REGIONS_SECONDS: Final = 60.0
+
+
+class Known:
+    """Read from *tables* when it is asked for first, and again when it is out of date; *name* is the store's."""
+
+    def __init__(self, tables: Tables, name: str) -> None:
+        self._tables = tables
+        self._name = name
+        self._families: dict[str, Collection[bytes]] = {}
+        self._bounds: dict[str, tuple[float, list[bytes]]] = {}
+
+    def families(self, table: str, deadline: Deadline, anew: bool = False) -> Collection[bytes]:
+        """Return the names of the table's families, with *anew* as they are now."""
+        found = None if anew else self._families.get(table)
+        if found is None:
+            found = self._families[table] = self._tables.families(table, deadline)
+        return found
+
+    def check_searched(self, table: str, wanted: Selection, deadline: Deadline) -> None:
+        """Raise where the searched family is missing and no list of columns names it: HBase would find no row."""
+        if wanted.search is None or wanted.columns is not None:
+            return
+        family = wanted.search.family
+        if not any(family in self.families(table, deadline, anew) for anew in (False, True)):
+            raise StoreRefused(f"{self._name}: table {table!r} has no family {family.decode(errors='replace')!r}")
+
+    def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
+        """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
+        read, bounds = self._bounds.get(table, (0.0, []))
+        if not read or time.monotonic() - read > _REGIONS_SECONDS:
+            bounds = [region.keys.start for region in self._tables.regions(table, deadline)][1:]
+            self._bounds[table] = time.monotonic(), bounds
+        return bounds
+
+    def forget(self, table: str) -> None:
+        """Read what there is to know of *table* anew."""
+        self._families.pop(table, None)
+        self._bounds.pop(table, None)

@@ -1,0 +1,1 @@
+"""The Thrift gateways of HBase as one call sees them: connections, structs and filters."""

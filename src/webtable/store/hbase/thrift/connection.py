@@ -1,0 +1,217 @@
+"""A Thrift connection that believes no answer but its own, and none that is not read to its end."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakSet
+
+import happybase
+import thriftpy2
+from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
+from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType, TType
+from thriftpy2.transport import TTransportException
+
+from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
+from webtable.store.hbase.thrift.transport import Way
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.thrift.stream import GatewaySocket
+
+Transport = Literal["buffered", "framed"]
+Protocol = Literal["binary", "compact"]
+
+thrift1: Final[ModuleType] = importlib.import_module("Hbase_thrift")  # HappyBase loads its IDL under this name
+thrift2: Final[ModuleType] = thriftpy2.load(str(Path(__file__).with_name("hbase2.thrift")), "webtable_hbase2_thrift")
+
+_BUFFER: Final = 64 * 1024
+
+
+class Unsendable(ValueError):
+    """Arguments that do not fit into Thrift's types; nothing was done with them."""
+
+
+class BoundedCompactProtocol(TCompactProtocol):  # type: ignore[misc,unused-ignore]
+    """The compact protocol, with numbers and sizes that there can be.
+
+    Python's own whole numbers have no end, and a list of things without a length would be read for ever.
+    """
+
+    def _read_size(self) -> int:
+        size: int = super()._read_size()  # type: ignore[no-untyped-call,unused-ignore]
+        if size > LARGEST:
+            raise WrongReply(f"a reply announces {size:,} bytes or elements")
+        return size
+
+    def _read_int(self) -> int:
+        number: int = super()._read_int()  # type: ignore[no-untyped-call,unused-ignore]
+        if not -(2**63) <= number < 2**63:
+            raise WrongReply(f"a reply has the number {number}")
+        return number
+
+    def _read_collection_begin(self) -> tuple[int, int]:
+        kind, size = super()._read_collection_begin()  # type: ignore[no-untyped-call,unused-ignore]
+        _check_elements(size, kind)
+        return kind, size
+
+    def _read_map_begin(self) -> tuple[int, int, int]:
+        key, value, size = super()._read_map_begin()  # type: ignore[no-untyped-call,unused-ignore]
+        _check_elements(size, key, value)
+        return key, value, size
+
+
+def _check_elements(size: int, *kinds: int) -> None:
+    if size and TType.STOP in kinds:
+        raise WrongReply(f"a reply has {size} elements of no type")
+
+
+_PROTOCOLS: Final = {"binary": TBinaryProtocol, "compact": BoundedCompactProtocol}
+
+
+class CheckedClient(TClient):  # type: ignore[misc,unused-ignore]
+    """A Thrift client that numbers its calls and takes only the reply with the number and name of its call.
+
+    What cannot be read as that reply is a `WrongReply`, whatever the decoder makes of it: for a length below 0 a
+    `SystemError`, for what is nested too deeply a `RecursionError`, for an unknown type a `KeyError`, and so on.
+    """
+
+    def __init__(self, service: Any, protocol: Any, sock: GatewaySocket) -> None:
+        super().__init__(service, protocol)
+        self._sock = sock
+
+    def _req(self, _api: str, *args: Any, **kwargs: Any) -> Any:
+        self._seqid = self._seqid + 1 & 0x7FFFFFFF
+        return super()._req(_api, *args, **kwargs)
+
+    def _send(self, _api: str, **kwargs: Any) -> None:
+        try:
+            super()._send(_api, **kwargs)
+        except (OSError, TTransportException):
+            raise
+        except Exception as exc:
+            raise Unsendable(f"Thrift cannot send it ({exc!s:.200})") from exc
+
+    def _recv(self, _api: str) -> Any:
+        try:
+            return self._reply(_api)
+        except (OSError, EOFError, TException):
+            raise
+        except Exception as exc:
+            raise WrongReply(f"a reply that cannot be read ({type(exc).__name__}: {exc!s:.200})") from exc
+
+    def _reply(self, _api: str) -> Any:
+        name: Any
+        name, kind, number = self._iprot.read_message_begin()
+        name = name.decode(errors="replace") if isinstance(name, bytes) else name  # bytes by the compact protocol
+        if name != _api or number != self._seqid:
+            raise WrongReply(f"the answer to {name!r:.100} {number} came instead of that to {_api!r} {self._seqid}")
+        if kind == TMessageType.EXCEPTION:
+            refusal = TApplicationException()
+            refusal.read(self._iprot)
+            raise refusal
+        if kind != TMessageType.REPLY:
+            raise WrongReply(f"a message of kind {kind} came instead of a reply")
+        result = getattr(self._service, _api + "_result")()
+        result.read(self._iprot)
+        self._iprot.read_message_end()
+        # The decoder leaves out what has another type than it should, and goes on behind it, or what it takes for that.
+        if not self._sock.is_read_whole(self._iprot.trans.read):
+            raise WrongReply("a reply that goes on behind its end")
+        if getattr(result, "success", None) is not None:
+            return result.success
+        for field, value in vars(result).items():
+            if field != "success" and value is not None:
+                raise value
+        if hasattr(result, "success"):
+            raise TApplicationException(TApplicationException.MISSING_RESULT)
+        return None
+
+
+class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
+    """A HappyBase connection by such a client; with *service* for Thrift2 or for any other service.
+
+    Bytes go by the *way*, which makes its `socket`.
+
+    `scanners` are those that were opened on it and are in use; `busy` is its latest call and when that began.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        transport: Transport,
+        protocol: Protocol,
+        service: Any = thrift1.Hbase,
+        way: Way = Way.CLEAR,
+    ) -> None:
+        self._service = service
+        self._way = way
+        self._protocol = protocol
+        self.scanners: WeakSet[Any] = WeakSet()
+        self.busy = ("connecting", time.monotonic())
+        super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
+
+    def _refresh_thrift_client(self) -> None:
+        self.socket = self._way.socket(self.host, self.port)
+        self.transport = self._transport_class(self.socket, _BUFFER)
+        # Strings stay bytes: HBase's names and messages need not be UTF-8.
+        protocol = _PROTOCOLS[self._protocol](self.transport, decode_response=False)
+        self.client = CheckedClient(self._service, protocol, self.socket)
+
+    def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
+        """Return what the gateway answers; any exception leaves the connection unfit for another call."""
+        self.busy = (method, time.monotonic())
+        self.socket.deadline = deadline
+        return getattr(self.client, method)(*args)
+
+    def service(self, deadline: Deadline) -> int | None:
+        """Return 1 or 2 for the service that answers, None where that is a gateway from before HBase 2.x."""
+        self.socket.deadline = deadline
+        try:
+            kind: int = CheckedClient(thrift2.THBaseService, self.client._iprot, self.socket).getThriftServerType()
+        except TApplicationException as exc:
+            if exc.type != TApplicationException.UNKNOWN_METHOD:
+                raise
+            return None
+        return kind
+
+
+class Connector:
+    """How to reach a gateway: host, port, transport, protocol, service, and the way there."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        transport: Transport,
+        protocol: Protocol,
+        service: Any,
+        way: Way = Way.CLEAR,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.transport: Transport = transport
+        self.protocol: Protocol = protocol
+        self.service = service
+        self.way = way
+
+    def __call__(self, deadline: Deadline) -> Connection:
+        """Return a new, open connection."""
+        connection = Connection(
+            self.host,
+            self.port,
+            transport=self.transport,
+            protocol=self.protocol,
+            service=self.service,
+            way=self.way,
+        )
+        connection.socket.deadline = deadline
+        connection.open()
+        return connection

@@ -1,0 +1,147 @@
+"""Family descriptors of both gateways to and from `FamilySchema`: every option is sent, every one is read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from webtable.errors import InvalidArgument, StoreRefused
+from webtable.schema import FAMILY_OPTIONS, FamilySchema, TableSchema
+from webtable.store.hbase.thrift.connection import thrift1, thrift2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webtable.store.rows import TableDescription
+
+UNREAD_BY_THRIFT1: Final = frozenset({"min_versions", "block_encoding", "block_size", "replication_scope"})
+"""The options that Thrift1's ColumnDescriptor does not have."""
+_FOREVER: Final = 2**31 - 1
+
+
+def to_thrift1(family: FamilySchema) -> Any:
+    """Return Thrift1's descriptor, as far as it goes."""
+    return thrift1.ColumnDescriptor(
+        name=family.name.encode() + b":",
+        maxVersions=family.versions,
+        compression=family.compression,
+        inMemory=family.in_memory,
+        bloomFilterType=family.bloom,
+        blockCacheEnabled=family.block_cache,
+        timeToLive=_FOREVER if family.ttl is None else family.ttl,
+    )
+
+
+def from_thrift1(found: Any) -> FamilySchema:
+    """Return the family; the options in `UNREAD_BY_THRIFT1` are HBase's defaults."""
+    return _family(
+        name=found.name.rstrip(b":").decode(),
+        versions=found.maxVersions,
+        ttl=_ttl(found.timeToLive),
+        compression=found.compression.decode().upper(),
+        bloom=found.bloomFilterType.decode().upper(),
+        in_memory=bool(found.inMemory),
+        block_cache=bool(found.blockCacheEnabled),
+    )
+
+
+def beyond_thrift1(schema: TableSchema) -> list[str]:
+    """Return what of *schema* Thrift1 cannot say: split keys, and options that differ from HBase's default."""
+    beyond = ["split keys"] if schema.split_keys else []
+    for family in schema.families:
+        default = FamilySchema(family.name)
+        beyond += [
+            f"{option} of family {family.name!r}"
+            for option in FAMILY_OPTIONS
+            if option in UNREAD_BY_THRIFT1 and getattr(family, option) != getattr(default, option)
+        ]
+    return beyond
+
+
+def to_thrift2(family: FamilySchema, found: Any = None) -> Any:
+    """Return Thrift2's descriptor: *found*, or a new one, with every option of *family*.
+
+    What *found* has beside them stays, because a change of a family replaces all of it.
+    """
+    descriptor = found or thrift2.TColumnFamilyDescriptor(name=family.name.encode())
+    descriptor.blockSize = family.block_size
+    descriptor.bloomnFilterType = getattr(thrift2.TBloomFilterType, family.bloom)
+    descriptor.compressionType = getattr(thrift2.TCompressionAlgorithm, family.compression)
+    descriptor.dataBlockEncoding = getattr(thrift2.TDataBlockEncoding, family.block_encoding)
+    descriptor.maxVersions = family.versions
+    descriptor.minVersions = family.min_versions
+    descriptor.scope = family.replication_scope
+    descriptor.timeToLive = _FOREVER if family.ttl is None else family.ttl
+    descriptor.blockCacheEnabled = family.block_cache
+    descriptor.inMemory = family.in_memory
+    return descriptor
+
+
+def from_thrift2(found: Any) -> FamilySchema:
+    """Return the family; raises `StoreRefused` where an option is beyond what `FamilySchema` has."""
+    return _family(
+        name=found.name.decode(),
+        versions=found.maxVersions,
+        min_versions=found.minVersions,
+        ttl=_ttl(found.timeToLive),
+        compression=_name_of(thrift2.TCompressionAlgorithm, found.compressionType),
+        bloom=_name_of(thrift2.TBloomFilterType, found.bloomnFilterType),
+        block_encoding=_name_of(thrift2.TDataBlockEncoding, found.dataBlockEncoding),
+        block_size=found.blockSize,
+        in_memory=found.inMemory,
+        block_cache=found.blockCacheEnabled,
+        replication_scope=found.scope,
+    )
+
+
+def _name_of(kind: Any, number: int) -> str:
+    """Return the name of an enumeration's value; its number where a later HBase has more of them."""
+    return str(kind._VALUES_TO_NAMES.get(number, number))
+
+
+def _family(**options: Any) -> FamilySchema:
+    try:
+        return FamilySchema(**options)
+    except InvalidArgument as exc:
+        raise StoreRefused(f"what the table has is unknown to webtable: {exc}") from exc
+
+
+def table_name(name: str) -> Any:
+    """Return Thrift2's table name of `table` or `namespace:table`."""
+    namespace, colon, qualifier = name.partition(":")
+    if not colon:
+        return thrift2.TTableName(qualifier=name.encode())
+    return thrift2.TTableName(ns=namespace.encode(), qualifier=qualifier.encode())
+
+
+def differences(wanted: TableSchema, found: TableDescription) -> list[str]:
+    """Return what *found* has otherwise than *wanted*, option by option, as far as it can be read."""
+    there = {family.name: family for family in found.schema.families}
+    lines = [
+        f"family {name!r} is there and not wanted"
+        for name in there
+        if name not in {family.name for family in wanted.families}
+    ]
+    for family in wanted.families:
+        lines += family_differences(family, there.get(family.name), found.unread)
+    if wanted.split_keys != found.schema.split_keys:
+        lines.append(f"split keys are {_keys(found.schema.split_keys)} instead of {_keys(wanted.split_keys)}")
+    return lines
+
+
+def family_differences(wanted: FamilySchema, found: FamilySchema | None, unread: frozenset[str]) -> list[str]:
+    """Return what *found* has otherwise than *wanted*."""
+    if found is None:
+        return [f"family {wanted.name!r} is missing"]
+    return [
+        f"{option} of family {wanted.name!r} is {getattr(found, option)!r} instead of {getattr(wanted, option)!r}"
+        for option in FAMILY_OPTIONS
+        if option not in unread and getattr(found, option) != getattr(wanted, option)
+    ]
+
+
+def _keys(keys: Sequence[bytes]) -> str:
+    return "none" if not keys else f"{len(keys)} from {keys[0]!r} to {keys[-1]!r}"
+
+
+def _ttl(seconds: int) -> int | None:
+    return None if seconds >= _FOREVER or seconds <= 0 else seconds

@@ -1,0 +1,212 @@
+"""Connections that are used by one thread at a time and closed at the first sign of trouble."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from webtable._forks import renew_after_fork
+from webtable.errors import StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webtable.store.deadline import Deadline
+    from webtable.store.hbase.thrift.connection import Connection
+
+    OnCall = Callable[[str], object]
+
+
+class Pool:
+    """At most *size* open connections to one gateway, made when they are needed.
+
+    A connection that lay idle for *max_age* seconds is closed: a gateway closes it after 60 by itself, and a call on
+    it would be lost. One that saw any exception is closed too, because what it would answer next is not known.
+
+    A scanner lives and dies with the connection that it was opened on: its number means another scanner, or none, to
+    another gateway, and who tells which gateway the next connection leads to? So whoever has a scanner asks for its
+    connection by name, and others get one with scanners only when there is no other left.
+
+    `on_call` is told the method of each call on one of them before it is sent, by the thread that makes it.
+    """
+
+    on_call: OnCall | None = None
+
+    def __init__(
+        self,
+        connect: Callable[[Deadline], Connection],
+        *,
+        size: int,
+        max_age: float,
+        name: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.size = size
+        self._connect = connect
+        self._max_age = max_age
+        self._clock = clock
+        self._closed = False
+        self._trouble: tuple[float, Exception] | None = None
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Forget the connections: they are the parent's."""
+        self._changed = threading.Condition()
+        self._idle: list[tuple[float, Connection]] = []
+        self._lent: set[Connection] = set()
+        self._connecting: list[float] = []
+        self._opened = 0
+
+    @contextmanager
+    def connection(self, deadline: Deadline, preferred: Connection | None = None) -> Iterator[Connection]:
+        """Lend a connection: *preferred* where it is free and fit.
+
+        Waits for a free one until *deadline*, then raises `StoreUnavailable`.
+        """
+        with self._returned(self._take_back(preferred) or self._take(deadline)) as connection:
+            yield connection
+
+    @contextmanager
+    def same_connection(self, wanted: Connection) -> Iterator[Connection]:
+        """Lend *wanted*, or raise `StoreUnavailable` at once where it is in use or gone."""
+        connection = self._take_back(wanted)
+        if connection is None:
+            raise StoreUnavailable(f"{self.name}: the connection is in use, or gone")
+        with self._returned(connection):
+            yield connection
+
+    @property
+    def opened(self) -> int:
+        """How many connections were opened until now."""
+        return self._opened
+
+    @property
+    def idle(self) -> int:
+        """How many connections nobody uses."""
+        return len(self._idle)
+
+    def in_use(self) -> int:
+        """Return how many connections are lent, or on the way."""
+        return len(self._lent) + len(self._connecting)
+
+    def failed(self, error: Exception, *, alone: bool = False) -> None:
+        """Remember *error*, which may be what others wait for, and close the connections that nobody uses.
+
+        After a lost one the others are probably lost as well, unless it is said to have failed *alone*.
+        """
+        self._trouble = self._clock(), error
+        if not alone:
+            self.forget_idle()
+
+    def forget_idle(self) -> None:
+        """Close the connections that nobody uses."""
+        with self._changed:
+            idle, self._idle = self._idle, []
+            self._changed.notify_all()
+        for _, connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all connections; those in use when they come back."""
+        self._closed = True
+        self.forget_idle()
+
+    @contextmanager
+    def _returned(self, connection: Connection) -> Iterator[Connection]:
+        try:
+            yield connection
+        except BaseException:
+            self._give_back(connection, fit=False)
+            raise
+        self._give_back(connection, fit=True)
+
+    def _take_back(self, wanted: Connection | None) -> Connection | None:
+        with self._changed:
+            for entry in self._idle:
+                if entry[1] is wanted:
+                    return self._taken(entry)
+        return None
+
+    def _take(self, deadline: Deadline) -> Connection:
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise StoreError(f"{self.name}: the store is closed")
+                if (connection := self._free()) is not None:
+                    return connection
+                if self._open() < self.size:
+                    began = self._clock()
+                    self._connecting.append(began)
+                    break
+                if not self._changed.wait(deadline.left()) and not deadline.left():
+                    raise StoreUnavailable(f"{self.name}: all {self.size} connections are in use: {self._uses()}")
+        try:
+            connection = self._connect(deadline)
+        except BaseException:
+            with self._changed:
+                self._connecting.remove(began)
+                self._changed.notify()
+            raise
+        with self._changed:
+            self._connecting.remove(began)
+            self._lent.add(connection)
+            self._opened += 1
+        return connection
+
+    def _free(self) -> Connection | None:
+        """Return an idle connection: the latest without a scanner, or at the pool's size that which lay for longest."""
+        while True:
+            plain = [entry for entry in self._idle if not entry[1].scanners]
+            if plain:
+                entry = plain[-1]
+            elif self._idle and self._open() >= self.size:
+                entry = self._idle[0]
+            else:
+                return None
+            if (connection := self._taken(entry)) is not None:
+                return connection
+
+    def _taken(self, entry: tuple[float, Connection]) -> Connection | None:
+        """Return the idle connection, or close it and return None where it is too old, or something came on it."""
+        self._idle.remove(entry)
+        since, connection = entry
+        if self._clock() - since < self._max_age and connection.socket.is_quiet():
+            self._lent.add(connection)
+            return connection
+        connection.close()
+        self._changed.notify()  # there is room for another one
+        return None
+
+    def _give_back(self, connection: Connection, *, fit: bool) -> None:
+        with self._changed:
+            # One that was lent in the process before a fork is not known here.
+            kept = connection in self._lent and fit and not self._closed
+            self._lent.discard(connection)
+            if kept:
+                self._idle.append((self._clock(), connection))
+            self._changed.notify()
+        if not kept:
+            connection.close()
+
+    def _open(self) -> int:
+        return len(self._idle) + len(self._lent) + len(self._connecting)
+
+    def _uses(self) -> str:
+        """Return what the connections are used for, the longest use first, and the latest error on one of them."""
+        longest: dict[str, tuple[int, float]] = {}
+        busy = [connection.busy for connection in self._lent]
+        for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:
+            count, seconds = longest.get(call, (0, 0.0))
+            longest[call] = count + 1, max(seconds, self._clock() - since)
+        uses = ", ".join(
+            f"{count} {call} for up to {seconds:.1f} s"
+            for call, (count, seconds) in sorted(longest.items(), key=lambda use: -use[1][1])
+        )
+        if self._trouble is None:
+            return uses
+        when, error = self._trouble
+        return f"{uses}; {self._clock() - when:.1f} s ago: {error}"

@@ -1,0 +1,344 @@
+"""The store port: rows of cells in byte order.
+
+What every adapter promises and every caller relies on:
+
+- A row is a key and its cells. A cell has a column (`b"family:qualifier"`), a timestamp (epoch milliseconds from 0 to
+  2**63 - 2, always given by the caller) and a value. Of two cells with the same row, column and timestamp the one
+  written last stays.
+- Timestamps are explicit, so every call may be repeated: a write that is applied twice leaves what one leaves.
+- A `Put` is stored whole or not at all where its cells have one timestamp; so is a `Delete`. The mutations of one
+  call are not one transaction: each has an outcome of its own. Mutations of one row take effect in the order given.
+- A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells
+  at or below its timestamp, also those that are written later.
+- Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell of what is wanted
+  (`webtable.store.wanted`) does not come at all.
+- A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
+  (HBase itself may still show it until it flushes).
+- A row may be wider than memory: `read_cells` gives a family of it in pieces. Calls that want keys only bring no
+  values, and without a time range no more than two cells a row, however many columns it has.
+- Words that rows have to contain (`Containing`) spare the way of other rows and promise nothing: a store leaves out
+  none that contains them, but may let any row through, also because the search would take too long.
+- `limit` counts rows and is exact. A scan holds nothing open on the server between rows that a slow consumer, a
+  dropped connection or a restart could cost it: it goes on behind the last row that it gave.
+- A store may be used by many threads at once. Every call ends within the store's deadline, in an answer or in one of
+  the errors below `webtable.errors.StoreError` (`TableNotFound` where the table is missing). A caller who makes several
+  calls for one of somebody else's gives them one deadline: see `webtable.store.deadline`. The iterator of a scan has a
+  deadline for each row that it is asked for.
+- After a fork the child may use the store as the parent does; nothing that the parent has under way is touched by it.
+"""
+
+from __future__ import annotations
+
+import abc
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from webtable.errors import CapabilityError, InvalidArgument
+from webtable.rowkey import KeyRange, merged
+from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, FamilySchema, TableSchema
+from webtable.store.health import Examined
+from webtable.store.observed.meter import Meter, size_of_cells, size_of_found, size_of_lists
+from webtable.store.rows import ALL_QUALIFIERS, MAX_CELL, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
+from webtable.store.wanted import EVERYTHING, Wanted
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from webtable.errors import StoreError
+    from webtable.store.observed.call_listener import CallListener
+    from webtable.store.observed.metrics import GatewayMetrics
+    from webtable.store.url import StoreURL
+
+
+class Store(Examined, abc.ABC):
+    """Tables of rows of cells; see the module's contract.
+
+    An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
+    share, and never for nothing.
+
+    `name` is the URL without secrets, for messages; `timeout` is the deadline of a call in seconds.
+    """
+
+    name: str
+    timeout: float
+    max_cell: int = MAX_CELL
+    """The largest cell in bytes: row key, family, qualifier, value and 24 more. A larger one is a `StoreRefused`."""
+    writes_side_by_side: bool = True
+    """Whether several threads that write at once are faster than one."""
+    processes_write_side_by_side: bool = False
+    """Whether several processes that write at once are faster than one; those of `webtable ingest --workers` do."""
+    scans_range_by_range: bool = False
+    """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
+    changes_families: bool = True
+    """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
+    default_ttl: int | None = DEFAULT_TTL
+    """For how many seconds a new web table keeps content here unless it is told otherwise; None is for ever."""
+    default_versions: int | None = DEFAULT_VERSIONS
+    """How many contents of a page a new web table keeps here unless it is told otherwise; None is all of them."""
+
+    has_snapshots: bool = False
+    """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""
+    made_when_missing: bool = False
+    """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
+    why_empty: str = ""
+    """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+
+    meter: Meter
+    """Measures what this store is asked."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:  # noqa: D102, an adapter's __init__ need not know of it
+        made = super().__new__(cls)
+        made.meter = Meter()
+        return made
+
+    @classmethod
+    def table_of(cls, url: StoreURL) -> str:
+        """Return the name of the table that *url* names; nothing is opened.
+
+        Raises `InvalidArgument` that says what is wrong with *url*: no such place, an option that is not known.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
+
+    @classmethod
+    def from_url(cls, url: StoreURL, *, create: bool = False) -> Self:  # noqa: ARG003
+        """Return the store that *url* leads to, which is made with *create* where a store can be.
+
+        Raises `InvalidArgument` for a URL that is wrong, `TableNotFound` for a store that is not there, `NotAStore` and
+        `StoreUnavailable` for what does not answer as a store.
+        """
+        raise InvalidArgument(f"store={url.text!r}: {cls.__name__} has no URL")
+
+    def write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Apply *mutations* and return one outcome each: None where it is stored, else the error.
+
+        Raises only what holds for all of them before anything is sent (`TableNotFound`, a closed store).
+        """
+        if not mutations:
+            return []
+        return self.meter.written(self, table, mutations, partial(self._write, table, mutations))
+
+    def together(self) -> AbstractContextManager[int | None]:
+        """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
+
+        The block has the number of its transaction then: see `last_transaction`. Elsewhere that is None, and each call
+        stands for itself, as without the block. What this thread reads in the block is read as it
+        has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
+        the block then ends in a `StoreError`.
+        """
+        return nullcontext()
+
+    def last_transaction(self) -> int:
+        """Return the number of the last transaction that has ended; 0 where the store has none.
+
+        What is read from now on is as that one has left it, or later. Each transaction of this store has the next
+        number, and there is one more wherever another process has written. So who knows the numbers of its own
+        transactions knows in a block of `together` whether anybody else has written since.
+        """
+        return 0
+
+    def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
+        """Return one entry for each of *rows*, in their order; None where nothing is visible."""
+        possible = list(filter(_is_row_key, rows))
+        if wanted.is_nothing() or not possible:
+            return [None] * len(rows)
+        found = self.meter.asked(self, "read", table, partial(self._read, table, possible, wanted), size_of_found)
+        if len(possible) == len(rows):
+            return found
+        each = iter(found)
+        return [next(each) if _is_row_key(row) else None for row in rows]
+
+    def read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange = ALL_QUALIFIERS,
+        *,
+        limit: int,
+        keys_only: bool = False,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Return, for each of *rows*, the first *limit* columns of a *family* (`b"inlinks"`) that are in *qualifiers*.
+
+        They come in byte order, by their whole name, each with its newest visible cell; with *keys_only* the values
+        are empty. Nowhere is more of a row in memory, so this reads a row of a million columns in pieces: the next
+        one is in `qualifiers.after(last qualifier)`. Fewer than *limit* are the last; a missing row has none.
+        Raises `InvalidArgument` for a limit below 0, and for a family that is named with a colon.
+        """
+        _check_limit(limit)
+        if b":" in family:
+            raise InvalidArgument(f"family={family!r} must be the name without a colon")
+        found: list[list[tuple[bytes, Cell]]] = [[] for _ in rows]
+        places = [place for place, row in enumerate(rows) if _is_row_key(row)]
+        if limit and places and not qualifiers.is_empty():
+            possible = [rows[place] for place in places]
+            do = partial(self._read_cells, table, possible, family, qualifiers, limit, keys_only=keys_only)
+            cells = self.meter.asked(self, "read_cells", table, do, size_of_cells)
+            for place, some in zip(places, cells, strict=True):
+                found[place] = some
+        return found
+
+    def scan(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        wanted: Wanted = EVERYTHING,
+        *,
+        limit: int | None = None,
+        reverse: bool = False,
+    ) -> Iterator[Row]:
+        """Yield at most *limit* rows of all *ranges* (taken together: they may overlap) in byte order, lazily."""
+        _check_limit(limit)
+        left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
+        if not left:
+            return iter(())
+        return self.meter.scanned(self, table, partial(self._scan, table, left, wanted, limit, reverse=reverse))
+
+    def first_rows(
+        self,
+        table: str,
+        ranges: Sequence[KeyRange],
+        limit: int,
+        wanted: Wanted = EVERYTHING,
+        *,
+        reverse: bool = False,
+    ) -> list[list[Row]]:
+        """Return, for each of *ranges*, its first *limit* rows: the opening move of a merge over many ranges.
+
+        With *reverse* they are its last ones, backwards. Of a time range and of versions this knows nothing: *wanted*
+        with one is an `InvalidArgument`, and so is a limit below 0.
+        """
+        _check_limit(limit)
+        if wanted.versions != 1 or wanted.time_range is not None:
+            raise InvalidArgument(f"{wanted} must be of the newest cells, without a time range")
+        if not (limit and ranges) or wanted.is_nothing():
+            return [[] for _ in ranges]
+        do = partial(self._first_rows, table, ranges, limit, wanted, reverse=reverse)
+        return self.meter.asked(self, "first_rows", table, do, size_of_lists)
+
+    @abc.abstractmethod
+    def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
+        """Do what `write` promises; there are mutations."""
+
+    @abc.abstractmethod
+    def _read(self, table: str, rows: Sequence[bytes], wanted: Wanted) -> list[Row | None]:
+        """Do what `read` promises; there are rows, and something is wanted."""
+
+    @abc.abstractmethod
+    def _read_cells(
+        self,
+        table: str,
+        rows: Sequence[bytes],
+        family: bytes,
+        qualifiers: KeyRange,
+        limit: int,
+        *,
+        keys_only: bool,
+    ) -> list[list[tuple[bytes, Cell]]]:
+        """Do what `read_cells` promises; there are rows and qualifiers, and *limit* is over 0."""
+
+    @abc.abstractmethod
+    def _scan(
+        self, table: str, ranges: list[KeyRange], wanted: Wanted, limit: int | None, *, reverse: bool
+    ) -> Iterator[Sequence[Row]]:
+        """Do what `scan` promises, in pieces: the rows that came at once, which may be none.
+
+        The ranges are in order and apart, and something is wanted of them.
+        """
+
+    @abc.abstractmethod
+    def _first_rows(
+        self, table: str, ranges: Sequence[KeyRange], limit: int, wanted: Wanted, *, reverse: bool
+    ) -> list[list[Row]]:
+        """Do what `first_rows` promises; there are ranges, and something is wanted of them."""
+
+    @abc.abstractmethod
+    def describe_calls(
+        self, table: str, ranges: Sequence[KeyRange], *, each: bool = False, reverse: bool = False
+    ) -> list[str]:
+        """Return a line for each call that the first piece of `scan` (with *each*: `first_rows`) takes at most."""
+
+    @abc.abstractmethod
+    def tables(self) -> list[str]:
+        """Return the names of all tables, sorted."""
+
+    @abc.abstractmethod
+    def describe(self, table: str) -> TableDescription:
+        """Return the table as it is, split keys included; raises `TableNotFound`."""
+
+    @abc.abstractmethod
+    def create_table(self, schema: TableSchema) -> None:
+        """Create the table and check the result by reading it back; `StoreRefused` where it exists already."""
+
+    @abc.abstractmethod
+    def set_family(self, table: str, family: FamilySchema) -> None:
+        """Add the family, or change the one of that name, and check the result by reading it back."""
+
+    @abc.abstractmethod
+    def drop_table(self, table: str) -> None:
+        """Remove the table and all it holds; raises `TableNotFound`."""
+
+    @abc.abstractmethod
+    def regions(self, table: str) -> list[Region]:
+        """Return the table's regions in key order; one that spans all keys where the store has none."""
+
+    @abc.abstractmethod
+    def compact(self, tables: Sequence[str]) -> int:
+        """Give back the space of what nobody sees any more in *tables*, and return how many bytes that was.
+
+        The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
+        when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
+        """
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Write all tables of the store, as they are at one moment, into the new file *path*; return its bytes.
+
+        Others may write meanwhile. The file is there when it is whole and was checked. *on_progress* is told how many
+        bytes are written so far; what it raises ends it. Raises `InvalidArgument` where something is at *path*, and
+        `CapabilityError`, which says what there is instead, where the store is no file.
+        """
+        raise CapabilityError(
+            f"{self.name}: this store is no file that could be copied; webtable export and webtable copy take what is "
+            "in the table elsewhere"
+        )
+
+    def events(self) -> Counter[str]:
+        """Return how often each event that the store logs has happened, whether or not anybody listens."""
+        return self.meter.events.taken()
+
+    def listen(self, listener: CallListener) -> Callable[[], None]:
+        """Tell *listener* of each call that reads or writes rows; what is returned ends that when it is called.
+
+        Listeners end in the opposite order. Who never calls this pays nothing for it.
+        """
+        from webtable.store.observed.call_listener import listen_to
+
+        return listen_to(self, listener)
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return what is known of the gateways that the store goes through; none where it goes through none."""
+        return []
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give back every connection and file; calls after it raise `StoreError`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _is_row_key(row: bytes) -> bool:
+    return 0 < len(row) <= MAX_ROW_KEY
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidArgument(f"limit={limit} must be at least 0")
