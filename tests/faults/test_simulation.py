@@ -70,12 +70,12 @@ def test_a_seed_reproduces_a_run_in_any_process():
 
 
 def pages_before_their_entries(monkeypatch):
-    def stored(self, prepared):
+    def stored(self, prepared, **_):
         errors = prepared.errors({})
         errors |= self._put([one for one in prepared.puts if one.planned.index not in errors])
         errors |= prepared.upkeep.before_pages()
         stored = [index not in errors for index in range(len(prepared.pages))]
-        return prepared.outcomes(prepared.upkeep.after_pages(stored) | errors)
+        return prepared.outcomes(prepared.upkeep.after_pages(stored, set()) | errors)
 
     monkeypatch.setattr(BatchWriter, "_stored", stored)
 

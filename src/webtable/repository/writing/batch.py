@@ -13,7 +13,14 @@ from webtable._page.page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.writing.capture_checks import checked
-from webtable.repository.writing.crossings import Crossing, OwnTransactions, crossed_earlier, crossings, settled
+from webtable.repository.writing.crossings import (
+    Crossing,
+    OwnTransactions,
+    PageGone,
+    crossed_earlier,
+    crossings,
+    settled,
+)
 from webtable.repository.writing.packing import Visited, Visits
 from webtable.repository.writing.page_puts import PagePut, PagePuts
 from webtable.repository.writing.plan import Planner, stored_of
@@ -119,7 +126,8 @@ class BatchWriter:
         """Write what was prepared and return what became of each page, in their order.
 
         It is prepared again where somebody else has written to its rows meanwhile and the store makes a batch one
-        transaction. Where one of several captures of a page has failed, they are stored one by one.
+        transaction. Where one of several captures of a page has failed, they are stored one by one, and so are those
+        of a page that was deleted meanwhile.
         """
         with self._frame.store.together() as transaction:
             is_alone = transaction is not None and prepared.since is not None
@@ -132,7 +140,8 @@ class BatchWriter:
         failed = {
             row
             for index, row in enumerate(prepared.rows)
-            if captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused
+            if (captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused)
+            or isinstance(outcomes[index].error, PageGone)
         }
         for index, row in enumerate(prepared.rows):
             if row in failed:
@@ -184,7 +193,7 @@ class BatchWriter:
             if stored[index] and row not in own:
                 own[row].append((index, prepared.pages[index]))
         try:
-            return crossings(self._frame, own, prepared.stored, is_again=prepared.is_again), {}
+            return crossings(self._frame, own, prepared.stored, is_again=prepared.is_again)
         except WebTableError as exc:
             return [], {index: exc for some in own.values() for index, _ in some}
 

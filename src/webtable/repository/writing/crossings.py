@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from webtable._page.page import Page
+from webtable.errors import StoreUnavailable
 from webtable.repository.hints.hints import Change
 from webtable.repository.stored.captures import NEWEST, mended
 from webtable.repository.stored.timestamps import EPOCH, milliseconds
@@ -25,6 +26,7 @@ from webtable.repository.writing.plan import Plan, PlannedWrite
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webtable.errors import WebTableError
     from webtable.repository.frame import Frame
     from webtable.repository.stored.page_state import Stored
 
@@ -43,6 +45,10 @@ class OwnTransactions:
         are_all = all(one in self._numbers for one in range(since + 1, number))
         self._numbers.append(number)
         return are_all
+
+
+class PageGone(StoreUnavailable):
+    """The page was deleted while a later capture of it was stored, which the delete does not hide: put it again."""
 
 
 class Crossing(NamedTuple):
@@ -65,18 +71,26 @@ def crossings(
     stored: Mapping[bytes, Stored],
     *,
     is_again: bool = False,
-) -> list[Crossing]:
-    """Return the rows that somebody else has written to since it was read what was *stored*.
+) -> tuple[list[Crossing], dict[int, WebTableError]]:
+    """Return the rows that somebody else has written to since it was read what was *stored*, and which pages are gone.
+
+    A capture that is gone is one without metadata: the newer one that had them was deleted meanwhile.
 
     *own* are the captures that were written there, in the order of their dates, with their places. Where that
     *is_again* done, nobody knows who has written in between: these are all rows then.
     """
     if not own:
-        return []
+        return [], {}
     found = frame.pages.stored(list(own), min(frame.layouts.known.versions, NEWEST))
-    both = zip(own.items(), found, strict=True)
+    both = list(zip(own.items(), found, strict=True))
     compared = [_crossing(row, some, stored[row], now, is_again=is_again) for (row, some), now in both]
-    return [one for one in compared if one is not None]
+    gone: dict[int, WebTableError] = {
+        index: PageGone(f"{page.url[:200]}: deleted while a later capture was stored")
+        for (_, some), now in both
+        for index, page in some
+        if now.page is None and now.unreadable is None and not (now.deleted and now.deleted.hides(page.fetched_at))
+    }
+    return [one for one in compared if one is not None], gone
 
 
 def _crossing(
