@@ -51,13 +51,6 @@ def test_a_digest_names_its_algorithm_and_one_of_an_old_table_does_not(tables, s
     assert found[1].startswith("blake3:")
 
 
-def test_a_layout_that_names_no_digest_has_the_one_that_there_was_when_it_was_stored():
-    values = msgspec.json.decode(Layout().to_json())
-    del values["digest"], values["crc32"]
-
-    assert Layout.from_json("crawl", msgspec.json.encode(values)) == Layout(digest="sha256")
-
-
 def test_a_table_whose_digests_are_not_known_here_is_not_opened():
     values = msgspec.json.decode(Layout().to_json()) | {"digest": "xxh3"}
     del values["crc32"]
