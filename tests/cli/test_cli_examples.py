@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shlex
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -71,6 +72,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "BY_DAY = CompositeKey(ReversedDomain('host'), Text('rest'), separator=':')\n"
         "READINGS = CompositeKey(UInt('device', 4), Timestamp('time'))\n"
     )
+    (made / "chat.py").write_text(
+        "from webtable.rowkey import CompositeKey, Hash, ReverseTimestamp, Text, UInt\n"
+        "CHANNEL = Text('channel', terminator=b'\\0')\n"
+        "HASHED = CompositeKey(Hash('channel', first=2), CHANNEL, ReverseTimestamp('sent'), UInt('id'))\n"
+    )
+    messages = ({"channel": f"c{n % 7}", "sent": ago(1 - n / 1_000).isoformat(), "id": n} for n in range(200))
+    (made / "messages.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in messages))
     for name in ("webtable.db", "crawl.db", "old.db"):
         with webtable.open(made / name, create=True) as table, table.writer() as writer:
             for page in pages():

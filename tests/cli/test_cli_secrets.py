@@ -78,9 +78,9 @@ WORDS = {
     "not-modified": f"{HOME}",
     "delete": f"--domain {DOMAIN} --yes --receipt deleted.jsonl",
     "demo": "demo --until 2026-03-01",
-    "rows get": 'mykeys:KEY \'{"name": "a"}\'',
-    "rows scan": "mykeys:KEY --full-scan",
-    "rows put": "mykeys:KEY rows.jsonl",
+    "rows get": 'named_keys:KEY \'{"name": "a"}\'',
+    "rows scan": "named_keys:KEY --full-scan",
+    "rows put": "named_keys:KEY rows.jsonl",
     "keys encode": f"{HOME}",
     "keys decode": webtable.WebKey().encode(HOME).decode(),
     "keys ranges": f"--domain {DOMAIN}",
@@ -189,7 +189,9 @@ def seen(tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.Capture
 def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The files that the commands name."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    Path("mykeys.py").write_text("from webtable.rowkey import CompositeKey, Text\nKEY = CompositeKey(Text('name'))\n")
+    Path("named_keys.py").write_text(
+        "from webtable.rowkey import CompositeKey, Text\nKEY = CompositeKey(Text('name'))\n"
+    )
     Path("rows.jsonl").write_text('{"values": {"name": "a"}, "cells": {"d:x": "1"}}\n')
     Path("crawl_indexes.py").write_text(
         "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
@@ -223,7 +225,7 @@ def test_every_command_is_known_here():
 def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: str):
     url = ANSWERS.replace("crawl", "rows") if name.startswith("rows") else ANSWERS
     if name in ("rows get", "rows scan", "rows put"):
-        seen.run("-s", url, "rows", "put", "mykeys:KEY", "rows.jsonl", "--create")
+        seen.run("-s", url, "rows", "put", "named_keys:KEY", "rows.jsonl", "--create")
     if name in ("import", "backup verify"):
         assert seen.run("-s", url, "export", "backup", "--full-scan") == 0
         url = ANSWERS.replace("crawl", "imported")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -89,7 +89,7 @@ def test_a_missing_store_is_created_by_the_command_that_is_told(run: Run):
 def test_a_command_in_a_message_is_for_the_store_that_was_named(run: Run, words: list[str], told: str):
     run("-s", "a.db", "create", "--versions", "1", "--ttl", "90")
     page = '{{"url": "https://example.com/", "html": "{0}", "fetched_at": "{1}"}}\n'
-    today = datetime.now(UTC).isoformat()
+    today = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
     Path("old.jsonl").write_text(page.format("a", today) + page.format("a", "2001-01-01T00:00:00Z"))
     Path("first.jsonl").write_text(page.format("b", today))
     Path("new.jsonl").write_text(page.format("c", datetime.now(UTC).isoformat()))

@@ -106,13 +106,16 @@ def test_a_disk_that_fails_now_and_then_loses_nothing(url, tmp_path, what, log):
     # One early write is hurt in any case: on a busy machine there may be few.
     hurt = Hurt(what, log=log, share=0.002, at=40) if log else Hurt(what, log=log, share=0.05, at=1)
     with webtable.open(url) as table:
-        with (
-            Load(table, ledger, writers=0, readers=1, pages=PAGES) as load,
-            another_writer(url, tmp_path / "ledger", load.findings, hurt),
-            another_writer(url, tmp_path / "ledger", load.findings),
-        ):
-            time.sleep(SECONDS)
-        found = settled(table, ledger, load.findings)
+        for _ in range(4):
+            with (
+                Load(table, ledger, writers=0, readers=1, pages=PAGES) as load,
+                another_writer(url, tmp_path / "ledger", load.findings, hurt),
+                another_writer(url, tmp_path / "ledger", load.findings),
+            ):
+                time.sleep(SECONDS)
+            found = settled(table, ledger, load.findings)
+            if found.calls["hurt"] and (found.errors or not log):
+                break  # a busy machine may leave the process that is hurt no turn to write
 
     print(f"\n{'commits' if log else 'checkpoints'} of which a write {what}: {found.calls['hurt']} times, {found}")
     assert found.is_clean, str(found)
