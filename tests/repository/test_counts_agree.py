@@ -114,7 +114,7 @@ def test_what_waits_for_the_next_refresh_is_named_after_puts_and_deletes(new_url
 
     assert (before.waiting, found.waiting, after.waiting) == (0, 3, 0)
     assert (found.pages, found.unpacked) == (before.pages, before.unpacked)
-    assert "3 rows waiting; run `webtable links refresh`" in told.stderr
+    assert "3 rows waiting; run `webtable -s " in told.stderr
     assert after.pages == COUNT - 1
     assert before.as_of < after.as_of
     assert f"as of {after.as_of:%Y-%m-%d %H:%M:%S} UTC" in after.basis

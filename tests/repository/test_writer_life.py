@@ -11,6 +11,7 @@ import time
 import uuid
 
 import pytest
+from sites import with_limit
 
 import webtable
 from webtable import Page, WriteFailed
@@ -59,7 +60,7 @@ def test_pages_of_a_writer_left_open_are_stored_also_where_warnings_are_errors_a
 def test_pages_that_a_writer_left_open_cannot_store_are_named_at_the_end(new_url):
     program = LEFT_OPEN + "\nimport os\nwriter.put(Page(url='https://left.example/large', html=os.urandom(11 * 2**20)))"
 
-    ended = run(program, new_url())
+    ended = run(program, with_limit(new_url()))
 
     assert "1 page not stored: https://left.example/large" in ended.stderr
 
@@ -230,7 +231,7 @@ def test_a_function_that_raises_is_told_of_every_page_and_all_it_raised_comes_to
 
 
 def test_pages_that_were_not_stored_come_with_the_other_errors_of_a_table(new_url, site):
-    table = webtable.open(new_url(), create=True)
+    table = webtable.open(with_limit(new_url()), create=True)
     table.writer().put(site.page("/large", html=os.urandom(11 * 2**20)))
     table.writer(on_outcome=fail).put(site.page("/a", html=b"x"))
 

@@ -51,13 +51,23 @@ def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
     if page is None:
         return None
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
-    if (write := _founded(page, versions) if _is_unfounded(page) else _moved_on(page, versions)) is not None:
+    if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
         # The other writer has removed the inlinks under older dates than its own: all of them are written anew.
         return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
     known = _known_first(page) if dates else page.first_seen
     if known is None or seen is None or seen >= known:
         return None
     return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
+
+
+def _lacks_content(page: Page, versions: Sequence[Version]) -> bool:
+    """Whether *page* is a 304 of content that another writer has stored meanwhile.
+
+    One that is a version of its own is so where it came after an error, and otherwise because it was put as one.
+    """
+    before = next((version for version in versions if version.at < page.fetched_at), None)
+    came_after_error = before is not None and before.capture.status_code >= 400
+    return _is_unfounded(page) and (page.content_at is None or came_after_error)
 
 
 def _moved_on(page: Page, versions: Sequence[Version]) -> PageWrite | None:
