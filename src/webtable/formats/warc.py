@@ -17,7 +17,7 @@ from webtable._page.page import Page
 from webtable.errors import InvalidURL
 from webtable.formats.base import Damaged, DamagedFile, DamagedRecord, LeftOut, OverLimit, ReadReport, check_type
 from webtable.formats.http import Response, decoded_body, parse_headers, parse_response
-from webtable.formats.told import told_in
+from webtable.formats.page_field import told_in
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from webtable._page.headers import media_type
 from webtable._page.page import SAID, Page
 from webtable.formats.base import Damaged, LeftOut
 from webtable.formats.given import NOT_MODIFIED, as_given
-from webtable.formats.told import FIELD, NAMES, told_text
+from webtable.formats.page_field import FIELD, NAMES, told_text
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ _TRY: Final = 0.25
 """How many seconds SQLite waits for another process in one go; in between a fork may have its way."""
 
 LEAST_MAX_CELL: Final = 2**20
-"""webtable's own cells (entries, links, dictionaries) have up to so many bytes."""
+"""webtable's own cells (entries, links) have up to so many bytes."""
 LONG_WAIT: Final = 0.1
 """From so many seconds on it is logged that a call had to wait for another thread or process."""
 LOGGER: Final = logging.getLogger("webtable.store.sqlite")
