@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from webtable._page.page import Page
-
 
 class WebTableError(Exception):
     """The root of every error that webtable raises on purpose; all of them can be pickled."""
@@ -167,7 +165,8 @@ class WriteFailed(WebTableError):
     the first of them, as many as the writer may hold.
     """
 
-    def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Page] = ()) -> None:
+    # Pages and outcomes lie above the errors, whose imports lead nowhere, not even for type checkers.
+    def __init__(self, message: str, failures: Sequence[Any] = (), pages: Sequence[Any] = ()) -> None:
         super().__init__(message)
         self.failures = tuple(failures)
         self.pages = list(pages)
