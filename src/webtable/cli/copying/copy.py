@@ -94,7 +94,7 @@ def copy(
     from webtable.cli.copying.journal import CopyJournal
     from webtable.cli.copying.run import CopyRun
     from webtable.cli.terminal.progress import shown_progress
-    from webtable.repository.copying.rate_limit import Pace
+    from webtable.repository.copying.tables import Pace
 
     given = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes

@@ -1,4 +1,4 @@
-"""What a copy has, beside what it was made from: pages, versions and digests, and all bodies where that is wanted."""
+"""What a copy has beside what it was made from: pages, versions, digests, and if wanted all bodies and links."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow
-from webtable.repository.copying.link_check import differing_rows
-from webtable.repository.copying.rate_limit import Pace
-from webtable.repository.copying.tables import Sides, covers
+from webtable.repository.copying.links import BothInlinks
+from webtable.repository.copying.tables import Pace, Sides, covers
+from webtable.repository.hints.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.damaged_rows import MOST_KEPT
 from webtable.repository.stored.pieces import together
-from webtable.repository.stored.timestamps import moment_of
+from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webtable.repository.arguments import Progress
+    from webtable.repository.copying.links import RowInlinks
     from webtable.repository.copying.tables import Both
     from webtable.repository.frame import Frame
-    from webtable.store import Row
+    from webtable.store import Cell, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class CopyCheck:
         return not (self.missing or self.different or self.deleted)
 
 
-class _Found:
+class _Differences:
     """The counts of a `CopyCheck` by their names, and `there`: how many pages of the source the target has at all."""
 
     def __init__(self) -> None:
@@ -69,7 +70,7 @@ class _Found:
 
 def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, full: bool) -> CopyCheck:
     """Return what `WebTable.check_copy` does."""
-    sides, found = Sides(source, target), _Found()
+    sides, found = Sides(source, target), _Differences()
     source.layouts.recent()
     for piece in sides.pieces(b"", Pace(None)):
         found.counts["damaged"] += len(piece.damaged)
@@ -86,7 +87,7 @@ def check_copy(source: Frame, target: Frame, on_progress: Progress | None, *, fu
     return CopyCheck(**counts, examples=tuple(found.examples))
 
 
-def _compare(sides: Sides, both: Both, found: _Found) -> bool:
+def _compare(sides: Sides, both: Both, found: _Differences) -> bool:
     """Count a row, and return whether it is the same as far as that is known without bodies."""
     there, here = both.there, both.here
     found.counts["there"] += here.page is not None
@@ -104,7 +105,7 @@ def _compare(sides: Sides, both: Both, found: _Found) -> bool:
     return relation == "same"
 
 
-def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Found) -> None:
+def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Differences) -> None:
     rows = _in_full(sides.source, [both.row.key for both in some])
     copies = _in_full(sides.target, [both.target_row for both in some])
     for both, row, copy in zip(some, rows, copies, strict=True):
@@ -117,7 +118,7 @@ def _compare_bodies(sides: Sides, some: Sequence[Both], found: _Found) -> None:
             found.tell("different", sides, both.row.key)
 
 
-def _compare_links(sides: Sides, found: _Found) -> None:
+def _compare_links(sides: Sides, found: _Differences) -> None:
     told = b""
     for row, links, differs in differing_rows(sides):
         found.counts["links"] += links
@@ -138,3 +139,48 @@ def _weight(both: Both) -> int:
 def _pages_of(side: Frame) -> int:
     wanted = Wanted([side.codec.columns.page], keys_only=True)
     return sum(1 for _ in side.store.scan(side.table, [KeyRange()], wanted))
+
+
+def differing_rows(sides: Sides) -> Iterator[tuple[bytes, int, bool]]:
+    """Yield rows of the source, some of their links each time, with how many were looked for, and whether one differs.
+
+    A link of the target that is newer is its own. Links that the target keeps no longer are not looked for.
+    """
+    both, oldest = BothInlinks(sides, with_values=True), _oldest_kept(sides)
+    for _, pieces in both.pieces(b"", Pace(None)):
+        for some in pieces:
+            for one in some:
+                kept = {name: cell for name, cell in one.there.items() if cell.timestamp > oldest}
+                yield one.row, len(kept), _differs(both, one, kept)
+
+
+def _oldest_kept(sides: Sides) -> int:
+    """Return the date of the oldest links, in epoch milliseconds, that the target has let go by now."""
+    ttl = sides.target.layouts.known.ttl
+    return -1 if ttl is None else now_in_milliseconds() - 2 * ttl * 1000
+
+
+def _differs(both: BothInlinks, one: RowInlinks, kept: Mapping[bytes, Cell]) -> bool:
+    suspects = [name for name, cell in kept.items() if not _is_there(name, cell, one.here)]
+    gone = [name.removeprefix(PAST) for name in kept if name.startswith(PAST)]
+    # What is not in the same piece of the other side may be in a later one.
+    names = {*suspects, *map(_other, suspects), *gone, *map(_other, gone)} if suspects or not one.are_all else {*gone}
+    if not names:
+        return False
+    there, here = (one.there, one.here) if one.are_all else both.exactly(one, sorted(names))
+    return any(not _is_there(name, kept[name], here) for name in suspects) or any(
+        name in here and name not in there and here[name].timestamp <= kept[_other(name)].timestamp for name in gone
+    )
+
+
+def _is_there(name: bytes, cell: Cell, here: Mapping[bytes, Cell]) -> bool:
+    """Whether *here* has the link, or knows better: that it is newer, or went away since."""
+    found, other = here.get(name), here.get(_other(name))
+    if found is not None and found.timestamp == cell.timestamp:
+        return found.value == cell.value
+    return any(one is not None and one.timestamp > cell.timestamp for one in (found, other))
+
+
+def _other(name: bytes) -> bytes:
+    """Return under which name a link is that went away, or was one before it did."""
+    return name.removeprefix(PAST) if name.startswith(PAST) else PAST + name

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable.repository.copying.counts import Counts
-    from webtable.repository.copying.rate_limit import Pace
-    from webtable.repository.copying.tables import Sides
+    from webtable.repository.copying.tables import Pace, Sides
     from webtable.rowkey import KeyRange
 
 
-class Inlinks(NamedTuple):
-    """Inlinks of a row in the source and in the target, by their qualifiers; `are_all` where there are no more."""
+class RowInlinks(NamedTuple):
+    """The inlinks of a row in the source and in the target, by their qualifiers; `are_all` where there are no more."""
 
     row: bytes
     target_row: bytes
@@ -43,7 +42,7 @@ class BothInlinks:
         self._there = sides.source.codec.columns.inlinks.encode()
         self._here = sides.target.codec.columns.inlinks.encode()
 
-    def pieces(self, after: bytes, pace: Pace) -> Iterator[tuple[bytes, Iterator[list[Inlinks]]]]:
+    def pieces(self, after: bytes, pace: Pace) -> Iterator[tuple[bytes, Iterator[list[RowInlinks]]]]:
         """Yield the inlinks of some rows behind the row key *after* at once, with the last of these rows."""
         source = self._sides.source
         wanted = Wanted([self._there + b":"], keys_only=True)
@@ -52,7 +51,7 @@ class BothInlinks:
             yield rows[-1], self._some(rows)
             pace.wait(len(rows))
 
-    def _some(self, rows: Sequence[bytes]) -> Iterator[list[Inlinks]]:
+    def _some(self, rows: Sequence[bytes]) -> Iterator[list[RowInlinks]]:
         """Yield the inlinks of *rows*: those of all that have few at once, then those of the others in pieces."""
         # A row without a key in the target was told of in the first pass.
         keys = {row: key for row in rows if not isinstance(key := self._sides.target_row(row), DamagedRow)}
@@ -66,14 +65,14 @@ class BothInlinks:
                 there = piece.there
                 yield [piece]
 
-    def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[Inlinks]:
+    def _piece(self, keys: dict[bytes, bytes], qualifiers: KeyRange, limit: int) -> list[RowInlinks]:
         source, target = self._sides.source, self._sides.target
         found = source.store.read_cells(source.table, list(keys), self._there, qualifiers, limit=limit)
         known = target.store.read_cells(
             target.table, list(keys.values()), self._here, qualifiers, limit=limit, keys_only=not self._with_values
         )
         return [
-            Inlinks(
+            RowInlinks(
                 row,
                 keys[row],
                 {column[len(self._there) + 1 :]: cell for column, cell in there},
@@ -83,7 +82,7 @@ class BothInlinks:
             for row, there, here in zip(keys, found, known, strict=True)
         ]
 
-    def exactly(self, one: Inlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
+    def exactly(self, one: RowInlinks, qualifiers: Sequence[bytes]) -> list[dict[bytes, Cell]]:
         """Return what the source and the target have of a row under these *qualifiers*."""
         found = []
         for side, row, family in (
@@ -114,7 +113,7 @@ class InlinkCopier:
                 self._copy(some)
             yield last
 
-    def _copy(self, some: Sequence[Inlinks]) -> None:
+    def _copy(self, some: Sequence[RowInlinks]) -> None:
         changes: list[Put | Delete] = []
         for one in some:
             changes += self._changes(one)
@@ -128,7 +127,7 @@ class InlinkCopier:
             written(target.store, target.table, changes)
             self._queue.write([self._queue.done(entered)])
 
-    def _changes(self, one: Inlinks) -> Iterator[Put | Delete]:
+    def _changes(self, one: RowInlinks) -> Iterator[Put | Delete]:
         """Yield what makes the inlinks of the target those of the source."""
         new = [
             NewCell(self._column(qualifier), cell.timestamp, cell.value)

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.copying.counts import Counts
-    from webtable.repository.copying.rate_limit import Pace
-    from webtable.repository.copying.tables import Both, Sides
+    from webtable.repository.copying.tables import Both, Pace, Sides
     from webtable.store import NewCell
 
 

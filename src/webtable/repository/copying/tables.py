@@ -1,7 +1,8 @@
-"""The two tables of a copy, and what of a page is stored in both of them."""
+"""The two tables of a copy, what of a page is stored in both of them, and how fast their rows are read."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from webtable.errors import DamagedRow
+from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.frame import Frame
 from webtable.repository.stored.page_state import Stored
 from webtable.rowkey import KeyRange
@@ -20,8 +21,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webtable._page.page import Page
-    from webtable.repository.copying.rate_limit import Pace
     from webtable.repository.stored.page_state import Deleted, Version
+
+
+class Pace:
+    """Holds the caller back where he is faster than *rate* a second; None holds back nobody."""
+
+    def __init__(self, rate: float | None) -> None:
+        if rate is not None and not (isinstance(rate, int | float) and 0 < rate < float("inf")):
+            raise InvalidArgument(f"rate={rate!r} must be a number of pages a second above 0")
+        self._rate = rate
+        self._next = 0.0
+
+    def at_once(self, most: int) -> int:
+        """Return how many may come at once, *most* at most: those of a second."""
+        return most if self._rate is None else max(1, min(most, int(self._rate)))
+
+    def wait(self, count: int) -> None:
+        """Return when the time is over that *count* of them take, since the last call or now."""
+        if self._rate is None:
+            return
+        now = time.monotonic()
+        # What was not used is not made up for: it would come in a burst.
+        self._next = max(self._next, now - count / self._rate) + count / self._rate
+        time.sleep(max(0.0, self._next - now))
+
 
 ROWS_AT_ONCE = 256
 """Of how many rows is compared at once what is stored on both sides."""
@@ -42,7 +66,7 @@ class Both(NamedTuple):
     here: Stored
 
 
-class Piece(NamedTuple):
+class ComparedRows(NamedTuple):
     """Some rows of the source, up to the row key `last`; those that are `damaged` cannot be in the target."""
 
     last: bytes
@@ -75,7 +99,7 @@ class Sides:
         light = {column: row.cells[column] for column in self._light if column in row.cells}
         return self.source.codec.stored(Row(row.key, light))
 
-    def pieces(self, after: bytes, pace: Pace) -> Iterator[Piece]:
+    def pieces(self, after: bytes, pace: Pace) -> Iterator[ComparedRows]:
         """Yield the rows of the source behind the row key *after* that are pages or were deleted, some at once."""
         wanted = Wanted(self._light, versions=self.source.layouts.recent().versions)
         found = self.source.store.scan(self.source.table, [behind(after)], wanted)
@@ -83,8 +107,8 @@ class Sides:
             yield self._piece(rows)
             pace.wait(len(rows))
 
-    def _piece(self, rows: Sequence[Row]) -> Piece:
-        piece = Piece(rows[-1].key, [], [])
+    def _piece(self, rows: Sequence[Row]) -> ComparedRows:
+        piece = ComparedRows(rows[-1].key, [], [])
         known: list[tuple[Row, Stored, bytes]] = []
         for row in rows:
             key, there = self.target_row(row.key), self.source.codec.stored(row)
