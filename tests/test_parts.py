@@ -11,7 +11,7 @@ import zstandard
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
 from webtable.formats.base import Place
-from webtable.formats.parts import Part, parts_of
+from webtable.formats.parts import FilePart, parts_of
 
 RECORDS = 60
 
@@ -35,7 +35,7 @@ def written(path: Path, *members: bytes) -> str:
     return str(path)
 
 
-def urls_of(part: Part) -> list[str]:
+def urls_of(part: FilePart) -> list[str]:
     with part.opened() as source:
         return [page.url for page in read_pages(source, start=Place(part.begin))]
 
@@ -91,7 +91,7 @@ def test_records_of_one_date_stay_together(tmp_path):
 def test_other_files_are_one_part(tmp_path, data):
     file = written(tmp_path / "crawl", data)
 
-    assert list(parts_of(file, size=1)) == [Part(file)]
+    assert list(parts_of(file, size=1)) == [FilePart(file)]
 
 
 def test_a_cut_file_is_parted_up_to_there_and_the_last_part_says_what_it_is(tmp_path):

@@ -17,7 +17,7 @@ from test_warc_out import START, URL, new_table, stored
 from webtable import Page
 from webtable.demo import make_sample
 from webtable.formats import write_wacz, write_warc
-from webtable.formats.archives.cdxj import surt
+from webtable.formats.archives.warc_files import surt
 
 
 @pytest.fixture(scope="module")

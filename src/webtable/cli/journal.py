@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
 from webtable.formats import Place
-from webtable.formats.parts import Part
+from webtable.formats.parts import FilePart
 from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Journal:
         self._in_parts = {entry.file for entry in self._known.values() if entry.begin or entry.stop is not None}
         self._lock = threading.Lock()
         self._current: _Entry | None = None
-        self._parts: dict[Part, _Entry] = {}
+        self._parts: dict[FilePart, _Entry] = {}
         self._waiting: deque[_Taken] = deque()
         self._settled: Counter[str] = Counter()
         self._unwritten = 0
@@ -118,15 +118,15 @@ class Journal:
 
         A file that is another one by now, or was stored with other options, is read from its beginning.
         """
-        self._current = self._entry(Part(file))
+        self._current = self._entry(FilePart(file))
         return None if self._current.is_done else (self._current.place, self._current.records)
 
-    def begin_part(self, part: Part) -> tuple[Place, int] | None:
+    def begin_part(self, part: FilePart) -> tuple[Place, int] | None:
         """Return what `begin` does, of one part of a file: of parts several may have been begun."""
         entry = self._parts[part] = self._entry(part)
         return None if entry.is_done else (entry.place, entry.records)
 
-    def is_known(self, part: Part) -> bool:
+    def is_known(self, part: FilePart) -> bool:
         """Whether an earlier run has stored some of *part*."""
         return self._entry(part).place != Place(part.begin) or self._entry(part).is_done
 
@@ -134,7 +134,7 @@ class Journal:
         """Whether an earlier run has read *file* in parts."""
         return str(Path(file).resolve()) in self._in_parts
 
-    def note(self, part: Part, place: Place, records: int, *, is_done: bool) -> None:
+    def note(self, part: FilePart, place: Place, records: int, *, is_done: bool) -> None:
         """Write that of the begun *part* all is stored up to *place*."""
         entry = replace(self._parts[part], place=place, records=records, is_done=is_done)
         with self._lock:
@@ -198,7 +198,7 @@ class Journal:
         self._file.write(msgspec.json.encode(entry) + b"\n")
         self._file.flush()
 
-    def _entry(self, part: Part) -> _Entry:
+    def _entry(self, part: FilePart) -> _Entry:
         """Return the entry of *part*, as it is known."""
         path = Path(part.file).resolve()
         status = path.stat()

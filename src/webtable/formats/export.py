@@ -39,7 +39,7 @@ def write(
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
     if isinstance(columns, str):
         raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
-    counted = Counted(records)
+    counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
     for line in import_module(f"{exports.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
@@ -47,7 +47,7 @@ def write(
     return counted.count
 
 
-class Counted:
+class CountedRecords:
     """Records, and how many of them have come so far."""
 
     def __init__(self, records: Iterable[Any]) -> None:

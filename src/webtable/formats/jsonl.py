@@ -27,7 +27,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FIELDS = Page.__struct_fields__
 
 
-class _Line(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "html_text": "html"}):
+class _PageLine(Page, frozen=True, kw_only=True, rename={"html": "html_base64", "html_text": "html"}):
     """A page as it stands in a line: its body is text, or bytes under another name."""
 
     html: bytes | None = None
@@ -43,9 +43,9 @@ class _Raw(msgspec.Struct):
     outlinks: msgspec.Raw = msgspec.Raw()
 
 
-_KNOWN = frozenset(_Line.__struct_encode_fields__)
+_KNOWN = frozenset(_PageLine.__struct_encode_fields__)
 _TIMES = ("fetched_at", "last_modified", "changed_at", "content_at")
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_PageLine)
 _raw_decoder = msgspec.json.Decoder(_Raw)
 _names_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

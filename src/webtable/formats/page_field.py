@@ -1,4 +1,4 @@
-"""What a WARC record says of its page in JSON, in a field of webtable's own: all that its response does not tell."""
+"""How a capture is given to a table again, and what a WARC record says of its page in a field of webtable's own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from webtable._page.page import Page
 from webtable.formats.base import Damaged
@@ -13,6 +14,23 @@ from webtable.repository.answers.arrow_pages import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+NOT_MODIFIED = 304
+
+
+def as_given(page: Page) -> Page:
+    """Return the capture *page*, one of those that `kept` has, as it is to be put to become what it is.
+
+    Its `content_at` says, where that does not follow, whether it is a version of its own or repeats the content of a
+    date: one must not be taken for the other, nor for a repeat of older content.
+    """
+    given = Page(**{name: getattr(page, name) for name in GIVEN})
+    if page.content_at == page.fetched_at:
+        return given
+    if page.html is not None:
+        return replace(given, content_at=None)
+    return replace(given, same_as=page.url, truncated=False, outlinks=None)
+
 
 FIELD = "WebTable-Page"
 """The name of the field."""

@@ -21,7 +21,7 @@ PART_BYTES = 1 << 23
 _DATE = re.compile(rb"^warc-date:[ \t]*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """The bytes of *file* from `begin` to `stop`, which is None for its end; a whole file is one as well."""
 
     file: str
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 class _Bounded:
     """A file that ends where the part of it ends."""
 
-    def __init__(self, file: BinaryIO, part: Part) -> None:
+    def __init__(self, file: BinaryIO, part: FilePart) -> None:
         self._file = file
         self._stop = part.stop
         self.name = part.name
@@ -56,7 +56,7 @@ class _Bounded:
         return self._file.read(size if self._stop is None else min(size, self._stop - self._file.tell()))
 
 
-def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[Part]:
+def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[FilePart]:
     """Yield the parts of *file*, as they are found; together they are read as the whole file is.
 
     A part begins with a record whose compressed member begins with it, as in every .warc.gz and .warc.zst that is
@@ -66,11 +66,11 @@ def parts_of(file: str, size: int = PART_BYTES, limits: ReadLimits = DEFAULT_LIM
     try:
         for offset in _records(file, limits):
             if offset - begin >= size:
-                yield Part(file, begin, offset)
+                yield FilePart(file, begin, offset)
                 begin = offset
     except (DamagedFile, OSError):
         pass  # the last part comes to it too, and its reader says what it is
-    yield Part(file, begin)
+    yield FilePart(file, begin)
 
 
 def _records(file: str, limits: ReadLimits) -> Iterator[int]:

@@ -40,7 +40,7 @@ RENAMED = "WebTable-Renamed"
 """The field of a record that lists the names of those headers."""
 
 
-class _Record(NamedTuple):
+class _RecordHead(NamedTuple):
     offset: int
     headers: dict[str, str]
     length: int
@@ -96,7 +96,7 @@ def read_warc(
             yield page
 
 
-def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _Record | None:
+def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _RecordHead | None:
     """Return the next record with its header (section 4 of WARC 1.1), or None at the end of the file."""
     gap = b""
     for part in stream.skip_run(_GAP):
@@ -117,10 +117,10 @@ def _next_record(stream: ByteStream, limits: ReadLimits, *, is_first: bool) -> _
         raise DamagedFile("the file ends inside the header of a record")
     if not (length.isascii() and length.isdecimal() and len(length) < 16):
         raise DamagedFile(f"the length of a record is not known: its Content-Length is {length!r}")
-    return _Record(stream.mark, headers, int(length))
+    return _RecordHead(stream.mark, headers, int(length))
 
 
-def _block(stream: ByteStream, record: _Record, types: Collection[str] | None, limits: ReadLimits) -> bytes:
+def _block(stream: ByteStream, record: _RecordHead, types: Collection[str] | None, limits: ReadLimits) -> bytes:
     """Take the block of *record*; one that is left out is passed over without being held in memory."""
     try:
         _check_kind(record)
@@ -140,7 +140,7 @@ def _block(stream: ByteStream, record: _Record, types: Collection[str] | None, l
     return block
 
 
-def _check_kind(record: _Record) -> None:
+def _check_kind(record: _RecordHead) -> None:
     if record.kind not in _PAGE_KINDS:
         raise LeftOut(record.kind)
     if not record.url:
@@ -152,7 +152,7 @@ def _check_kind(record: _Record) -> None:
         raise Damaged("it is one of several segments, and those are not put together")
 
 
-def _page(record: _Record, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
+def _page(record: _RecordHead, block: bytes, types: Collection[str] | None, limits: ReadLimits) -> Page:
     url = canonical_url(record.url)
     told = told_in(record.headers)
     response = _response(record, block, limits)
@@ -186,10 +186,10 @@ def page_of_record(fields: Iterable[tuple[str, str]], block: bytes) -> Page:
     Raises `LeftOut`, `Damaged` and `InvalidURL` where it makes none.
     """
     headers = {name.lower(): value for name, value in fields}
-    return _page(_Record(0, headers, len(block)), block, None, DEFAULT_LIMITS)
+    return _page(_RecordHead(0, headers, len(block)), block, None, DEFAULT_LIMITS)
 
 
-def _with_their_names(headers: Headers, record: _Record) -> Headers:
+def _with_their_names(headers: Headers, record: _RecordHead) -> Headers:
     """Return *headers* with the names that those had which were renamed in *record*."""
     names = {name.strip() for name in record.headers.get(RENAMED.lower(), "").split(",")} - {""}
     if not names:
@@ -217,7 +217,7 @@ def _body(
     return body, found
 
 
-def _response(record: _Record, block: bytes, limits: ReadLimits) -> Response:
+def _response(record: _RecordHead, block: bytes, limits: ReadLimits) -> Response:
     """Return the response of *record*; that of a resource, which has none, and of a bare revisit is made up."""
     if record.kind == "resource":
         media = record.headers.get("content-type")
@@ -227,11 +227,11 @@ def _response(record: _Record, block: bytes, limits: ReadLimits) -> Response:
     return parse_response(block, limits)
 
 
-def _not_modified(record: _Record) -> bool:
+def _not_modified(record: _RecordHead) -> bool:
     return "server-not-modified" in record.headers.get("warc-profile", "")
 
 
-def _same_as(record: _Record, url: str, status: int) -> str | None:
+def _same_as(record: _RecordHead, url: str, status: int) -> str | None:
     """Return the URL whose content the record repeats (section 6.7 of WARC 1.1), or None where it has its own."""
     if status == 304 or _not_modified(record):
         return url
@@ -243,7 +243,7 @@ def _same_as(record: _Record, url: str, status: int) -> str | None:
         return url
 
 
-def _fetched_at(record: _Record) -> datetime:
+def _fetched_at(record: _RecordHead) -> datetime:
     value = record.headers.get("warc-date", "")
     try:
         parsed = datetime.fromisoformat(value)
@@ -253,7 +253,7 @@ def _fetched_at(record: _Record) -> datetime:
     return parsed.replace(microsecond=parsed.microsecond // 1_000 * 1_000)
 
 
-def _verify(record: _Record, block: bytes) -> None:
+def _verify(record: _RecordHead, block: bytes) -> None:
     """Hold *block* to its WARC-Block-Digest, unless it has none or of an unknown kind (section 5.8 of WARC 1.1)."""
     algorithm, _, expected = record.headers.get("warc-block-digest", "").partition(":")
     name = algorithm.lower().replace("-", "")

@@ -14,7 +14,7 @@ from webtable.cli.terminal import pager
 from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table
 from webtable.formats import FORMATS, write
 from webtable.formats.columns import texts
-from webtable.formats.export import Counted
+from webtable.formats.export import CountedRecords
 from webtable.formats.text import decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def write_records(
 
     In a short table those columns that are empty are left out, unless they were *asked_for*.
     """
-    chosen, counted = chosen_format(format), Counted(records)
+    chosen, counted = chosen_format(format), CountedRecords(records)
     if chosen == TABLE:
         print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
     elif chosen == LINES:

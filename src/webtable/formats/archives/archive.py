@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._page.page import Page
-    from webtable.formats.archives.warc_files import Measured
+    from webtable.formats.archives.warc_files import MeasuredFile
     from webtable.formats.archives.warc_records import Written
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
@@ -54,7 +54,7 @@ class Archived:
     """Captures of which something, mostly links that are not in the body, is too long to be told in a record."""
     examples: list[DamagedRow] = field(default_factory=list)
 
-    def add(self, file: Measured) -> None:
+    def add(self, file: MeasuredFile) -> None:
         """Count a WARC file that is whole."""
         self.files.append(file.name)
         self.bytes += file.size
@@ -122,7 +122,7 @@ def write_wacz(
     with whole_file(file) as part, ZipFile(part, "w") as zipped, Scratch(*tables) as scratch:
         package = Package(zipped)
 
-        def written(warc: Measured) -> None:
+        def written(warc: MeasuredFile) -> None:
             archived.add(warc)
             package.add(f"archive/{warc.name}", warc)
 

@@ -14,7 +14,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
-from webtable.formats.archives.warc_files import Measured, software
+from webtable.formats.archives.warc_files import MeasuredFile, software
 from webtable.formats.archives.warc_records import date_text, sha256
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Package:
         with self._zip.open(_entry(f"archive/{name}"), "w", force_zip64=True) as file:
             yield file
 
-    def add(self, path: str, file: Measured) -> None:
+    def add(self, path: str, file: MeasuredFile) -> None:
         """Take *file*, which was written as the entry *path*, into the list of what the package has."""
         name = path.rpartition("/")[2]
         self._resources.append({"name": name, "path": path, "hash": file.digest, "bytes": file.size})
@@ -48,7 +48,7 @@ class Package:
     def write(self, path: str, lines: Iterable[bytes]) -> None:
         """Write *lines* as the entry *path*."""
         with self._zip.open(_entry(path), "w", force_zip64=True) as entry:
-            file = Measured(entry, path)
+            file = MeasuredFile(entry, path)
             for line in lines:
                 file.write(line)
         self.add(path, file)

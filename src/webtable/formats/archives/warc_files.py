@@ -1,15 +1,18 @@
-"""WARC files in a folder or a package, written record by record (ISO 28500, WARC 1.1, one gzip member a record)."""
+"""WARC files, written record by record (ISO 28500, WARC 1.1, one gzip member a record), and their CDXJ lines."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import re
 import zlib
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
-from webtable.formats.archives.cdxj import cdxj_line
+import msgspec
+
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 
 if TYPE_CHECKING:
@@ -17,7 +20,43 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from webtable._page.page import Page
-    from webtable.formats.archives.warc_records import Record
+    from webtable.formats.archives.warc_records import WARCRecord
+
+_WWW = re.compile(r"www\d*\.")
+
+
+def surt(url: str) -> str:
+    """Return the key of *url*, which is canonical, in an index: as replay tools look it up.
+
+    The host stands reversed, without `www.`; the scheme is left out, all is in lower case, parameters are sorted and an
+    end slash is dropped. It is what the tools of the Internet Archive make of a URL but for session IDs, which stay.
+
+    >>> surt("https://www.Example.com:8080/Docs/?b=2&a=1")
+    'com,example:8080)/docs?a=1&b=2'
+    """
+    parts = urlsplit(url.lower())
+    host = _WWW.sub("", parts.hostname or "", count=1) if _WWW.match(parts.hostname or "") else parts.hostname or ""
+    is_address = ":" in host or host.replace(".", "").isdigit()
+    reversed_host = host if is_address else ",".join(reversed(host.split(".")))
+    port = "" if parts.port is None else f":{parts.port}"
+    path = parts.path if parts.path == "/" else parts.path.rstrip("/") or "/"
+    query = "&".join(sorted(parts.query.split("&"))) if parts.query else ""
+    return f"{reversed_host}{port}){path}{'?' if query else ''}{query}"
+
+
+def cdxj_line(page: Page, record: WARCRecord, offset: int, length: int, filename: str) -> bytes:
+    """Return the line of the *record* of *page*, which is *length* bytes behind *offset* of the file, with its end."""
+    fields = {
+        "url": page.url,
+        "mime": "warc/revisit" if record.kind == "revisit" else page.content_type or "unk",
+        "status": str(page.status_code),
+        **({"digest": record.digest} if record.digest else {}),
+        "length": str(length),
+        "offset": str(offset),
+        "filename": filename,
+    }
+    moment = page.fetched_at.astimezone(UTC)
+    return f"{surt(page.url)} {moment:%Y%m%d%H%M%S} ".encode() + msgspec.json.encode(fields) + b"\n"
 
 
 def software() -> str:
@@ -28,7 +67,7 @@ def software() -> str:
         return "webtable"
 
 
-class Target(Protocol):
+class ArchiveTarget(Protocol):
     """Where the files go."""
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
@@ -36,7 +75,7 @@ class Target(Protocol):
         ...
 
 
-class Measured:
+class MeasuredFile:
     """A file that is written, with the number of its bytes and their digest so far."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
@@ -65,14 +104,18 @@ class WarcFiles:
     """
 
     def __init__(
-        self, target: Target, most: int, indexed: Callable[[bytes], None], written: Callable[[Measured], None]
+        self,
+        target: ArchiveTarget,
+        most: int,
+        indexed: Callable[[bytes], None],
+        written: Callable[[MeasuredFile], None],
     ) -> None:
         self._target = target
         self._most = most
         self._indexed = indexed
         self._written = written
         self._open = ExitStack()
-        self._file: Measured | None = None
+        self._file: MeasuredFile | None = None
         self._info = ""
         self._count = 0
         self.records = 0
@@ -103,17 +146,17 @@ class WarcFiles:
         with suppress(OSError):
             self._open.close()
 
-    def _next(self) -> Measured:
+    def _next(self) -> MeasuredFile:
         self._count += 1
         name = f"webtable-{self._count:05}.warc.gz"
-        file = Measured(self._open.enter_context(self._target.open(name)), name)
+        file = MeasuredFile(self._open.enter_context(self._target.open(name)), name)
         record = warcinfo(name, software(), datetime.now(UTC))
         self._info = record.id
         write_member(file, record)
         return file
 
 
-def write_member(file: Measured | IO[bytes], record: Record) -> None:
+def write_member(file: MeasuredFile | IO[bytes], record: WARCRecord) -> None:
     """Write *record* to *file* as a gzip member of its own."""
     member = zlib.compressobj(wbits=31)
     for part in record.parts:

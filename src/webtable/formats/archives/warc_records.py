@@ -20,8 +20,7 @@ from webtable._page.extract import filled
 from webtable._page.headers import media_type
 from webtable._page.page import SAID, Page
 from webtable.formats.base import Damaged, LeftOut
-from webtable.formats.given import NOT_MODIFIED, as_given
-from webtable.formats.page_field import FIELD, NAMES, told_text
+from webtable.formats.page_field import FIELD, NAMES, NOT_MODIFIED, as_given, told_text
 from webtable.formats.warc import ORIGINAL, RENAMED, page_of_record
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ class Written(NamedTuple):
     digest: str
 
 
-class Record(NamedTuple):
+class WARCRecord(NamedTuple):
     """A record in parts, of which the body is one: `parts` follow one another in the file."""
 
     id: str
@@ -52,13 +51,13 @@ class Record(NamedTuple):
     """The fields of the page that are too long to be told in it."""
 
 
-def warcinfo(filename: str, software: str, now: datetime) -> Record:
+def warcinfo(filename: str, software: str, now: datetime) -> WARCRecord:
     """Return the record that opens the file *filename*."""
     block = f"software: {software}\r\nformat: WARC File Format 1.1\r\n".encode()
     return record("warcinfo", now, [("WARC-Filename", filename)], (block,), media="application/warc-fields")
 
 
-def capture(page: Page, info: str, repeated: Written | None = None) -> Record:
+def capture(page: Page, info: str, repeated: Written | None = None) -> WARCRecord:
     """Return the record of the capture *page*; *info* is the ID of the file's warcinfo record.
 
     A capture that repeats the content of its URL at its `content_at`, whose record is *repeated*, is a revisit of that.
@@ -191,7 +190,7 @@ def record(
     media: str = RESPONSE,
     digest: str = "",
     identity: uuid.UUID | None = None,
-) -> Record:
+) -> WARCRecord:
     """Return a record of that *kind*, with a new ID unless one is given; *fields* stand between date and digest."""
     name = f"<urn:uuid:{identity or uuid.uuid4()}>"
     all_fields = [
@@ -204,7 +203,7 @@ def record(
         ("Content-Length", str(sum(map(len, block)))),
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in all_fields)
-    return Record(name, kind, digest, (f"WARC/1.1\r\n{head}\r\n".encode(), *block, b"\r\n\r\n"))
+    return WARCRecord(name, kind, digest, (f"WARC/1.1\r\n{head}\r\n".encode(), *block, b"\r\n\r\n"))
 
 
 def _head(page: Page, renamed: Sequence[str]) -> bytes:

@@ -223,9 +223,9 @@ class _Export:
         )
         return following
 
-    def _fill(self, file: IO[bytes], name: str, page: _Captures, most: int) -> tuple[_Counts, _Captures | None]:
+    def _fill(self, file: IO[bytes], name: str, page: _Captures, most: int) -> tuple[_FileCounts, _Captures | None]:
         """Write pages to *file* until it is over *most* bytes; return what they were, and the page behind them."""
-        counts, kind = _Counts(), KINDS[self._exported.manifest.format](file, name)
+        counts, kind = _FileCounts(), KINDS[self._exported.manifest.format](file, name)
         following: _Captures | None = page
         # What a kind writes at its beginning may be more than *most* already.
         while following is not None and (not counts.pages or file.tell() + kind.waiting < most):
@@ -247,7 +247,7 @@ class _Export:
 
 
 @dataclass(slots=True)
-class _Counts:
+class _FileCounts:
     """What is in a file, up to the URL `last`."""
 
     pages: int = 0

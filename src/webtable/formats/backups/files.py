@@ -10,7 +10,7 @@ from webtable._page.json_lines import page_to_json
 from webtable._page.page import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
-from webtable.formats.given import as_given
+from webtable.formats.page_field import as_given
 from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
 from webtable.repository.answers.arrow_pages import GIVEN
 from webtable.repository.answers.columns import PAGES, Column

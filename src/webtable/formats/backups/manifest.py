@@ -95,7 +95,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             os.fsync(file.fileno())
 
 
-class _Header(msgspec.Struct):
+class _ManifestHead(msgspec.Struct):
     format_number: int
     files: msgspec.Raw = msgspec.Raw(b"")
 
@@ -114,7 +114,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise FormatError(f"{path}: a manifest has up to {MOST_BYTES:,} bytes, and this one more")
     try:
         sealed = msgspec.json.format(data, indent=-1)
-        header = msgspec.json.decode(sealed, type=_Header)
+        header = msgspec.json.decode(sealed, type=_ManifestHead)
         if (number := header.format_number) != FORMAT_NUMBER:
             raise FormatError(f"{path}: format number {number}, and this version of webtable reads {FORMAT_NUMBER}")
         if len(sealed) - len(memoryview(header.files)) > MOST_OF_TABLE:

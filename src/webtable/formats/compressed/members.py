@@ -35,7 +35,7 @@ class Gap(NamedTuple):
     skipped: int
 
 
-class Piece(NamedTuple):
+class Decompressed(NamedTuple):
     """Some bytes of the file after decompression."""
 
     offset: int
@@ -56,7 +56,7 @@ class Offsets(NamedTuple):
 
 def pieces_of(
     blocks: Iterator[bytes], limits: ReadLimits, member_start: Callable[[], bytes] = bytes
-) -> tuple[Iterator[Piece], Offsets]:
+) -> tuple[Iterator[Decompressed], Offsets]:
     """Return the pieces of the file that *blocks* are, and what their offsets are.
 
     After a gzip or zstd member that is damaged comes the next one whose data begins with what *member_start* returns.
@@ -87,10 +87,10 @@ def _rejoined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         yield from rest
 
 
-def _plain(blocks: Iterator[bytes]) -> Iterator[Piece]:
+def _plain(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
     offset = 0
     for block in blocks:
-        yield Piece(offset, block, sealed=True)
+        yield Decompressed(offset, block, sealed=True)
         offset += len(block)
 
 
@@ -119,12 +119,12 @@ class _Feed:
         """The caller closes the file."""
 
 
-def _lz4(blocks: Iterator[bytes]) -> Iterator[Piece]:
+def _lz4(blocks: Iterator[bytes]) -> Iterator[Decompressed]:
     """Decompress LZ4; offsets are those of the decompressed bytes, which is all that fastwarc tells."""
     reader = Lz4Reader(_Feed(blocks))
     offset = 0
     while data := _read_lz4(reader):
-        yield Piece(offset, data, sealed=True)
+        yield Decompressed(offset, data, sealed=True)
         offset += len(data)
 
 
@@ -135,11 +135,11 @@ def _read_lz4(reader: Lz4Reader) -> bytes:
         raise DamagedFile(f"its LZ4 data is damaged: {exc}") from exc
 
 
-class _DamagedMember(Exception):
+class _UnreadableMember(Exception):
     """The reason why a member cannot be read."""
 
 
-class _Member(Protocol):
+class _CompressedMember(Protocol):
     """One member of a compressed file."""
 
     name: str
@@ -223,7 +223,11 @@ class _Members:
     """A file of one or more members, each checked to its end; after a damaged one comes the next that can be read."""
 
     def __init__(
-        self, blocks: Iterator[bytes], opened: Callable[[], _Member], limits: ReadLimits, start: Callable[[], bytes]
+        self,
+        blocks: Iterator[bytes],
+        opened: Callable[[], _CompressedMember],
+        limits: ReadLimits,
+        start: Callable[[], bytes],
     ) -> None:
         self._packed = Packed(blocks)
         self._opened = opened
@@ -231,7 +235,7 @@ class _Members:
         self._start = start
         self._total = 0
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[Decompressed]:
         """Yield what is in the members."""
         packed, empty = self._packed, 0
         while packed.ahead(1):
@@ -240,28 +244,28 @@ class _Members:
             try:
                 for out in self._data(member, offset):
                     if out or member.eof:
-                        yield Piece(offset, out, member.eof)
-            except _DamagedMember as exc:
+                        yield Decompressed(offset, out, member.eof)
+            except _UnreadableMember as exc:
                 packed.seek(offset + 1)
                 if not self._goes_on():
                     raise DamagedFile(str(exc), offset) from exc
-                yield Piece(offset, b"", sealed=False, gap=Gap(str(exc), packed.offset - offset))
+                yield Decompressed(offset, b"", sealed=False, gap=Gap(str(exc), packed.offset - offset))
                 continue
             empty = empty + 1 if self._total == before else 0
             if empty > self._limits.members:
                 raise DamagedFile(f"over {self._limits.members:,} {member.name} members in a row are empty", offset)
 
-    def _data(self, member: _Member, offset: int) -> Iterator[bytes]:
+    def _data(self, member: _CompressedMember, offset: int) -> Iterator[bytes]:
         """Yield what is in the *member* at *offset*."""
         packed = self._packed
         while not member.eof:
             data = packed.ahead(member.most)
             if not data:
-                raise _DamagedMember(f"the file ends inside a {member.name} member")
+                raise _UnreadableMember(f"the file ends inside a {member.name} member")
             try:
                 out, left = member.decompress(data)
             except (zlib.error, zstandard.ZstdError) as exc:
-                raise _DamagedMember(f"its {member.name} data is damaged: {exc}") from exc
+                raise _UnreadableMember(f"its {member.name} data is damaged: {exc}") from exc
             packed.take(len(data) - left)
             self._total += len(out)
             if self._total > max(_ALWAYS_INFLATED, self._limits.inflation * packed.offset):
@@ -281,7 +285,7 @@ class _Members:
                     found += out
                     if len(found) >= max(len(wanted), 1):
                         break
-            except _DamagedMember:
+            except _UnreadableMember:
                 found = b""
             if found and found.startswith(wanted):
                 packed.seek(at)

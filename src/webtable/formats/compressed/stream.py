@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator
 
-    from webtable.formats.compressed.members import Piece
+    from webtable.formats.compressed.members import Decompressed
 
 BLOCK = 1 << 16
 _SETTLED = 1 << 20
@@ -43,7 +43,7 @@ class ByteStream:
         self.gaps = 0
         """How many times members could not be read."""
         self._pieces, self._offsets = pieces_of(blocks, limits, lambda: self.member_start)
-        self._ahead: Piece | None = None
+        self._ahead: Decompressed | None = None
         self.begin = begin
         """Where in the file its first byte is."""
         self._data = b""

@@ -11,7 +11,7 @@ from webtable.cli.loading.load import Failures
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
 from webtable.formats.base import MAX_DAMAGED
-from webtable.formats.parts import Part
+from webtable.formats.parts import FilePart
 from webtable.repository.writing.outcomes import Dropped
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Given(NamedTuple):
     """A part to be read, behind so many records of it."""
 
     number: int
-    part: Part
+    part: FilePart
     place: Place
     records: int
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webtable.cli.loading.workers.chunks import Ended
     from webtable.cli.loading.workers.process import Job
     from webtable.cli.loading.workers.shared import SharedLoad
-    from webtable.formats.parts import Part
+    from webtable.formats.parts import FilePart
     from webtable.repository import WebTable
 
 _HELD_BYTES = 1 << 22
@@ -40,7 +40,7 @@ class Intake:
         self._job = job
         self._opened = opened
         self._storing: Storing | None = None
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, FilePart] = {}
         self._repeats: IO[bytes]
         self._waiting: dict[int, Chunk | None] = {}
         """Of parts with pages that come last, what the journal will be told."""

@@ -13,7 +13,7 @@ from webtable.cli.loading.archive_files import is_empty
 from webtable.cli.loading.load import Load
 from webtable.cli.loading.workers.chunks import Given, Tally, add_tally
 from webtable.formats import Place
-from webtable.formats.parts import PART_BYTES, Part, parts_of
+from webtable.formats.parts import PART_BYTES, FilePart, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,13 +76,13 @@ class SharedLoad(Load):
     def _large(self) -> set[str]:
         return files_in_parts(self._sizes, self.workers)
 
-    def _parts_of(self, file: str) -> Iterator[Part]:
+    def _parts_of(self, file: str) -> Iterator[FilePart]:
         """Yield the parts of *file*; what an earlier run has begun goes on as it was begun."""
         journal, in_parts = self.journal, file in self._large
         if journal is not None:
-            in_parts = not journal.is_known(Part(file)) and (in_parts or journal.is_in_parts(file))
+            in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
         if not in_parts:
-            return iter([Part(file)])
+            return iter([FilePart(file)])
         return parts_of(file, limits=self.limits)
 
 
