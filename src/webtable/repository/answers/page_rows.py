@@ -62,14 +62,18 @@ class PageRows:
         Where a few are `expected`, the store is asked for no more of them, or it would go on to look for the next ones
         that match before it gave the first; and for more each time, as it may let too many through.
         """
-        limit = None if spec.wanted.containing is None else spec.expected
+        if spec.wanted.containing is None or spec.expected is None:
+            return self.rows(spec, order, after)
+        return self._expected(spec, order, after, spec.expected)
+
+    def _expected(self, spec: ScanSpec, order: str, after: bytes | None, limit: int) -> Iterator[Row]:
         while True:
             count = 0
             for row in self.rows(replace(spec, limit=limit), order, after):
                 count += 1
                 after = self.place(row.key, order)
                 yield row
-            if limit is None or count < limit:
+            if count < limit:
                 return
             limit = min(2 * limit, max(limit, PIECE_ROWS))
 
