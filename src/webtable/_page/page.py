@@ -137,7 +137,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
     def __post_init__(self) -> None:
         headers = self.headers
         if headers and type(headers) is not Headers:
-            # Each page of a listing comes here: `try` costs nothing where nothing is raised, `suppress` a tenth of a page.
+            # Each page of a listing comes here: `try` costs nothing where nothing is raised, `suppress` a tenth of it.
             try:
                 made = Headers.as_stored(headers) if type(headers) is dict else Headers(headers)
             except (TypeError, ValueError):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from webtable.rowkey import KeyRange
 
+_new = tuple.__new__
+"""Makes a named tuple in a third of the time that calling its class takes: each cell of a scan comes here."""
+
 
 def check_scanned(rows: Sequence[bytes], keys: KeyRange, count: int, *, reverse: bool) -> None:
     """Raise `WrongReply` unless *rows* are at most *count*, in *keys*, and rising (with *reverse*: falling).
@@ -55,4 +58,4 @@ def cell(timestamp: Any, value: Any) -> Cell:
     """Return the cell, or raise `WrongReply` where a part of it is missing."""
     if timestamp is None or value is None:
         raise WrongReply("a cell came without its timestamp or its value")
-    return Cell(timestamp, value)
+    return _new(Cell, (timestamp, value))
