@@ -10,14 +10,19 @@ from typing import Final
 
 import pytest
 
-ADAPTERS: Final = [
-    "sqlite",
-    pytest.param("hbase-thrift1", marks=pytest.mark.hbase),
-    pytest.param("hbase-thrift2", marks=pytest.mark.hbase),
-]
+ADAPTERS: Final = ["sqlite", pytest.param("hbase-thrift2", marks=pytest.mark.hbase)]
 """The stores that all tests of web tables run on, by the names that the tests give them."""
-WRAPPED_AND_MEMORY: Final = ["sqlite-wrapped", "memory"]
-"""Those that are held to the contract beside them."""
+ALONE: Final = pytest.param("hbase-thrift1", marks=pytest.mark.hbase)
+"""HBase by a Thrift1 gateway alone."""
+
+with_thrift1: Final = pytest.mark.parametrize("adapter", [*ADAPTERS, ALONE], indirect=True, scope="session")
+"""For tests of what Thrift1 alone does otherwise, and of what takes URLs of tables of their own."""
+on_thrift1: Final = pytest.mark.parametrize("adapter", [ALONE], indirect=True, scope="session")
+on_every_store: Final = pytest.mark.parametrize(
+    "adapter", [*ADAPTERS, ALONE, "sqlite-wrapped", "memory"], indirect=True, scope="session"
+)
+"""For the contract, and a selection of tests from one end to the other: that a store fulfils the contract is enough for
+all others to hold."""
 
 THRIFT1: Final = frozenset({"hbase-thrift1"})
 HBASE: Final = frozenset({"hbase-thrift1", "hbase-thrift2", "hbase-https"})

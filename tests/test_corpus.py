@@ -61,10 +61,8 @@ def table(adapter: str, warc_files: list[Path], request: pytest.FixtureRequest, 
         url = str(tmp_path_factory.mktemp("store") / "corpus.db")
     else:
         base, _, query = request.getfixturevalue("hbase_url").partition("?")
-        url = f"{base.rstrip('/')}/{name}" + (f"?{query}" if adapter == "hbase-thrift2" else "")
-    # One gateway takes a call a timestamp, for each of seven more tables too.
-    indexes = [] if adapter == "hbase-thrift1" else tuple(WEB_INDEXES)
-    with webtable.open(url, create=True, indexes=indexes) as table:
+        url = f"{base.rstrip('/')}/{name}" + f"?{query}"
+    with webtable.open(url, create=True, indexes=tuple(WEB_INDEXES)) as table:
         report = ReadReport()
         with table.writer() as writer:
             for file in warc_files:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store_differences import ADAPTERS, WRAPPED_AND_MEMORY, differs
+from store_differences import differs, on_every_store
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
@@ -28,7 +28,7 @@ from webtable.testing.calls import counted_store
 HOUR = 3_600_000
 
 
-pytestmark = pytest.mark.parametrize("adapter", [*ADAPTERS, *WRAPPED_AND_MEMORY], indirect=True, scope="session")
+pytestmark = on_every_store
 
 
 def test_each_store_is_what_its_tests_are_named_for(store, adapter):

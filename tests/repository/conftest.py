@@ -14,13 +14,16 @@ from sites import Site, with_limit
 import webtable
 from webtable import WebTable
 from webtable.repository.writing import exit_writers as unclosed
-from webtable.testing import Call, ListeningStore
+from webtable.testing import Call, ListeningStore, WrappedStore
 
 
 @pytest.fixture(scope="session")
 def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Callable[[], str]]:
     """Make the URL of a table that does not exist yet; it is dropped at the end."""
-    if adapter == "sqlite":
+    if adapter == "memory":
+        yield lambda: f"memory:{uuid.uuid4().hex[:8]}"
+        return
+    if adapter in ("sqlite", "sqlite-wrapped"):
         folder = tmp_path_factory.mktemp("webtables")
         yield lambda: str(folder / f"{uuid.uuid4().hex[:8]}.db")
         return
@@ -43,9 +46,13 @@ def new_url(adapter: str, request: pytest.FixtureRequest, tmp_path_factory) -> I
 
 
 @pytest.fixture(scope="session")
-def shared_table(new_url) -> Iterator[WebTable]:
+def shared_table(new_url, adapter: str) -> Iterator[WebTable]:
     with webtable.open(with_limit(new_url()), create=True, versions=3) as table:
-        yield table
+        if adapter == "sqlite-wrapped":
+            wrapped = ListeningStore(WrappedStore(table.store), lambda _: None)
+            yield WebTable(wrapped, table.table, table.layout)
+        else:
+            yield table
 
 
 @pytest.fixture

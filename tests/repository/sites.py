@@ -33,4 +33,4 @@ class Site:
 
 def with_limit(url: str) -> str:
     """Return *url*, of a file with the limit that HBase has for cells."""
-    return url if url.startswith("hbase") else f"sqlite:{url}?max_cell=10MiB"
+    return url if url.startswith(("hbase", "memory")) else f"sqlite:{url}?max_cell=10MiB"

@@ -11,6 +11,7 @@ import pytest
 from deaths import EachAlone, Killed
 
 import webtable
+from store_differences import on_thrift1
 from webtable import WebTable
 from webtable.errors import CapabilityError, ExpiredCapture, InvalidArgument, LayoutMismatch, NotAlterable
 from webtable.schema import Layout
@@ -28,12 +29,6 @@ def url(new_url):
     return url
 
 
-@pytest.fixture
-def changes_families(adapter):
-    if adapter == "hbase-thrift1":
-        pytest.skip("a Thrift1 gateway cannot change families")
-
-
 def families(table, name=""):
     schema = table.store.describe(table.table + name).schema
     return {family.name: family for family in schema.families}
@@ -46,7 +41,6 @@ def kept(table):
     return days["content"], days["outlinks"], days["inlinks"], days["metadata"], found["content"].versions
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_layout_and_families_are_altered_and_others_open_it_so(url):
     with webtable.open(url) as table:
         steps = table.alter(ttl=30 * DAY, versions=5)
@@ -60,7 +54,6 @@ def test_layout_and_families_are_altered_and_others_open_it_so(url):
     assert webtable.create(url).is_empty
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_what_is_altered_already_needs_nothing(url):
     with webtable.open(url) as table:
         table.alter(ttl=None, versions=2)
@@ -92,13 +85,11 @@ def test_a_dry_run_shows_the_plan_and_alters_nothing(url):
         pass
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_more_time_and_more_versions_lose_nothing(url):
     with webtable.open(url) as table:
         assert table.alter(ttl=None, versions=9, dry_run=True).losses == ()
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_options_of_families_are_altered_and_stay(url, adapter):
     options = {
         "content": {"block_size": 131_072, "bloom": "ROWCOL", "min_versions": 1},
@@ -119,7 +110,6 @@ def test_options_of_families_are_altered_and_stay(url, adapter):
     assert webtable.create(url).is_empty
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_what_others_have_changed_of_a_family_stays(url):
     with webtable.open(url) as table:
         table.store.set_family(table.table, replace(families(table)["metadata"], block_size=131_072))
@@ -176,7 +166,6 @@ def test_opening_with_other_options_says_how_to_alter_them(url):
         webtable.open(url, ttl=30 * DAY)
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_old_captures_are_taken_as_soon_as_more_is_kept(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other, other.writer() as writer:
         with pytest.raises(ExpiredCapture):
@@ -190,7 +179,6 @@ def test_old_captures_are_taken_as_soon_as_more_is_kept(url, site):
         assert ours.get(site.url()).html == b"old"
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
     outcomes = []
     with (
@@ -211,7 +199,6 @@ def test_a_writer_that_is_open_refuses_what_is_kept_no_longer(url, site):
         assert [page.url for page in ours.pages(site.domain)] == [site.url("/new")]
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_a_page_whose_content_would_expire_earlier_now_is_written_anew(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other:
         other.put(site.page(html=b"x", age=20 * DAY))
@@ -222,7 +209,6 @@ def test_a_page_whose_content_would_expire_earlier_now_is_written_anew(url, site
         assert other.get(site.url()).content_at == site.now
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_content_that_is_kept_no_longer_is_gone_and_the_page_stays(url, site):
     with webtable.open(url) as table:
         table.put(site.page("/old", html=b"x", age=60 * DAY))
@@ -237,7 +223,6 @@ def test_content_that_is_kept_no_longer_is_gone_and_the_page_stays(url, site):
         assert table.verify(site.domain).lost == 0
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_other_processes_see_as_many_versions_as_are_kept_now(url, site):
     with webtable.open(url) as ours, webtable.open(url) as other:
         aged(other)
@@ -253,7 +238,6 @@ def test_other_processes_see_as_many_versions_as_are_kept_now(url, site):
         ]
 
 
-@pytest.mark.usefixtures("changes_families")
 @pytest.mark.parametrize(
     ("options", "order"),
     [
@@ -271,7 +255,6 @@ def test_the_layout_never_promises_more_than_the_families_keep(url, options, ord
         assert [step for step in store.done if step in order] == order
 
 
-@pytest.mark.usefixtures("changes_families")
 @pytest.mark.parametrize("options", [{"ttl": 30 * DAY, "versions": 5}, {"ttl": None, "versions": 2}])
 def test_an_alteration_that_was_killed_is_completed_by_the_same_one(new_url, options):
     url = new_url()
@@ -296,7 +279,6 @@ def test_an_alteration_that_was_killed_is_completed_by_the_same_one(new_url, opt
     assert left > 3
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_two_that_alter_different_options_at_once_both_have_their_way(url):
     def alter(options):
         with webtable.open(url) as table:
@@ -313,7 +295,6 @@ def test_two_that_alter_different_options_at_once_both_have_their_way(url):
         assert table.alter(ttl=30 * DAY, versions=7).is_empty
 
 
-@pytest.mark.usefixtures("changes_families")
 def test_of_two_that_alter_the_same_option_at_once_one_has_its_way(url):
     def alter(days):
         with webtable.open(url) as table:
@@ -327,9 +308,8 @@ def test_of_two_that_alter_the_same_option_at_once_one_has_its_way(url):
         assert table.layout.ttl == kept(table)[0] * DAY
 
 
-def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_layout_then(url, adapter, request):
-    if adapter != "hbase-thrift1":
-        pytest.skip("it can change families")
+@on_thrift1
+def test_a_gateway_that_cannot_change_families_says_what_to_run_and_stores_the_layout_then(url, request):
     with webtable.open(url) as table:
         with pytest.raises(CapabilityError) as raised:
             table.alter(ttl=30 * DAY)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from store_differences import on_every_store
 from webtable import Link
 from webtable.reports import audit
 
 
+@on_every_store
 def test_an_audit_finds_on_every_store_what_the_questions_find(site):
     home, moved, gone = site.url(), site.url("/moved"), site.url("/gone")
     site.store(

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 import webtable
+from store_differences import on_every_store
 from webtable import Link, Page
 from webtable._page.digests import digest_of
 from webtable.errors import CellTooLarge, ExpiredCapture, FutureCapture, InvalidCapture, InvalidURL, WriteFailed
@@ -30,6 +31,7 @@ def seen(page):
     return page.html, page.title, page.fetched_at
 
 
+@on_every_store
 def test_a_page_comes_back_as_it_was_put(site):
     page = Page(
         url=f"HTTPS://{site.domain.upper()}/a b",
@@ -109,6 +111,7 @@ def test_title_and_links_are_read_from_the_body_where_they_are_not_given(site):
     assert found.outlinks == (Link(site.url("/cart"), "Cart", ""),)
 
 
+@on_every_store
 def test_the_same_capture_stored_twice_changes_nothing(site):
     pages = [site.page(f"/{n}", html=b"body") for n in range(5)]
 
@@ -152,6 +155,7 @@ def test_another_status_with_the_same_body_is_a_change(site):
     assert [version.status_code for version in site.table.history(site.url())] == [404, 200]
 
 
+@on_every_store
 def test_captures_that_come_in_any_order_take_their_places_by_date(site):
     ages = [300, 500, 100, 400, 200]
     site.store(*(site.page(html=str(age).encode(), age=age) for age in ages))
@@ -162,6 +166,7 @@ def test_captures_that_come_in_any_order_take_their_places_by_date(site):
     assert [version.html for version in site.table.history(site.url(), columns=["html"])] == [b"100", b"200", b"300"]
 
 
+@on_every_store
 def test_a_late_capture_takes_its_place_in_the_history_and_is_not_the_latest(site):
     site.store(site.page(html=b"new", title="new", age=100))
     site.store(site.page(html=b"old", title="old", age=900))
@@ -222,6 +227,7 @@ def test_a_304_that_comes_late_changes_nothing(site):
     assert stored(site) == before
 
 
+@on_every_store
 def test_a_304_after_an_error_brings_back_the_content_before_it(site):
     links = (Link("https://example.com/"),)
     site.store(site.page(html=b"good", title="good", age=300, outlinks=links))
@@ -265,6 +271,7 @@ def test_a_body_is_stored_where_only_its_digest_was_known(site):
     assert site.table.get(site.url()).html == b"a"
 
 
+@on_every_store
 def test_of_two_captures_in_one_millisecond_the_later_one_put_stands_alone(site):
     site.store(site.page(html=b"a", outlinks=(Link("https://example.com/"),)))
     site.store(site.page(html=None, outlinks=None, status_code=410))
@@ -325,6 +332,7 @@ def test_a_value_of_another_type_or_out_of_bounds_is_refused_and_spoils_no_other
     assert [page.url for page in site.table.pages(site.domain)] == [good.url]
 
 
+@on_every_store
 def test_a_304_keeps_content_and_links_and_moves_the_date(site):
     links = (Link("https://example.com/"),)
     site.store(site.page(html=b"x", age=900, outlinks=links, content_type="text/html", etag="1"))
@@ -337,6 +345,7 @@ def test_a_304_keeps_content_and_links_and_moves_the_date(site):
     assert page.change_count == 0
 
 
+@on_every_store
 def test_a_repeat_of_another_url_brings_its_content(site):
     site.store(site.page("/a", html=b"shared", title="shared"))
     site.store(Page(url=site.url("/b"), same_as=site.url("/a"), fetched_at=site.now))
@@ -484,6 +493,7 @@ def test_a_body_that_looks_like_a_compressed_one_comes_back_as_it_was(new_url, s
         assert [page.html for page in table.pages(site.domain, columns=["html"])] == bodies
 
 
+@on_every_store
 def test_a_deleted_page_is_gone_from_every_answer(site):
     site.store(site.page("/a", html=b"1", age=900), site.page("/a", html=b"2", age=100), site.page("/b", html=b"x"))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sites import Site
 
 import webtable
+from store_differences import on_every_store
 from webtable import Page
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken
 
@@ -50,6 +51,7 @@ def changed_site(site):
     )
 
 
+@on_every_store
 def test_pages_are_new_gone_or_changed_since_a_moment_and_come_by_url(site):
     changed_site(site)
 

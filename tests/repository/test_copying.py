@@ -13,6 +13,7 @@ from damaging import CAPTURE, HTML, PAGE, damage
 from msgspec.structs import replace
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Link, Page, PageOutcome, Salt
 from webtable._checksums import place, with_checksum
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
@@ -121,6 +122,7 @@ def test_what_was_written_and_deleted_meanwhile_is_copied_by_the_next_call(table
         assert source.check_copy(target, full=True).is_sound
 
 
+@with_thrift1
 def test_copying_again_changes_nothing(tables):
     source, make = tables
     live(source, random.Random(1), 40, NOW - timedelta(days=3))
@@ -401,6 +403,7 @@ def test_a_target_that_is_there_keeps_its_layout_and_one_that_is_asked_for_other
         webtable.copy_target(source, url, salt=Salt.none())
 
 
+@with_thrift1
 def test_a_new_target_has_the_layout_and_the_indexes_of_its_source(new_url):
     given = {"salt": Salt.url(3), "names": "short", "ttl": 86_400, "indexes": ["url"]}
     with (

@@ -12,6 +12,7 @@ from crossings import Crossing, crossed, serial
 from deaths import EachAlone, killed_after, listening
 
 import webtable
+from store_differences import with_thrift1
 from webtable import WebTable
 from webtable.errors import StoreUnavailable, WriteFailed
 from webtable.store.memory import MemoryStore
@@ -165,6 +166,7 @@ def crossed_and_killed(table):
     return made
 
 
+@with_thrift1
 def test_a_page_whose_writer_was_killed_before_it_read_again_is_found_and_repaired(tables):
     table = tables[0]
     made = crossed_and_killed(table)

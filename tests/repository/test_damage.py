@@ -11,6 +11,7 @@ from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, fl
 from sites import Site
 
 import webtable
+from store_differences import on_every_store
 from webtable import DamagedRow, Link, Page, WebTable, WriteFailed, handle_of
 from webtable.errors import HiddenByDelete, LayoutMismatch
 from webtable.repository.hints.queue import RecountQueue
@@ -54,6 +55,7 @@ LISTINGS = {
 @pytest.mark.parametrize(
     ("listing", "column"), [*((listing, PAGE) for listing in LISTINGS), ("pages with bodies", HTML)]
 )
+@on_every_store
 def test_a_listing_leaves_a_damaged_row_out_and_tells_of_it(web, listing, column):
     damage(web.table, web.url("/a"), column, None)
     before = web.table.metrics.damaged

@@ -9,6 +9,7 @@ from answers import check_counts, check_questions, drifts, missing
 from deaths import Deadly, Town, is_through, listening
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Page, WriteFailed
 from webtable.errors import CapabilityError, HiddenByDelete
 
@@ -78,6 +79,7 @@ def test_a_304_of_a_deleted_page_is_refused(table, town):
         table.put(Page(url=town.url("/a"), status_code=304, same_as=town.url("/a"), fetched_at=town.now))
 
 
+@with_thrift1
 def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(table, town, adapter):
     ahead = town.page("/a", days=-0.9, html=b"ahead", outlinks=town.links("/b", "/c"))
     town.store(town.page("/a", days=2, html=b"old"), ahead, town.page("/b"))
@@ -109,6 +111,7 @@ def test_a_page_dated_ahead_of_the_clock_that_is_deleted_can_be_fetched_now(tabl
     check_counts(table, town.domain)
 
 
+@with_thrift1
 def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_its_delete(table, town, adapter):
     town.store(town.page("/a", days=2, html=b"old", outlinks=town.links("/b")), town.page("/b"))
     town.store(town.page("/a", days=-0.9, html=b"ahead", status_code=404, outlinks=town.links("/c")))
@@ -123,6 +126,7 @@ def test_a_page_dated_ahead_hides_no_entry_and_no_link_of_what_is_fetched_after_
     assert missing(table) == {}
 
 
+@with_thrift1
 def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, town):
     ahead = town.page("/a", days=-0.9, html=b"ahead")
     town.store(ahead)
@@ -134,6 +138,7 @@ def test_the_very_capture_that_was_dated_ahead_and_deleted_is_refused(table, tow
     assert table.get(town.url("/a")) is None
 
 
+@with_thrift1
 def test_several_captures_dated_ahead_are_all_removed(table, town):
     town.store(*(town.page("/a", days=days, html=b"%f" % days) for days in (-0.1, -0.2, -0.3, -0.4, -0.5)))
 

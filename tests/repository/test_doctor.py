@@ -9,6 +9,7 @@ from damaging import HTML, damage
 from test_missing_tables import drop
 
 import webtable
+from store_differences import with_thrift1
 from webtable.errors import InvalidArgument, StoreUnavailable
 from webtable.repository.hints.queue import DEAD_AFTER_SECONDS, RecountQueue
 from webtable.repository.indexes.states import Indexes
@@ -35,6 +36,7 @@ def found(url, name, **options):
     return [one for one in webtable.doctor(url, **options) if one.check == name]
 
 
+@with_thrift1
 def test_of_a_table_without_trouble_all_is_well(url):
     diagnosis = webtable.doctor(url, deep=True)
 
@@ -89,6 +91,7 @@ def test_without_a_layout_the_rest_of_the_store_is_looked_at(url):
     assert found(url, "store")[0].is_ok
 
 
+@with_thrift1
 def test_families_that_are_not_as_the_layout_says_are_a_warning_with_the_statement(url):
     store, table = open_store(url)
     with store:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from damaging import PAGE, Web, cell_of, damage, write
 
+from store_differences import on_every_store
 from webtable import Link, Page, WebTable
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn
 from webtable.repository.answers import arrow_batches as batches
@@ -67,6 +68,7 @@ def test_what_cells_leave_out_is_filled_in(crawl):
     assert (row["status_code"], row["truncated"], row["change_count"], row["only_self_links"]) == (200, False, 0, False)
 
 
+@on_every_store
 def test_bodies_links_and_counts_are_columns_where_they_were_asked_for(crawl):
     crawl.table.refresh_links()
     answer = crawl.table.pages(crawl.domain, columns=["html", "outlinks", "link_counts"])
@@ -127,6 +129,7 @@ def test_a_table_goes_on_behind_a_token(crawl):
     assert [page.url for page in first] + rest == [page.url for page in crawl.table.pages(crawl.domain)]
 
 
+@on_every_store
 def test_every_answer_is_a_table(web):
     table, url = web.table, web.url
     table.refresh_links()

@@ -11,6 +11,7 @@ from answers import check_counts
 from deaths import Killed, Town, is_through, listening
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Salt
 from webtable.repository.hints import host_changes, host_counts, refresh, spans
 from webtable.repository.hints.queue import RecountQueue
@@ -149,6 +150,7 @@ def test_the_memory_for_what_is_to_be_counted_does_not_grow_with_it():
     assert change.spans[-1][1].endswith(b"/059999")
 
 
+@with_thrift1
 def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
     with webtable.open(new_url(), create=True, salt=Salt.url(), indexes=["host"]) as table:
         town = Town(table)

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Page
 from webtable.errors import HiddenByDelete
 from webtable.repository.hints import hints
@@ -322,6 +323,7 @@ def test_a_link_survives_three_writers_that_cross_each_other(town):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
+@with_thrift1
 def test_two_threads_that_write_the_same_pages_leave_the_questions_right(site, seed):
     town = Town(site.table, now=site.now)
     chances = [random.Random(f"{seed} {number}") for number in range(2)]

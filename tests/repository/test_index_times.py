@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import webtable
+from store_differences import on_every_store
 from webtable import KeyRange, Page
 from webtable.errors import WriteFailed
 from webtable.repository.hints import counts, host_counts, queue, refresh
@@ -241,6 +242,7 @@ def fresh(new_url):
         yield Town(table).build()
 
 
+@on_every_store
 def test_of_captures_of_one_millisecond_the_later_put_wins_on_every_store(fresh):
     for number in (0, 1, 0, 2, 1):
         fresh.table.put(same_moment(fresh)[number])

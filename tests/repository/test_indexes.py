@@ -11,6 +11,7 @@ from answers import Expected, check_counts, check_questions
 from deaths import Deadly, Town, listening
 
 import webtable
+from store_differences import on_every_store
 from webtable import IndexMetrics, Link, Page, Salt, handle_of
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
 from webtable.schema import INDEX_COLUMN
@@ -78,6 +79,7 @@ def own(tmp_path):
         yield Town(table).build()
 
 
+@on_every_store
 def test_every_question_is_answered_as_the_pages_say(town):
     expected = check_questions(town.table, town.domain)
 
@@ -246,6 +248,7 @@ def test_sizes_are_given_as_classes_or_in_bytes(town):
     assert urls(largest(max_size=0, domain=town.domain)) == sized(0, 0) != []
 
 
+@on_every_store
 def test_redirects_are_followed_to_their_end(site):
     town = Town(site.table)
     hops = [town.page(f"/{n}", status_code=301, redirect_to=town.url(f"/{n + 1}"), outlinks=None) for n in range(25)]
@@ -295,6 +298,7 @@ def test_a_host_without_a_page_any_more_is_none(own):
     assert own.table.metrics.indexes["host"].dropped == 1
 
 
+@on_every_store
 def test_broken_links_go_on_behind_a_token(town):
     everything = list(town.table.broken_links(domain=town.domain))
 

@@ -12,6 +12,7 @@ from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, fl
 from sites import Site
 
 import webtable
+from store_differences import with_thrift1
 from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
 from webtable.store import Delete
@@ -84,6 +85,7 @@ def test_an_altered_cell_is_never_given_out(web, column):
         assert whole(page) == whole(right), value
 
 
+@with_thrift1
 def test_an_altered_version_is_never_given_out(web):
     url, row = web.url("/a"), web.table.key.encode(web.url("/a"))
     right = web.table.history(url, columns=["html", "outlinks"])

@@ -12,6 +12,7 @@ from itertools import islice
 import pytest
 from sites import with_limit
 
+from store_differences import with_thrift1
 from webtable.errors import (
     CellTooLarge,
     ExpiredCapture,
@@ -102,6 +103,7 @@ def shared_apps(new_url) -> Iterator[KeyedTable]:
 
 
 class TestPutAndGet:
+    @with_thrift1
     def test_a_row_comes_back_with_its_values_and_cells(self, table):
         readings = table(LATEST_FIRST, families=("d", "raw"))
 
@@ -225,6 +227,7 @@ class TestPutAndGet:
 
 
 class TestDelete:
+    @with_thrift1
     def test_a_deleted_row_is_gone_and_can_be_put_again_at_once(self, table):
         apps = table(USER_APP)
         row = {"user": 1, "app": 2}
@@ -257,6 +260,7 @@ class TestDelete:
 
 class TestTheNewest:
     @pytest.mark.parametrize("key", [LATEST_FIRST, LATEST_LAST])
+    @with_thrift1
     def test_the_latest_row_of_a_key_is_one_row_of_one_range(self, table, key):
         readings = table(key)
         readings.put_many(
@@ -300,6 +304,7 @@ class TestTheNewest:
 
 
 class TestScan:
+    @with_thrift1
     def test_leading_fields_and_a_condition_on_the_next_are_a_range(self, table):
         apps = table(USER_APP)
         apps.put_many(({"user": user, "app": app}, {"d:x": b"1"}) for user in (1, 2, 3) for app in range(5))

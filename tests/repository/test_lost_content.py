@@ -260,8 +260,6 @@ def test_content_that_has_not_expired_is_lost(fresh):
 def test_content_of_before_the_ttl_was_altered_is_not_lost(fresh):
     table = fresh(ttl=None)
     stored(table, timedelta(days=30))
-    if not table.store.changes_families:
-        pytest.skip("this gateway changes no families")
     table.alter(ttl=40 * 86_400)
     table.alter(ttl=None)
     lose(table, URL, HTML, CAPTURE)
@@ -300,8 +298,6 @@ def test_content_that_fewer_versions_of_once_may_have_dropped_is_not_lost(fresh)
     table = fresh(versions=1, ttl=None)
     stored(table, timedelta(days=30), timedelta(days=10))
     push_out(table, timedelta(days=20))
-    if not table.store.changes_families:
-        pytest.skip("this gateway changes no families")
     table.alter(versions=5)
     at = milliseconds(NOW - timedelta(days=30))
     gone = Delete(table.key.encode(URL), at, [HTML, CAPTURE, URLS])
@@ -323,8 +319,6 @@ def test_content_that_a_delete_has_hidden_is_not_lost(fresh):
 
 def test_content_that_has_expired_before_its_page_was_copied_is_not_lost_there(fresh):
     source, target = fresh(ttl=None), fresh(ttl=None)
-    if not source.store.changes_families:
-        pytest.skip("this gateway changes no families")
     stored(source, timedelta(days=30))
     source.alter(ttl=20 * 86_400)
 

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Salt
 from webtable.errors import IndexNeeded, TableNotFound
 from webtable.store import open_store
@@ -48,6 +49,7 @@ def test_what_is_missing_is_named_and_the_rest_is_left(url, suffixes):
 @pytest.mark.parametrize(
     "make", [lambda url: webtable.open(url, create=True).close(), webtable.create], ids=["open", "create"]
 )
+@with_thrift1
 def test_a_table_without_its_pages_is_made_anew_as_it_was(url, site, make):
     drop(url, "")
 

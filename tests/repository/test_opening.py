@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Salt
 from webtable.errors import (
     CapabilityError,
@@ -34,6 +35,7 @@ def test_what_is_not_there_is_not_created_unasked(new_url):
         webtable.open(url)
 
 
+@with_thrift1
 def test_a_table_is_opened_as_it_was_created(new_url, site):
     url = new_url()
     options = {"salt": Salt.url(digits=1), "names": "short", "versions": 5, "ttl": 1_000_000, "plain_columns": ()}
@@ -198,6 +200,7 @@ def test_a_dry_run_says_what_is_to_be_done_and_does_nothing(new_url):
     assert webtable.create(url, indexes=[], dry_run=True).is_empty
 
 
+@with_thrift1
 def test_a_creation_that_was_cut_short_is_completed(new_url):
     url = new_url()
     store, table = open_store(url, create=True)
@@ -212,6 +215,7 @@ def test_a_creation_that_was_cut_short_is_completed(new_url):
     webtable.open(url).close()
 
 
+@with_thrift1
 def test_regions_begin_at_the_split_points(new_url, adapter):
     url = new_url()
     if adapter == "hbase-thrift1":
@@ -226,6 +230,7 @@ def test_regions_begin_at_the_split_points(new_url, adapter):
         assert [region.keys.start for region in regions] == [b"", b"40", b"80", b"c0"]
 
 
+@with_thrift1
 def test_drift_is_reported_and_applied_only_when_asked(new_url, adapter):
     url = new_url()
     store, table = open_store(url, create=True)

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import webtable
+from store_differences import on_every_store
 from webtable import Page, Salt
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
 from webtable.repository.scanning import merge, read_ahead
@@ -40,6 +41,7 @@ def in_order(table, found):
     return keys == sorted(keys)
 
 
+@on_every_store
 def test_a_domain_brings_its_host_and_all_below_it_and_no_lookalikes(web):
     found = urls(web.table.pages(web.domain))
 
@@ -95,6 +97,7 @@ def test_a_listing_reads_no_bodies_and_no_links(spied, web):
     assert found[0].title == "title of /"
 
 
+@on_every_store
 def test_a_listing_brings_bodies_and_links_where_they_are_asked_for(web):
     found = list(web.table.pages(web.domain, columns=["html", "outlinks"]))
     one_host = list(web.table.pages(web.domain, host_only=True, columns=["html"]))
@@ -108,6 +111,7 @@ def test_a_listing_brings_bodies_and_links_where_they_are_asked_for(web):
 
 @pytest.mark.parametrize("order", ["url", "storage"])
 @pytest.mark.parametrize("size", [1, 7, 100])
+@on_every_store
 def test_batches_laid_end_to_end_are_the_whole(web, order, size):
     found, token = [], None
     while True:
@@ -120,6 +124,7 @@ def test_batches_laid_end_to_end_are_the_whole(web, order, size):
     assert found == urls(web.table.pages(web.domain, order=order))
 
 
+@on_every_store
 def test_a_token_finds_its_place_after_inserts_and_deletes(web):
     before = urls(web.table.pages(web.domain))
     batch = web.table.pages(web.domain).page(size=20)
@@ -322,6 +327,7 @@ def rows_read(table):
 
 
 @pytest.mark.parametrize("order", ["url", "storage"])
+@on_every_store
 def test_a_status_is_filtered_by_the_store_and_the_answer_is_that_of_a_loop(partly_gone, order):
     table, domain = partly_gone.table, partly_gone.domain
     wanted = [page.url for page in table.pages(domain, order=order) if page.status_code == 404]

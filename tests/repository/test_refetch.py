@@ -12,6 +12,7 @@ import pytest
 from deaths import Killed, Town, listening
 
 import webtable
+from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
 from webtable.repository.stored.captures import decide
@@ -276,6 +277,7 @@ def test_a_page_that_is_put_again_leaves_its_inlinks_their_dates(town):
     assert found == [[9], [9, 7, 7], [9, 7, 7], [9, 7, 7], [9, 7, 7]]
 
 
+@on_every_store
 def test_links_that_went_away_are_past_links_with_their_anchors(town):
     town.store(linked(town, "/a", "/b", days=5))
     town.store(town.page("/", html=b"new", outlinks=town.links("/b"), days=4))

@@ -10,6 +10,7 @@ import pytest
 from answers import check_questions, missing
 
 import webtable
+from store_differences import with_thrift1
 from webtable import DeletedPage, Link, Page
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.reports import audit
@@ -169,6 +170,7 @@ def linked(request, new_url, domain):
         yield table
 
 
+@with_thrift1
 def test_nothing_of_an_erased_domain_is_left_with_others(linked, domain):
     would = linked.delete_pages(domain, and_links=True, dry_run=True)
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import webtable
+from store_differences import on_every_store
 from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
 from webtable.repository.text import matched_rows as matched
@@ -54,6 +55,7 @@ def crowd(site):
 
 
 @pytest.mark.parametrize(("in_", "expected"), [("title", ["/t"]), ("body", ["/b"]), ("all", ["/apart", "/b", "/t"])])
+@on_every_store
 def test_words_are_looked_for_in_the_title_the_body_or_the_two_together(site, search, in_, expected):
     site.store(
         site.page("/t", title="Row keys", **html("<p>nothing")),
@@ -66,6 +68,7 @@ def test_words_are_looked_for_in_the_title_the_body_or_the_two_together(site, se
 
 
 @pytest.mark.parametrize("in_", PLACES)
+@on_every_store
 def test_case_does_not_matter(site, search, in_):
     site.store(
         site.page("/a", title="ÜBER HBase", **html("<p>ÜBER HBase")),

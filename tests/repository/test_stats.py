@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 import webtable
+from store_differences import on_every_store
 from webtable import Salt
 from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
@@ -38,6 +39,7 @@ def crawl(site):
     return site
 
 
+@on_every_store
 def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
     found = stats()
 
@@ -220,9 +222,7 @@ def test_the_whole_table_is_counted_only_when_told_so(crawl, stats):
 
 
 @pytest.mark.parametrize("salt", [Salt.host(), Salt.domain(), Salt.url(), Salt.none()], ids=lambda salt: salt.source)
-def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, adapter, site, salt):
-    if adapter == "hbase-thrift1":
-        pytest.skip("a Thrift1 gateway makes no regions")
+def test_counts_are_the_same_with_every_salt_and_in_every_region(new_url, site, salt):
     regions = 1 if salt.source == "none" else 4
     hosts = ["example.com", "www.example.com", "b.co.uk", "127.0.0.1"]
     with webtable.open(new_url(), create=True, salt=salt, regions=regions) as table:

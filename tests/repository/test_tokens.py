@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from damaging import Web
 
+from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidToken
 from webtable.schema import INDEX_COLUMN
@@ -60,6 +61,7 @@ def walked(ask, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("order", ["newest", "oldest"])
+@on_every_store
 def test_a_walk_gives_a_page_once_that_has_an_old_entry_further_on(site, order, size):
     for path, hours, body in [("/a", 1, b"A"), ("/a", 5, b"A"), ("/b", 3, b"x"), ("/c", 2, b"y"), ("/a", 4, b"B")]:
         # Dated ahead as well: no date of a capture tells whether it is there since the last batch.

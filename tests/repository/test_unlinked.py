@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import webtable
+from store_differences import on_every_store
 from webtable import Link, LinkCounts, Page
 from webtable.errors import FullScanNeeded, IndexNeeded, InvalidArgument, InvalidToken, UnknownColumn
 from webtable.repository.hints.queue import RecountQueue
@@ -162,6 +163,7 @@ def site_of(site):
 
 
 @pytest.mark.parametrize("within_host", [False, True])
+@on_every_store
 def test_orphans_are_the_pages_that_no_other_page_links_to(site, within_host):
     expected = site_of(site)[within_host]
 

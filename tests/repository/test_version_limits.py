@@ -8,6 +8,7 @@ import pytest
 from sites import Site
 
 import webtable
+from store_differences import with_thrift1
 from webtable import Dropped
 from webtable.errors import ExpiredCapture
 from webtable.schema import ALL_VERSIONS
@@ -42,6 +43,7 @@ def put(site, *pages):
     return writer.dropped, outcomes
 
 
+@with_thrift1
 def test_a_new_file_keeps_every_content_and_hbase_three_of_which_the_writer_says_what_it_drops(new_site, adapter):
     site = new_site()
 
@@ -107,9 +109,7 @@ def test_a_capture_beyond_the_time_to_live_is_counted(new_site):
     assert writer.dropped == Dropped(expired=1)
 
 
-def test_a_table_that_kept_three_keeps_all_once_it_is_altered(new_site, adapter):
-    if adapter == "hbase-thrift1":
-        pytest.skip("Thrift1 cannot change a family")
+def test_a_table_that_kept_three_keeps_all_once_it_is_altered(new_site):
     site = new_site(versions=3)
     put(site, *contents(site, 4, age=9000))
 

@@ -13,6 +13,7 @@ import pytest
 from sites import with_limit
 
 import webtable
+from store_differences import on_every_store
 from webtable.errors import CellTooLarge, InvalidArgument, InvalidURL, StoreRefused, StoreUnavailable, WriteFailed
 from webtable.store import MAX_CELL
 
@@ -96,6 +97,7 @@ def test_a_batch_goes_out_by_count_by_bytes_and_by_age(spied, site, limits):
         assert written.wait(10)
 
 
+@on_every_store
 def test_each_page_that_is_not_stored_is_reported_with_its_reason(spied, site):
     spied.site.table.store.write = lambda table, puts: [
         StoreRefused("no, not this one") if b"/bad" in put.row else None for put in puts
@@ -127,6 +129,7 @@ def test_a_store_that_fails_fails_every_page_of_the_batch(spied, site, error):
     assert [failure.url for failure in raised.value.failures] == [site.url("/a"), site.url("/b")]
 
 
+@on_every_store
 def test_failures_are_raised_once_and_the_writer_goes_on(spied, site):
     with spied.site.table.writer() as writer:
         spied.listener = lambda *_: (_ for _ in ()).throw(StoreUnavailable("gone"))
@@ -297,6 +300,7 @@ def test_a_slow_store_holds_the_caller_back(spied, site):
     assert len(urls_of(site)) == 100
 
 
+@on_every_store
 def test_many_threads_may_share_a_writer(site):
     with site.table.writer(buffer_pages=25) as writer:
         threads = [

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from store_differences import on_every_store
 from webtable import WebTable
 from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable, WriteFailed
 from webtable.testing import FailingStore
@@ -39,6 +40,7 @@ def test_without_a_deadline_nothing_is_tried_again(site):
     assert len(attempts) == 1
 
 
+@on_every_store
 def test_only_the_pages_that_failed_are_tried_again_and_what_is_refused_is_not(spied, site):
     written, write = [], site.table.store.write
 
