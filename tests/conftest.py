@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from manual_clock import ManualClock
 from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
@@ -55,6 +56,12 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Let extension modules see at exit that nothing of theirs is left."""
     gc.unfreeze()
+
+
+@pytest.fixture
+def manual_clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The clock that the library goes by in the test: it stands still, but for what the library sleeps."""
+    return ManualClock().installed(monkeypatch)
 
 
 def pytest_runtest_teardown() -> None:

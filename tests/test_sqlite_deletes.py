@@ -8,12 +8,12 @@ from contextlib import closing
 
 import pytest
 
+from webtable._clock import clock as system_clock
 from webtable.errors import NewerFormat, StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.rows import Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore
-from webtable.store.sqlite import store as store_module
 from webtable.store.sqlite.sweeps import DELETES_HIDE, SLICE
 
 FAMILIES = (
@@ -36,7 +36,7 @@ def clock(monkeypatch):
     class Clock:
         now = time.time_ns() // 1_000_000
 
-    monkeypatch.setattr(store_module, "_now", lambda: Clock.now)
+    monkeypatch.setattr(system_clock, "nanoseconds", lambda: Clock.now * 1_000_000)
     return Clock
 
 
@@ -63,7 +63,7 @@ def markers(path, family="f"):
 
 def fill(store, count, prefix=b"new", column=b"f:a", timestamp=1000):
     for start in range(0, count, 500):
-        names = [b"%b/%d/%06d" % (prefix, store_module._now(), number) for number in range(start, start + 500)]
+        names = [b"%b/%d/%06d" % (prefix, system_clock.milliseconds(), number) for number in range(start, start + 500)]
         assert set(store.write("t", [put(name, column, timestamp) for name in names])) == {None}
 
 
@@ -141,19 +141,19 @@ def test_processes_that_write_little_sweep_for_their_part(path, clock):
 
 
 def test_a_sweep_looks_at_a_slice_and_not_at_all_behind_it(store):
-    fill(store, 6 * SLICE, column=b"hour:a", timestamp=store_module._now())
+    fill(store, 6 * SLICE, column=b"hour:a", timestamp=system_clock.milliseconds())
     steps = []
     with store._file.exclusive() as connection:
         connection.set_progress_handler(lambda: steps.append(1), 1000)
 
-    fill(store, SLICE, prefix=b"a", column=b"hour:a", timestamp=store_module._now())
+    fill(store, SLICE, prefix=b"a", column=b"hour:a", timestamp=system_clock.milliseconds())
     few = len(steps)
     with store._file.exclusive() as connection:
         connection.set_progress_handler(None, 0)
-    fill(store, 30 * SLICE, column=b"hour:a", prefix=b"more", timestamp=store_module._now())
+    fill(store, 30 * SLICE, column=b"hour:a", prefix=b"more", timestamp=system_clock.milliseconds())
     with store._file.exclusive() as connection:
         connection.set_progress_handler(lambda: steps.append(1), 1000)
-    fill(store, SLICE, prefix=b"b", column=b"hour:a", timestamp=store_module._now())
+    fill(store, SLICE, prefix=b"b", column=b"hour:a", timestamp=system_clock.milliseconds())
 
     assert len(steps) - few < 3 * few
 

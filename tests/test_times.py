@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
+from manual_clock import ManualClock
 from webtable.errors import InvalidArgument
-from webtable.repository import times
 from webtable.repository.times import moment_of, moments
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    monkeypatch.setattr(times, "_now", lambda: NOW)
+    ManualClock(NOW).installed(monkeypatch)
 
 
 @pytest.mark.parametrize(

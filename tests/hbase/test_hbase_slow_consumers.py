@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import pytest
 from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, thrift_server
 
+from webtable._clock import clock
 from webtable.rowkey import KeyRange
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.scanning import pieces as scan_pieces
@@ -71,29 +71,26 @@ def test_a_scanner_that_expired_is_opened_anew_behind_the_last_row(servers, monk
 
 
 @pytest.fixture
-def clock(monkeypatch) -> list[float]:
-    """Seconds that are added to the clock of scans."""
-    later = [0.0]
-    passing = SimpleNamespace(monotonic=lambda: time.monotonic() + later[0])
-    monkeypatch.setattr(scan_pieces, "time", passing)
-    return later
+def later(monkeypatch) -> list[float]:
+    """Seconds that are added to the clock, which goes on."""
+    seconds = [0.0]
+    monkeypatch.setattr(clock, "monotonic", lambda: time.monotonic() + seconds[0])
+    return seconds
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_scan_goes_on_after_minutes_between_its_rows(servers, clock, with_thrift2, reverse):
+def test_a_scan_goes_on_after_minutes_between_its_rows(servers, later, with_thrift2, reverse):
     """Gateways are forgetful here: after that time no connection and no scanner of theirs is left."""
     one, two = RowsThrift1(pages=ROWS), RowsThrift2(pages=ROWS)
     servers += [thrift_server(thrift1.Hbase, one), thrift_server(thrift2.THBaseService, two)]
     fronts = [RoundRobin((HOST, server.port)) for server in servers]
     servers += fronts
     with HBaseStore(HOST, fronts[0].port, thrift2=fronts[1].port if with_thrift2 else None) as store:
-        for pool in store._pools:
-            pool._clock = scan_pieces.time.monotonic
         found = []
         for row in store.scan("pages", [KeyRange()], reverse=reverse):
             found.append(row.key)
             if len(found) % 400 == 0:
-                clock[0] += LEASE_SECONDS
+                later[0] += LEASE_SECONDS
                 one.scanners.clear()
                 for front in fronts:
                     front.cut()
@@ -101,7 +98,7 @@ def test_a_scan_goes_on_after_minutes_between_its_rows(servers, clock, with_thri
     assert found == sorted(ROWS, reverse=reverse)
 
 
-def test_a_scanner_that_lay_for_half_a_minute_is_not_used_any_more(servers, clock):
+def test_a_scanner_that_lay_for_half_a_minute_is_not_used_any_more(servers, later):
     handler = RowsThrift1(pages=ROWS)
     servers.append(thrift_server(thrift1.Hbase, handler))
     asked = []
@@ -111,7 +108,7 @@ def test_a_scanner_that_lay_for_half_a_minute_is_not_used_any_more(servers, cloc
         rows = store.scan("pages", [KeyRange()])
         found = [next(rows).key for _ in range(100)]
         before = list(asked)
-        clock[0] += 31.0
+        later[0] += 31.0
 
         found += [row.key for row in rows]
 

@@ -190,13 +190,8 @@ class FakeConnection:
 
 
 @pytest.fixture
-def now() -> list[float]:
-    return [0.0]
-
-
-@pytest.fixture
-def pool(now: list[float]) -> Pool:
-    return Pool(lambda _: FakeConnection(), size=2, max_age=50.0, name="hbase://x", clock=lambda: now[0])
+def pool() -> Pool:
+    return Pool(lambda _: FakeConnection(), size=2, max_age=50.0, name="hbase://x")
 
 
 def lent(pool: Pool) -> Any:
@@ -208,9 +203,9 @@ def test_a_connection_is_used_again(pool):
     assert lent(pool) is lent(pool)
 
 
-def test_a_connection_that_lay_idle_for_long_is_closed(pool, now):
+def test_a_connection_that_lay_idle_for_long_is_closed(pool, manual_clock):
     first = lent(pool)
-    now[0] = 51.0
+    manual_clock.passed = 51.0
 
     second = lent(pool)
 
@@ -245,11 +240,13 @@ def test_no_more_connections_are_open_than_the_pool_has_and_the_wait_ends(pool):
         pass
 
 
-def test_the_error_of_a_full_pool_says_what_the_connections_are_in_use_for(pool, now):
+def test_the_error_of_a_full_pool_says_what_the_connections_are_in_use_for(pool, manual_clock):
+    began = manual_clock.monotonic()
     pool.failed(StoreUnavailable("the gateway went away"))
-    now[0] = 6.0
-    with pool.connection(Deadline(1)), pool.connection(Deadline(1)) as second:
-        second.busy = ("getMultiple", 4.0)
+    manual_clock.passed = 6.0
+    with pool.connection(Deadline(1)) as first, pool.connection(Deadline(1)) as second:
+        first.busy = ("scannerGetList", began)
+        second.busy = ("getMultiple", began + 4.0)
 
         with pytest.raises(StoreUnavailable) as raised, pool.connection(Deadline(0.05)):
             pass

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import webtable
 from store_differences import on_every_store
 from webtable import KeyRange, Page
+from webtable._clock import clock as system_clock
 from webtable.errors import WriteFailed
-from webtable.repository.hints import counts, host_counts, queue, refresh
-from webtable.repository.stored.timestamps import now_in_milliseconds
+from webtable.repository.hints import queue, refresh
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.store import Delete
 
@@ -85,10 +85,9 @@ def test_captures_dated_ahead_leave_the_questions_right(table, town):
 
 
 def test_a_writer_whose_clock_is_behind_leaves_the_questions_right(table, town, monkeypatch):
-    clock = time.time_ns
     town.store(town.page("/a", days=0, html=b"now", outlinks=town.links("/gone")))
 
-    monkeypatch.setattr(time, "time_ns", lambda: clock() - 600 * 10**9)
+    monkeypatch.setattr(system_clock, "nanoseconds", lambda: time.time_ns() - 600 * 10**9)
     town.store(town.page("/a", days=600 / 86_400, html=b"earlier", outlinks=town.links("/twin", "/b")))
     town.store(town.page("/b", days=600 / 86_400, html=b"new", outlinks=town.links("/a")))
     monkeypatch.undo()
@@ -101,24 +100,12 @@ def test_a_writer_whose_clock_is_behind_leaves_the_questions_right(table, town, 
 MILLISECOND = timedelta(milliseconds=1)
 
 
-class Clock(datetime):
-    """A clock that is wrong by `ahead`."""
-
-    ahead = timedelta()
-
-    @classmethod
-    def now(cls, tz=None):
-        return datetime.now(tz) + cls.ahead
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(counts, "datetime", Clock)
-    monkeypatch.setattr(
-        host_counts, "now_in_milliseconds", lambda: now_in_milliseconds() + int(Clock.ahead / MILLISECOND)
-    )
-    monkeypatch.setattr(Clock, "ahead", timedelta())
-    return Clock
+    """A clock that is wrong by `ahead`."""
+    wrong = SimpleNamespace(ahead=timedelta())
+    monkeypatch.setattr(system_clock, "nanoseconds", lambda: time.time_ns() + wrong.ahead // MILLISECOND * 1_000_000)
+    return wrong
 
 
 def test_links_are_counted_although_another_clock_was_ahead_when_they_were_counted_last(table, town, clock):

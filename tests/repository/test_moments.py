@@ -10,9 +10,9 @@ import pytest
 from sites import Site
 
 import webtable
+from manual_clock import ManualClock
 from webtable import WebTable
 from webtable.errors import InvalidArgument
-from webtable.repository import times
 
 DAY = 86_400
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
@@ -30,7 +30,7 @@ TOLD = {
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
-    monkeypatch.setattr(times, "_now", lambda: BOUND + timedelta(days=7))
+    ManualClock(BOUND + timedelta(days=7)).installed(monkeypatch)
 
 
 @pytest.fixture

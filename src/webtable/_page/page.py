@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._page.encodings import codec_name, decoded, encoding_of
 from webtable._page.headers import REDIRECTS, Headers, canonical_link, http_date, media_type, redirect_target, said_once
 from webtable._page.responses import body_of, headers_of, status_of, url_of
@@ -47,10 +48,6 @@ class LinkCounts(msgspec.Struct, frozen=True, omit_defaults=True):
     counted_at: datetime | None = None
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 # No page leads back to itself, and the garbage collector would look through all that a listing has given.
 class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
     """A capture: one URL, fetched once.
@@ -75,7 +72,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
 
     Can be given as any mapping or list of pairs, of text or bytes.
     """
-    fetched_at: datetime = msgspec.field(default_factory=_now)
+    fetched_at: datetime = msgspec.field(default_factory=clock.now)
     """When it was fetched: with a timezone, kept to the millisecond. The default is now."""
     last_modified: datetime | None = None
     etag: str | None = None
@@ -159,7 +156,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_o
             html=None if status == 304 else body_of(response, body),
             status_code=status,
             headers=headers_of(response),
-            fetched_at=fetched_at or _now(),
+            fetched_at=fetched_at or clock.now(),
         )
         return with_facts(page)
 

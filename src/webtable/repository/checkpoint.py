@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._whole_file import whole_file
 from webtable.errors import DamagedRow, InvalidArgument
 
@@ -61,7 +61,7 @@ class Checkpoint(Generic[State]):
         self._path = None if path is None else Path(path)
         self._question = question
         self._kind = kind
-        self._next = time.monotonic() + SAVE_SECONDS
+        self._next = clock.monotonic() + SAVE_SECONDS
 
     def begun(self) -> State | None:
         """Return what an earlier walk has kept; None where there is nothing.
@@ -87,17 +87,17 @@ class Checkpoint(Generic[State]):
 
     def is_due(self) -> bool:
         """Whether what was found is to be kept again."""
-        return self._path is not None and time.monotonic() >= self._next
+        return self._path is not None and clock.monotonic() >= self._next
 
     def keep(self, found: State) -> None:
         """Keep what was *found*; a walk that is killed meanwhile leaves what it had kept before. Raises `OSError`."""
         if self._path is None:
             return
-        began = time.monotonic()
-        kept = _Kept(self._question, datetime.now(UTC), msgspec.Raw(msgspec.json.encode(found)))
+        began = clock.monotonic()
+        kept = _Kept(self._question, clock.now(), msgspec.Raw(msgspec.json.encode(found)))
         with whole_file(self._path) as path:
             path.write_bytes(msgspec.json.encode(kept))
-        ended = time.monotonic()
+        ended = clock.monotonic()
         self._next = ended + max(SAVE_SECONDS, (ended - began) * SHARE)
 
     def end(self) -> None:

@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
+from webtable._clock import clock
 from webtable.errors import InvalidArgument
 
 Moment = datetime | date | timedelta | str
@@ -30,7 +31,7 @@ def parse_time(name: str, text: str) -> datetime:
     ago = _AGO.fullmatch(text.strip().lower())
     try:
         if ago:
-            return _now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+            return clock.now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
         moment = datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError) as exc:
         raise InvalidArgument(f"{name}={text!r} is no time: write {FORMS}") from exc
@@ -70,7 +71,7 @@ def moment_of(name: str, given: Moment | None) -> datetime | None:
             case str():
                 return parse_time(name, given)
             case timedelta():
-                return _now() - given
+                return clock.now() - given
             case datetime() if given.tzinfo is not None:
                 return given
             case date() if not isinstance(given, datetime):
@@ -91,7 +92,3 @@ def moments(**given: Moment | None) -> dict[str, datetime | None]:
         if begin is not None and end is not None and end < begin:
             raise InvalidArgument(f"{last}={end} is before {first}={begin}")
     return times
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

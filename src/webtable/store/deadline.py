@@ -7,10 +7,11 @@ into `until(…)`: then none of them waits beyond that moment. It holds for the 
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
+
+from webtable._clock import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +23,11 @@ class Deadline:
     __slots__ = ("at",)
 
     def __init__(self, seconds: float) -> None:
-        self.at = time.monotonic() + seconds
+        self.at = clock.monotonic() + seconds
 
     def left(self) -> float:
         """Return the seconds until then; never below 0."""
-        return max(0.0, self.at - time.monotonic())
+        return max(0.0, self.at - clock.monotonic())
 
     def within(self, seconds: float) -> Deadline:
         """Return the deadline in *seconds*, or this one where it is earlier."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.frame import Frame
 from webtable.repository.stored.page_state import Stored
@@ -41,10 +41,10 @@ class Pace:
         """Return when the time is over that *count* of them take, since the last call or now."""
         if self._rate is None:
             return
-        now = time.monotonic()
+        now = clock.monotonic()
         # What was not used is not made up for: it would come in a burst.
         self._next = max(self._next, now - count / self._rate) + count / self._rate
-        time.sleep(max(0.0, self._next - now))
+        clock.sleep(max(0.0, self._next - now))
 
 
 ROWS_AT_ONCE = 256
@@ -132,7 +132,7 @@ class Sides:
 
     def kept(self, versions: Sequence[Version]) -> list[Version]:
         """Return those of the *versions* of a page of the source, newest first, that the target keeps."""
-        layout, now = self.target.layouts.known, datetime.now(UTC)
+        layout, now = self.target.layouts.known, clock.now()
         return [one for one in versions[: layout.versions] if not _is_past(one.at, layout.ttl, now)]
 
     def relation(self, there: Stored, here: Stored) -> Relation:
@@ -156,7 +156,7 @@ class Sides:
         """Whether the source would not have a version of that moment any more."""
         layout, versions = self.source.layouts.known, there.versions
         is_full = len(versions) >= layout.versions
-        return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, datetime.now(UTC))
+        return (is_full and at < versions[-1].at) or _is_past(at, layout.ttl, clock.now())
 
 
 def as_kept(there: Stored) -> Page | None:

@@ -9,10 +9,10 @@ look in the end whether the families are as the layout has them.
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from webtable._clock import clock
 from webtable.errors import CapabilityError, InvalidArgument, NotAlterable, StoreRefused, TableNotFound
 from webtable.repository.creation.tables import described
 from webtable.repository.stored.layouts import cells_of
@@ -185,7 +185,7 @@ class Alteration:
                 if tried == ROUNDS:
                     raise
                 # Longer each time: on a busy cluster a change takes seconds, and those of all would cross again.
-                time.sleep(random.uniform(0, _FIRST_PAUSE * 2**tried))  # noqa: S311 - it spreads, it keeps no secret
+                clock.sleep(random.uniform(0, _FIRST_PAUSE * 2**tried))  # noqa: S311 - it spreads, it keeps no secret
         raise StoreRefused(f"{self._name}: its families are changed by others all the time; alter it again")
 
     def _changed(self, plans: Iterator[Plan]) -> bool:
@@ -204,7 +204,7 @@ class Alteration:
         (row,) = self._store.read(self._meta, [LAYOUT_ROW], Wanted(list(columns)))
         newest = max((versions[0].timestamp for versions in row.cells.values()), default=0) if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
-        timestamp = max(time.time_ns() // 1_000_000, newest + 1)
+        timestamp = max(clock.milliseconds(), newest + 1)
         cells = [NewCell(column, timestamp, value) for column, value in columns.items()]
         (error,) = self._store.write(self._meta, [Put(LAYOUT_ROW, cells)])
         if error is not None:

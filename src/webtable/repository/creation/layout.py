@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable.errors import TableNotFound
 from webtable.repository.creation.tables import bring
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table
@@ -49,7 +49,7 @@ def create_with_layout(
     prepare()
     # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
     # two that are written at once the earlier one stays, because it has the higher timestamp.
-    timestamp = _LAST_TIMESTAMP - time.time_ns() // 1_000_000
+    timestamp = _LAST_TIMESTAMP - clock.milliseconds()
     (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
     if error is not None:
         raise error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import Plan, TableSchema, plan
 
@@ -67,7 +67,7 @@ def plan_of(store: Store, wanted: TableSchema) -> Plan:
 
 def described(store: Store, table: str) -> TableDescription | None:
     """Return the table as it is, or None where there is none."""
-    last = time.monotonic() + _CREATION_SECONDS
+    last = clock.monotonic() + _CREATION_SECONDS
     while True:
         try:
             return store.describe(table)
@@ -75,9 +75,9 @@ def described(store: Store, table: str) -> TableDescription | None:
             return None
         except StoreRefused:
             # HBase describes no table whose regions are not there yet: somebody else is creating it just now.
-            if time.monotonic() > last:
+            if clock.monotonic() > last:
                 raise
-            time.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - it spreads, it keeps no secret
+            clock.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - it spreads, it keeps no secret
 
 
 def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import LayoutMismatch
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.stored.timestamps import moment_of
@@ -56,7 +57,7 @@ def freshness(patient: Patient) -> Iterator[Check]:
     unfinished = queue.unfinished()
     if unfinished:
         told += f"; of these {unfinished:,} were left by writers that did not come to their end"
-    if unfinished or (since is not None and datetime.now(UTC) - moment_of(since) > LONG_WAIT):
+    if unfinished or (since is not None and clock.now() - moment_of(since) > LONG_WAIT):
         yield warned("freshness", told, "webtable links refresh; from cron it keeps up")
     else:
         yield well("freshness", told)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import Progress
@@ -53,7 +54,7 @@ def sample(patient: Patient) -> Iterator[Check]:
     else:
         yield well("rows", told)
     newest = max((one.fetched_at for one in found if isinstance(one, Page)), default=None)
-    if newest is not None and newest > datetime.now(UTC) + _AHEAD:
+    if newest is not None and newest > clock.now() + _AHEAD:
         told = f"a page of the sample is dated {newest:%Y-%m-%d %H:%M:%S} UTC, which is to come"
         yield warned("dates", told, "set the clocks of this machine and of those that write by NTP")
 

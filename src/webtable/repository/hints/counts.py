@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._page.page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.frame import Frame
@@ -166,5 +167,5 @@ def _later(now: datetime, others: Iterable[datetime]) -> datetime:
 
 
 def _now() -> datetime:
-    now = datetime.now(UTC)
+    now = clock.now()
     return now.replace(microsecond=now.microsecond // 1000 * 1000)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from webtable._clock import clock
 from webtable.errors import CapabilityError, DamagedRow
 from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
 from webtable.store import Delete, NewCell, Put
@@ -119,7 +119,7 @@ class Comparison:
     def _settled(self, suspects: Sequence[Place], still: Callable[[Sequence[Place]], list[Place]], kind: str) -> None:
         if not suspects:
             return
-        time.sleep(self._settle)
+        clock.sleep(self._settle)
         places = still(suspects)
         drift = self._drift
         setattr(drift, kind, getattr(drift, kind) + len(places))

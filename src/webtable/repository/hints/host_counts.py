@@ -15,7 +15,6 @@ the same time; it is right again when a page near by changes, or by a rebuild of
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from itertools import chain, islice
 import msgspec
 
 from webtable._checksums import UNREADABLE
+from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.frame import Frame
@@ -275,7 +275,7 @@ def _over(newest: int) -> int:
     """Return a moment above *newest*, in epoch milliseconds, when it is over: what is read now has all up to it."""
     now = now_in_milliseconds()
     moment = max(now, newest + 1)
-    time.sleep(min(moment + 1 - now, 5) / 1000)
+    clock.sleep(min(moment + 1 - now, 5) / 1000)
     return moment
 
 

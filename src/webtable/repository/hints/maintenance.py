@@ -13,13 +13,12 @@ hide it from then on: a delete in HBase also hides what is put later with the sa
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.checkpoint import Checkpoint
 from webtable.repository.creation.tables import create_tables
@@ -81,7 +80,7 @@ class Maintenance:
         """Do what `WebTable.drop_index` promises."""
         found = self._frame.indexes.named(index)
         self._frame.indexes.set(index, replace(found.state, phase="retired", position=""))
-        time.sleep(FRESH_SECONDS * 1.5)
+        clock.sleep(FRESH_SECONDS * 1.5)
         self._frame.indexes.set(index, IndexState("dropped"))
         try:
             self._frame.store.drop_table(found.table)
@@ -98,14 +97,14 @@ class Maintenance:
         found.index.name  # noqa: B018 - raises where it cannot be used, also where there are no pages
         is_new = found.state.phase == "building"
         keeper = Keeper(self._frame)
-        pages, saved = 0, time.monotonic()
+        pages, saved = 0, clock.monotonic()
         try:
             for piece in self._pieces(found, bytes.fromhex(found.state.position) if is_new else b""):
                 _write_entries(keeper, found, piece)
                 pages += len(piece)
-                if is_new and time.monotonic() - saved > SAVE_SECONDS:
+                if is_new and clock.monotonic() - saved > SAVE_SECONDS:
                     self._advance(index, found, "building", piece[-1][0].hex())
-                    saved = time.monotonic()
+                    saved = clock.monotonic()
                 if on_progress is not None:
                     on_progress(pages)
         finally:
@@ -129,7 +128,7 @@ class Maintenance:
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
         checkpoint = Checkpoint(resume, question, Compared)
         begun = checkpoint.begun()
-        drift = Drift(index, until or datetime.now(UTC)) if begun is None else begun.drift
+        drift = Drift(index, until or clock.now()) if begun is None else begun.drift
         entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
         walks = [entries.run(checkpoint, begun)]
         if found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values()):

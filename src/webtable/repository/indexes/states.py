@@ -7,11 +7,11 @@ is retired first, and its entries are written for longer than that.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.index import ORDERED, Index
 from webtable.repository.indexes.user_indexes import VARIABLE, imported, known
@@ -81,7 +81,7 @@ class Indexes:
 
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name; the layout of the table is read with them."""
-        began = time.monotonic()
+        began = clock.monotonic()
         layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
         if self._layouts is not None:
             self._layouts.learn(layout, began)
@@ -98,7 +98,7 @@ class Indexes:
     def recent(self) -> dict[str, Maintained]:
         """Return the indexes as they were at most `FRESH_SECONDS` ago."""
         read_at, found = self._known
-        return found if read_at and time.monotonic() - read_at < FRESH_SECONDS else self.read()
+        return found if read_at and clock.monotonic() - read_at < FRESH_SECONDS else self.read()
 
     def ready(self, name: str, question: str) -> Maintained:
         """Return the index *name*, to answer *question*; raises `IndexNeeded` where it is not complete."""
@@ -134,7 +134,7 @@ class Indexes:
         (row,) = self._store.read(self._meta, [STATES_ROW], Wanted([column]))
         before = row.cells[column][0].timestamp if row else 0
         # Above the last one also where another machine's clock is ahead of this one's.
-        cell = NewCell(column, max(time.time_ns() // 1_000_000, before + 1), state.to_json())
+        cell = NewCell(column, max(clock.milliseconds(), before + 1), state.to_json())
         (error,) = self._store.write(self._meta, [Put(STATES_ROW, [cell])])
         self._known = 0.0, {}
         if error is not None:

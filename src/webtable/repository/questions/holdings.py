@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
@@ -182,7 +182,7 @@ def _pages(frame: Frame) -> tuple[int, str]:
     """Return how many pages there are about, and what that goes by."""
     digits = frame.layout.digits
     if not digits:
-        pages, is_whole = _counted(frame, KeyRange(), time.monotonic() + _SECONDS)
+        pages, is_whole = _counted(frame, KeyRange(), clock.monotonic() + _SECONDS)
         return pages, "pages counted" if is_whole else f"at least as many pages as were counted in {_SECONDS:g} s"
     return _by_salts(frame, digits)
 
@@ -191,7 +191,7 @@ def _by_salts(frame: Frame, digits: int) -> tuple[int, str]:
     """Return the pages of some salts, for as many as there are: salts are hashes, so they have about equally many."""
     salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
     random.shuffle(salts)
-    last, pages, looked_at = time.monotonic() + _SECONDS, 0, 0
+    last, pages, looked_at = clock.monotonic() + _SECONDS, 0, 0
     for salt in salts:
         found, is_whole = _counted(frame, KeyRange(salt, prefix_stop(salt)), last)
         if not is_whole and looked_at:
@@ -210,7 +210,7 @@ def _counted(frame: Frame, keys: KeyRange, last: float) -> tuple[int, bool]:
     pages = 0
     for _ in frame.store.scan(frame.table, [keys], Wanted([frame.codec.columns.page], keys_only=True)):
         pages += 1
-        if not pages % _AT_ONCE and time.monotonic() > last:
+        if not pages % _AT_ONCE and clock.monotonic() > last:
             return pages, False
     return pages, True
 

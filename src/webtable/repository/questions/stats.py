@@ -11,6 +11,7 @@ from functools import lru_cache
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from webtable._clock import clock
 from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import GROUPS, Kind
@@ -166,7 +167,7 @@ def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str 
     found = checkpoint.begun()
     if found is None:
         regions = frame.store.regions(frame.table) if "region" in names else ()
-        found = _Found(now=now or datetime.now(UTC), starts=[region.keys.start for region in regions])
+        found = _Found(now=now or clock.now(), starts=[region.keys.start for region in regions])
     tallies = {name: _tally(frame, name, found) for name in names}
     for _ in _count(frame, spec, tuple(tallies.values()), on_progress, found):
         if checkpoint.is_due():

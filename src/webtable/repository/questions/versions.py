@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.results import Several
@@ -195,7 +196,7 @@ def _has_body(frame: Frame, page: Page) -> bool:
     ttl = frame.layouts.recent().ttl
     if not page.has_body or page.content_at is None or page.truncated:
         return False
-    return ttl is None or datetime.now(UTC) - page.content_at < timedelta(seconds=ttl)
+    return ttl is None or clock.now() - page.content_at < timedelta(seconds=ttl)
 
 
 class _Many(Iterator["Page | None"]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
+from webtable._clock import clock
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.layout import create_with_layout, stored_layout
 from webtable.repository.creation.tables import bring
@@ -180,7 +180,7 @@ class KeyedTable:
                 raise error
         if max(delete.timestamp for delete in deletes) == now_in_milliseconds():
             # A row that was put anew in this very millisecond would be hidden by the delete.
-            time.sleep(0.001)
+            clock.sleep(0.001)
         return True
 
     def _hidden_until(self, row: Row) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.repository.stored.timestamps import milliseconds
 
@@ -81,12 +81,12 @@ class Limits:
 
     def _families(self) -> Mapping[str, FamilySchema]:
         read_at, families = self._described
-        if not families or time.monotonic() - read_at > FRESH_SECONDS:
+        if not families or clock.monotonic() - read_at > FRESH_SECONDS:
             families = {one.name: one for one in self._store.describe(self._table).schema.families}
-            self._described = time.monotonic(), families
+            self._described = clock.monotonic(), families
         return families
 
 
 def _is_over(at: datetime, ttl: int | None) -> bool:
     # A cell that is about to expire may have done so since it was read.
-    return ttl is not None and datetime.now(UTC) - at > timedelta(seconds=ttl * 0.99) - _CLOCKS
+    return ttl is not None and clock.now() - at > timedelta(seconds=ttl * 0.99) - _CLOCKS

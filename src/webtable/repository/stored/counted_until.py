@@ -9,7 +9,6 @@ page was stored later than its date: as of the mark nobody linked to it.
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
+from webtable._clock import clock
 from webtable._page.page import LinkCounts, Page
 from webtable.repository.stored.json_values import JSONValue, checked_json
 from webtable.repository.stored.layouts import FRESH_SECONDS
@@ -55,9 +55,9 @@ class Refreshed:
     def until(self) -> datetime | None:
         """Return up to when all links were counted, as of a moment ago; None where they never were."""
         read_at, known = self._known
-        if read_at and time.monotonic() - read_at < FRESH_SECONDS:
+        if read_at and clock.monotonic() - read_at < FRESH_SECONDS:
             return known
-        began = time.monotonic()
+        began = clock.monotonic()
         (row,) = self._store.read(self._meta, [_ROW], Wanted([_COLUMN]))
         self._known = began, None if row is None else _mark(row)
         return self._known[1]

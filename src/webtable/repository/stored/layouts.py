@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import Wanted
@@ -29,17 +29,17 @@ class Layouts:
         self._table = table
         self._cells: dict[bytes, bytes] = {}
         self._altered: dict[bytes, int] | None = None
-        self._read_at = time.monotonic()
+        self._read_at = clock.monotonic()
         self.known = known
         """The layout as it was when it was read last."""
 
     def recent(self) -> Layout:
         """Return the layout as it was at most `FRESH_SECONDS` ago."""
-        return self.known if time.monotonic() - self._read_at < FRESH_SECONDS else self.read()
+        return self.known if clock.monotonic() - self._read_at < FRESH_SECONDS else self.read()
 
     def read(self) -> Layout:
         """Return the layout as it is now; raises `LayoutMismatch` where this version cannot read it."""
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             (row,) = self._store.read(meta_table(self._table).name, [LAYOUT_ROW], Wanted([STATES_FAMILY]))
         except TableNotFound:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from webtable._clock import clock
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
@@ -31,7 +32,7 @@ def hints_at(page: Page) -> datetime:
 
 def now_in_milliseconds() -> int:
     """Return the current moment as epoch milliseconds."""
-    return time.time_ns() // 1_000_000
+    return clock.milliseconds()
 
 
 def moment_of(timestamp: int) -> datetime:

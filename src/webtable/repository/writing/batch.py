@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable._page.page import Page, PageOutcome, memory_of
 from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
 from webtable.repository.hints.upkeep import Keeper
@@ -89,7 +89,7 @@ class BatchWriter:
 
         The time to live may have been raised since the layout was read last.
         """
-        now = datetime.now(UTC)
+        now = clock.now()
         try:
             return checked(page, ttl=self._frame.layouts.known.ttl, now=now)
         except ExpiredCapture:

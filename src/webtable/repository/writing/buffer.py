@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable.repository.stored.captures import follows
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Buffer:
     def take(self, row: bytes, page: Page, rows: Iterable[bytes], weight: int, receipt: Receipt) -> None:
         """Take *page*, which rests on what is stored in *rows* and takes *weight* bytes."""
         if not self.pages:
-            self._oldest = time.monotonic()
+            self._oldest = clock.monotonic()
         self.pages.append((row, page))
         self.receipts.append(weakref.ref(receipt))
         self.rows.update(rows)
@@ -66,4 +66,4 @@ class Buffer:
 
     def is_older(self, seconds: float) -> bool:
         """Whether the first page, where there is one, has been here for so many *seconds*."""
-        return bool(self.pages) and time.monotonic() - self._oldest >= seconds
+        return bool(self.pages) and clock.monotonic() - self._oldest >= seconds

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from logging import INFO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from webtable._clock import clock
 from webtable._page.page import Page, PageOutcome
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
@@ -128,14 +128,14 @@ class Dispatch:
         outcomes: dict[int, PageOutcome] = {}
         left = list(range(len(batch)))
 
-        attempts, began = 0, time.monotonic()
+        attempts, began = 0, clock.monotonic()
 
         def attempt() -> bool:
             nonlocal left, attempts
             if attempts:
                 text = f"attempt {attempts + 1} for {len(left)} pages"
                 error = type(outcomes[left[0]].error).__name__
-                self._batch_writer.tell(INFO, "resent", text, time.monotonic() - began, error)
+                self._batch_writer.tell(INFO, "resent", text, clock.monotonic() - began, error)
             attempts += 1
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):

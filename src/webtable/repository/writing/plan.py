@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import Change
@@ -20,6 +20,7 @@ from webtable.repository.writing.capture_checks import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from webtable.repository.frame import Frame
     from webtable.repository.writing.repeats import Repeats, Sources
@@ -72,7 +73,7 @@ class Planner:
         self._sources = sources
         self._room = room
         self._ttl = frame.layouts.known.ttl
-        self._now = datetime.now(UTC)
+        self._now = clock.now()
         self._read = stored
         self._stored = dict(stored)
         self._has_several = len(stored) < len(batch)

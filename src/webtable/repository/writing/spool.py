@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from itertools import count
 from logging import WARNING
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import zstandard
 
+from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
 from webtable._page.page import Page, memory_of
 from webtable._whole_file import own_file
@@ -140,15 +140,15 @@ class Unsent:
     def _write(self) -> None:
         if self._spool is None or not self._pages:
             return
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             path = self._spool.append(self._pages)
         except Exception as exc:  # noqa: BLE001 - whatever it is, the pages are handed back
             text = f"{len(self._pages)} pages were not left in a file"
-            self._tell(WARNING, "not-spooled", text, time.monotonic() - began, type(exc).__name__)
+            self._tell(WARNING, "not-spooled", text, clock.monotonic() - began, type(exc).__name__)
             self._error = exc
             return
-        self._tell(WARNING, "spooled", f"left {len(self._pages)} pages in {path}", time.monotonic() - began)
+        self._tell(WARNING, "spooled", f"left {len(self._pages)} pages in {path}", clock.monotonic() - began)
         if path not in self._files:
             self._files.append(path)
         self._pages, self._error = [], None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable._page.page import Page
 from webtable.errors import InvalidCapture, WriteFailed, failed_together
@@ -14,6 +14,7 @@ from webtable.store.deadline import Deadline, until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from webtable.repository.frame import Frame
     from webtable.repository.metrics import WriterMetrics
@@ -60,7 +61,7 @@ class Writers:
         with until(Deadline(self._frame.store.timeout)):
             if get(self._frame, url, None, (), verify=False) is None:
                 raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
-            moment = datetime.now(UTC) if fetched_at is None else fetched_at
+            moment = clock.now() if fetched_at is None else fetched_at
             self.put(Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {}))
 
     def close(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreError, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store.health import Check, warned, well
@@ -32,10 +32,10 @@ class ExaminedHBase(Store):
 
     def health(self, table: str) -> Iterator[Check]:
         """Yield what HBase's dates say of its clock."""
-        yield clock(self, table)
+        yield clock_check(self, table)
 
 
-def clock(store: Store, table: str) -> Check:
+def clock_check(store: Store, table: str) -> Check:
     """Return whether HBase has dated the regions of *table* in the future of this machine.
 
     Region servers date a region when they open it. A clock that is behind would show by a cell that is written alone.
@@ -48,7 +48,7 @@ def clock(store: Store, table: str) -> Check:
         return warned(
             "clock", f"{_META} cannot be read: {exc}", f"grant 'READ' on {_META}, or leave it: nothing needs it"
         )
-    ahead = newest - time.time_ns() // 1_000_000
+    ahead = newest - clock.milliseconds()
     if ahead > _TOLERATED:
         told = f"HBase's clock is {ahead / 1000:.1f} s ahead of this machine's at least"
         return warned("clock", told, "set all machines by NTP: cells expire, and deletes hide, by their dates")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreRefused
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class Known:
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
         """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
         read, bounds = self._bounds.get(table, (0.0, []))
-        if not read or time.monotonic() - read > _REGIONS_SECONDS:
+        if not read or clock.monotonic() - read > _REGIONS_SECONDS:
             bounds = [region.keys.start for region in self._tables.regions(table, deadline)][1:]
-            self._bounds[table] = time.monotonic(), bounds
+            self._bounds[table] = clock.monotonic(), bounds
         return bounds
 
     def forget(self, table: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import bisect
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreRefused
 from webtable.schema import TableSchema
 from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Cell, Delete, Put, Row
@@ -121,7 +121,7 @@ class TableInMemory:
         """Return the cells of a column that are visible, the newest first."""
         found = self.rows.get(key, {}).get(column, {})
         family, (since, until) = self.family(column), times or TimeRange()
-        oldest = 0 if family.ttl is None else time.time_ns() // 1_000_000 - family.ttl * 1000
+        oldest = 0 if family.ttl is None else clock.milliseconds() - family.ttl * 1000
         newest = sorted(found, reverse=True)[: family.versions]
         alive = [at for place, at in enumerate(newest) if at >= oldest or place < family.min_versions]
         return [Cell(at, found[at]) for at in alive if since <= at < until]

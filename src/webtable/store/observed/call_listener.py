@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from webtable._clock import clock
 from webtable.store.observed.meter import Measured, Meter, Size
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class HeardMeter(Meter):
 
         One of which no row is ever asked for is not heard of, unless it fails before.
         """
-        began = time.time_ns()
+        began = clock.nanoseconds()
         try:
             rows = self.meter.scanned(store, table, do)
         except BaseException:
@@ -100,7 +100,8 @@ class HeardMeter(Meter):
     def _heard(
         self, operation: str, table: str, *, asked: int | None = None, began: int | None = None
     ) -> Iterator[_Outcome]:
-        call, outcome = self._listener(operation, table, asked, time.time_ns() if began is None else began), _Outcome()
+        begin = clock.nanoseconds() if began is None else began
+        call, outcome = self._listener(operation, table, asked, begin), _Outcome()
         try:
             yield outcome
         except GeneratorExit:  # of a scan nobody wants more

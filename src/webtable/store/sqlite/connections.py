@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
@@ -44,7 +44,7 @@ class Wait:
     __slots__ = ("_began", "_deadline")
 
     def __init__(self, seconds: float) -> None:
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self._deadline = of_call(seconds)
 
     def left(self) -> float:
@@ -57,7 +57,7 @@ class Wait:
 
     def seconds(self) -> float:
         """Return how long it has taken until now."""
-        return time.monotonic() - self._began
+        return clock.monotonic() - self._began
 
     def __str__(self) -> str:
         return f"{self.seconds():.1f} s"

@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 import sqlite3
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import NotAStore, StoreError, StoreRefused, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -92,12 +92,12 @@ def damage_found(connect: Callable[[], sqlite3.Connection]) -> str | None:
 
     It is empty where the check does not come to its end in time.
     """
-    last = time.monotonic() + CHECK_SECONDS
+    last = clock.monotonic() + CHECK_SECONDS
     connection = None
     try:
         connection = connect()
         connection.text_factory = lambda text: text.decode(errors="replace")
-        connection.set_progress_handler(lambda: time.monotonic() > last, 10_000)
+        connection.set_progress_handler(lambda: clock.monotonic() > last, 10_000)
         found = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
         return None if found == ["ok"] else without_heading(found)
     except sqlite3.Error as exc:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable._whole_file import OWN
 from webtable.errors import NotAStore, StoreRefused, TableNotFound
@@ -72,7 +72,7 @@ def _is_there(name: str, path: Path, create: bool) -> bool:
 
 
 def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) -> None:
-    last = time.monotonic() + min(wait.left(), _MAKING_SECONDS)
+    last = clock.monotonic() + min(wait.left(), _MAKING_SECONDS)
     while True:
         try:
             with connections.opening(wait):
@@ -82,9 +82,9 @@ def _check_whose(name: str, path: Path, connections: Connections, wait: Wait) ->
             code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & 0xFF
             if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                 raise
-            if time.monotonic() > last or code == sqlite3.SQLITE_NOTADB:
+            if clock.monotonic() > last or code == sqlite3.SQLITE_NOTADB:
                 raise NotAStore(f"{name}: not an SQLite database") from exc
-            time.sleep(0.01)
+            clock.sleep(0.01)
     if application != APPLICATION_ID:
         raise NotAStore(f"{name}: an SQLite database of another program")
 
@@ -120,4 +120,4 @@ def _use_wal(connection: sqlite3.Connection, wait: Wait) -> None:
         except sqlite3.OperationalError as exc:
             if not is_busy(exc) or not wait.left():
                 raise
-            time.sleep(0.01)
+            clock.sleep(0.01)

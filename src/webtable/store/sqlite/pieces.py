@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
+
+from webtable._clock import clock
 
 if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
@@ -23,13 +24,13 @@ def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: boo
     """Return the next rows of *ranges*, and what is left of the ranges behind them."""
     rows: list[Row] = []
     total = 0
-    last = time.monotonic() + PIECE_SECONDS
+    last = clock.monotonic() + PIECE_SECONDS
     for number, keys in enumerate(ranges, 1):
         with closing(reader.rows(keys, reverse=reverse)) as found:
             for row, size in found:
                 rows.append(row)
                 total += size
-                if len(rows) == wanted or total >= PIECE_BYTES or time.monotonic() > last:
+                if len(rows) == wanted or total >= PIECE_BYTES or clock.monotonic() > last:
                     rest = keys.before(row.key) if reverse else keys.after(row.key)
                     return rows, [rest, *ranges[number:]]
     return rows, []

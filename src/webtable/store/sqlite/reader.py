@@ -8,13 +8,13 @@ range and the wanted number of versions choose among what remains.
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import ALL_VERSIONS
@@ -216,12 +216,12 @@ class _Search:
 
         So nobody waits for a row as long as it takes to read all of a large table.
         """
-        last = time.monotonic() + SEARCH_SECONDS
+        last = clock.monotonic() + SEARCH_SECONDS
         with closing(self.values.rows(keys, reverse=reverse)) as rows:
             for row, _ in rows:
-                if self.containing.holds(row.value(self.containing.column)) or time.monotonic() > last:
+                if self.containing.holds(row.value(self.containing.column)) or clock.monotonic() > last:
                     yield row.key
-                    last = time.monotonic() + SEARCH_SECONDS
+                    last = clock.monotonic() + SEARCH_SECONDS
 
 
 def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:

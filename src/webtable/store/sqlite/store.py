@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 import warnings
 from collections import defaultdict
 from typing import TYPE_CHECKING, Self
 
+from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
 from webtable.store.health import Space
@@ -115,7 +115,7 @@ class SQLiteStore(Store):
         try:
             with self._file.writer(f"writing to table {table!r}", table) as connection:
                 batch = Mutations(self.name, self._table(connection, table), mutations, self.max_cell)
-                batch.apply(connection, _now())
+                batch.apply(connection, clock.milliseconds())
                 self._sweep(connection, batch)
         except StoreError as exc:
             if self._file.closed:
@@ -147,7 +147,7 @@ class SQLiteStore(Store):
             found = self._table(connection, table).families.get(family + b":")
             if found is None:
                 raise StoreRefused(f"{self.name}: table {table!r} has no family {family.decode(errors='replace')!r}")
-            now = _now()
+            now = clock.milliseconds()
             return [cells_of(connection, found, row, qualifiers, limit, keys_only=keys_only, now=now) for row in rows]
 
     def _scan(
@@ -228,7 +228,7 @@ class SQLiteStore(Store):
         Writers wait while the file is written anew at the end; it takes as much space again.
         """
         for table in tables:
-            sweep_all(self._file, table, _now)
+            sweep_all(self._file, table, clock.milliseconds)
         with self._file.exclusive("compacting the file") as connection:
             before = _size(connection)
             connection.execute("VACUUM")
@@ -269,7 +269,7 @@ class SQLiteStore(Store):
     def _reader(self, connection: sqlite3.Connection, table: str, wanted: Wanted) -> Reader:
         found = self._table(connection, table)
         try:
-            return reader(connection, found, wanted, _now())
+            return reader(connection, found, wanted, clock.milliseconds())
         except StoreRefused as exc:
             raise StoreRefused(f"{self.name}: {exc}") from None
 
@@ -280,15 +280,11 @@ class SQLiteStore(Store):
             slices, self._unswept[family.id] = divmod(self._unswept[family.id] + written, SLICE // 2)
             for _ in range(slices):
                 if family.schema.ttl is not None:
-                    sweep(connection, family, _now())
-                sweep_deletes(connection, family, _now())
+                    sweep(connection, family, clock.milliseconds())
+                sweep_deletes(connection, family, clock.milliseconds())
 
 
 def _size(connection: sqlite3.Connection, of: str = "page_count") -> int:
     (pages,) = connection.execute(f"PRAGMA {of}").fetchone()
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     return int(pages) * int(page_size)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from dataclasses import dataclass, field
+
+from webtable._clock import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +15,10 @@ class _Turn:
 
     purpose: str
     thread: threading.Thread = field(default_factory=threading.current_thread)
-    since: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=clock.monotonic)
 
     def __str__(self) -> str:
-        return f"thread {self.thread.name!r}, which has been {self.purpose} for {time.monotonic() - self.since:.1f} s"
+        return f"thread {self.thread.name!r}, which has been {self.purpose} for {clock.monotonic() - self.since:.1f} s"
 
 
 class Turns:

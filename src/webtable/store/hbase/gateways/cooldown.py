@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import TYPE_CHECKING, Final
+
+from webtable._clock import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,32 +25,30 @@ class CoolDown:
     def __init__(
         self,
         *,
-        clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self.failures = 0
         self.until = 0.0
         self._is_tried = False
-        self._clock = clock
         self._jitter = jitter
 
     def is_over(self) -> bool:
         """Whether the gateway may be tried."""
-        return not self.failures or self._clock() >= self.until
+        return not self.failures or clock.monotonic() >= self.until
 
     def left(self) -> float:
         """Return for how many seconds more it is on, 0 while the gateway may be tried."""
-        return max(0.0, self.until - self._clock()) if self.failures else 0.0
+        return max(0.0, self.until - clock.monotonic()) if self.failures else 0.0
 
     def tried(self) -> None:
         """Keep the others away from a gateway that failed, for as long as its trial may take."""
         if self.failures and self.is_over():
             self._is_tried = True
-            self.until = self._clock() + _TRIAL_SECONDS
+            self.until = clock.monotonic() + _TRIAL_SECONDS
 
     def failed(self) -> float:
         """Begin a cool-down and return its seconds, or 0 where one is on that this failure belongs to."""
-        now = self._clock()
+        now = clock.monotonic()
         if self.failures and now < self.until and not self._is_tried:
             return 0.0
         self._is_tried = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, contextmanager
 from logging import INFO, WARNING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
+from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase import log
 from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
@@ -78,7 +78,7 @@ class Session:
         try:
             answer = self.connection.call(method, *args, deadline=self._deadline)
         finally:
-            seconds = time.monotonic() - self.connection.busy[1]
+            seconds = clock.monotonic() - self.connection.busy[1]
             if seconds > self._slow:
                 self._tell(WARNING, "slow", f"{method} took long", self._table, seconds)
         if read is None:
@@ -199,7 +199,7 @@ class OneGateway(Gateway):
         self, deadline: Deadline, table: str | None = None, *, preferred: Connection | None = None, only: bool = False
     ) -> Iterator[Session]:
         """Lend a connection of the pool."""
-        began, left = time.monotonic(), deadline.left()
+        began, left = clock.monotonic(), deadline.left()
         if not left:
             raise StoreUnavailable(f"{subject_of(self.name, table)}: the time of the call is over")
         attempt = deadline.within(max(left * _FIRST_SHARE, _LEAST_ATTEMPT))
@@ -223,11 +223,11 @@ class OneGateway(Gateway):
                     # A question that takes a gateway no time, so that a slow first call is told from no free thread.
                     connection.service(attempt)
                 if self._is_down:
-                    self.came_up(table, time.monotonic() - began)
+                    self.came_up(table, clock.monotonic() - began)
                 yield session
         except DRIVER_ERRORS as exc:
             doing = "connecting" if session is None else session.connection.busy[0]
-            seconds = time.monotonic() - began
+            seconds = clock.monotonic() - began
             error = translated(exc, self.name, table, doing, seconds)
             error.__cause__ = exc
             if not is_answer(exc):
@@ -259,7 +259,7 @@ def repeated(
     The second attempt comes at once: most often the first one found that its connection was gone. Each is logged as one
     of a call to *table* on *gateway*.
     """
-    began = time.monotonic()
+    began = clock.monotonic()
     try:
         return attempt()
     except StoreUnavailable as error:
@@ -272,7 +272,7 @@ def repeated(
         nonlocal attempts, last
         attempts += 1
         if gateway is not None:
-            gateway.tell(INFO, "retry", f"attempt {attempts}", table, time.monotonic() - began, last)
+            gateway.tell(INFO, "retry", f"attempt {attempts}", table, clock.monotonic() - began, last)
         try:
             return attempt()
         except StoreUnavailable as error:
@@ -287,7 +287,7 @@ def repeated(
             again
         )
     except StoreUnavailable as error:
-        seconds = time.monotonic() - began
+        seconds = clock.monotonic() - began
         before = "" if type(first.__cause__) is type(error.__cause__) else f"; the first one: {first}"
         message = f"{error} (the last of {attempts} attempts in {seconds:.1f} s{before})"
         raise StoreUnavailable(message) from error

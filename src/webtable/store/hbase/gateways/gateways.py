@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from logging import INFO
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.hbase.failures import is_lost
@@ -103,7 +103,7 @@ class Gateways(Gateway):
             member = next(one for one in self.members if one.address == (preferred.host, preferred.port))
             return member, stack.enter_context(member.gateway.session(deadline, table, preferred=preferred, only=True))
         errors: dict[Member, StoreError] = {}
-        began = time.monotonic()
+        began = clock.monotonic()
         while (candidate := self._next(errors, preferred)) is not None:
             try:
                 session = stack.enter_context(candidate.gateway.session(deadline, table, preferred=preferred))
@@ -115,7 +115,7 @@ class Gateways(Gateway):
                 errors[candidate] = error
                 continue
             if errors:
-                self._tell_failover(candidate, table, time.monotonic() - began, errors)
+                self._tell_failover(candidate, table, clock.monotonic() - began, errors)
             return candidate, session
         raise self.unavailable(table, errors) from list(errors.values())[-1]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreUnavailable
 from webtable.store.hbase.gateways.gateway import OneGateway
 from webtable.store.hbase.gateways.gateways import Gateways
@@ -67,7 +67,7 @@ class Opening:
 
     def _several(self, name: str, number: int, addresses: Sequence[HostPort]) -> Gateways:
         """Return gateways of which one at least is there; the others may come later."""
-        began = time.monotonic()
+        began = clock.monotonic()
 
         def found(address: HostPort) -> StoreUnavailable | None:
             deadline = self._deadline.within(_LOOK_SECONDS)
@@ -85,7 +85,7 @@ class Opening:
         if len(errors) == len(addresses):
             raise gateways.unavailable(None, errors) from next(iter(errors.values()))
         for member, error in errors.items():
-            member.gateway.went_down(error, None, time.monotonic() - began)
+            member.gateway.went_down(error, None, clock.monotonic() - began)
             gateways.failed(member)
         return gateways
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
+from webtable._clock import clock
 from webtable.errors import NotAStore, StoreError, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
@@ -59,13 +59,13 @@ class Gateways:
 
     def _gateway(self, number: int, address: HostPort) -> tuple[Check, HostPort]:
         name, connector = f"gateway {address}", self._connector(number, address)
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             check_gateway(connector, self._name, number, self._deadline)
         except (NotAStore, StoreUnavailable) as exc:
             told, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
             return failed(name, told, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
-        took = (time.monotonic() - began) * 1000
+        took = (clock.monotonic() - began) * 1000
         way = f"{connector.transport} transport, {connector.protocol} protocol"
         if connector.way.scheme != "hbase":
             way += f" ({connector.way.scheme})"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from logging import INFO
 from typing import TYPE_CHECKING, Any, Final
 
+from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, StoreUnavailable
 from webtable.store.hbase.gateways.gateway import repeated
 
@@ -146,7 +146,7 @@ class ScannerPieces(Pieces):
                 self._client.close(self._table, scanner, deadline.within(_CLOSE_SECONDS))
 
     def _fetch(self, count: int, deadline: Deadline) -> list[Row]:
-        began = time.monotonic()
+        began = clock.monotonic()
         if self._scanner is not None and began - self._used > _IDLE_SECONDS:
             self._is_lost = True  # as good as: its lease may end before the answer comes
             self.close(deadline)
@@ -155,12 +155,12 @@ class ScannerPieces(Pieces):
         keys = self._left[0]
         results = repeated(lambda: self._attempt(keys, count, deadline), deadline, self._client.gateway, self._table)
         if self._is_lost:
-            self._tell_reopened(keys, time.monotonic() - began)
+            self._tell_reopened(keys, clock.monotonic() - began)
         scanner, self._scanner = self._scanner, None
         rows = self._client.translated(self._table, results, self._wanted, deadline)
         self._scanner = scanner  # it has moved on, so it is of use only where its rows are
         self._pieces += 1
-        self._used = time.monotonic()
+        self._used = clock.monotonic()
         if len(results) < count:
             self.close(deadline)
             del self._left[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakSet
@@ -14,6 +13,7 @@ from thriftpy2.protocol import TBinaryProtocol, TCompactProtocol
 from thriftpy2.thrift import TApplicationException, TClient, TException, TMessageType, TType
 from thriftpy2.transport import TTransportException
 
+from webtable._clock import clock
 from webtable.store.hbase.thrift.stream import LARGEST, WrongReply
 from webtable.store.hbase.thrift.transport import Way
 
@@ -154,7 +154,7 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         self._way = way
         self._protocol = protocol
         self.scanners: WeakSet[Any] = WeakSet()
-        self.busy = ("connecting", time.monotonic())
+        self.busy = ("connecting", clock.monotonic())
         super().__init__(host, port, autoconnect=False, transport=transport, protocol=protocol)
 
     def _refresh_thrift_client(self) -> None:
@@ -166,7 +166,7 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
 
     def call(self, method: str, *args: Any, deadline: Deadline) -> Any:
         """Return what the gateway answers; any exception leaves the connection unfit for another call."""
-        self.busy = (method, time.monotonic())
+        self.busy = (method, clock.monotonic())
         self.socket.deadline = deadline
         return getattr(self.client, method)(*args)
 

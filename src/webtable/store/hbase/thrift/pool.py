@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 
@@ -41,13 +41,11 @@ class Pool:
         size: int,
         max_age: float,
         name: str,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self.size = size
         self._connect = connect
         self._max_age = max_age
-        self._clock = clock
         self._closed = False
         self._trouble: tuple[float, Exception] | None = None
         self.after_fork()
@@ -98,7 +96,7 @@ class Pool:
 
         After a lost one the others are probably lost as well, unless it is said to have failed *alone*.
         """
-        self._trouble = self._clock(), error
+        self._trouble = clock.monotonic(), error
         if not alone:
             self.forget_idle()
 
@@ -139,10 +137,10 @@ class Pool:
                 if (connection := self._free()) is not None:
                     return connection
                 if self._open() < self.size:
-                    began = self._clock()
+                    began = clock.monotonic()
                     self._connecting.append(began)
                     break
-                if not self._changed.wait(deadline.left()) and not deadline.left():
+                if not self._changed.wait(deadline.left()):
                     raise StoreUnavailable(f"{self.name}: all {self.size} connections are in use: {self._uses()}")
         try:
             connection = self._connect(deadline)
@@ -174,7 +172,7 @@ class Pool:
         """Return the idle connection, or close it and return None where it is too old, or something came on it."""
         self._idle.remove(entry)
         since, connection = entry
-        if self._clock() - since < self._max_age and connection.socket.is_quiet():
+        if clock.monotonic() - since < self._max_age and connection.socket.is_quiet():
             self._lent.add(connection)
             return connection
         connection.close()
@@ -187,7 +185,7 @@ class Pool:
             kept = connection in self._lent and fit and not self._closed
             self._lent.discard(connection)
             if kept:
-                self._idle.append((self._clock(), connection))
+                self._idle.append((clock.monotonic(), connection))
             self._changed.notify()
         if not kept:
             connection.close()
@@ -201,7 +199,7 @@ class Pool:
         busy = [connection.busy for connection in self._lent]
         for call, since in [*busy, *(("connecting", since) for since in self._connecting)]:
             count, seconds = longest.get(call, (0, 0.0))
-            longest[call] = count + 1, max(seconds, self._clock() - since)
+            longest[call] = count + 1, max(seconds, clock.monotonic() - since)
         uses = ", ".join(
             f"{count} {call} for up to {seconds:.1f} s"
             for call, (count, seconds) in sorted(longest.items(), key=lambda use: -use[1][1])
@@ -209,4 +207,4 @@ class Pool:
         if self._trouble is None:
             return uses
         when, error = self._trouble
-        return f"{uses}; {self._clock() - when:.1f} s ago: {error}"
+        return f"{uses}; {clock.monotonic() - when:.1f} s ago: {error}"
