@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from webtable.errors import CapabilityError, NotAStore, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, merged, prefix_range
-from webtable.rowkey.first_rows import groups_of
+from webtable.rowkey.ranges import groups_of
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
 from webtable.repository.records.table import KeyedTable
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 from webtable.rowkey.splits import merged_split_points, split_points
 from webtable.store import Region, Store
 

@@ -4,15 +4,11 @@ from typing import TYPE_CHECKING
 
 from webtable._late import late
 
-# Not late: once the module of this name is imported, it would be what the package has under it.
-from webtable.rowkey.key_text import key_text, parse_key
-
 if TYPE_CHECKING:
     from webtable.rowkey.composite import CompositeKey
-    from webtable.rowkey.fields.conditions import Condition, below, between, starting_with
     from webtable.rowkey.fields.dates import Date, DateTime, Time
     from webtable.rowkey.fields.domain import ReversedDomain
-    from webtable.rowkey.fields.field import Field, Part
+    from webtable.rowkey.fields.field import Condition, Field, Part, below, between, starting_with
     from webtable.rowkey.fields.hashes import Hash
     from webtable.rowkey.fields.modifiers import Descending, Reversed
     from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
     from webtable.rowkey.fields.text import Bytes, Constant, FixedText, Text
     from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
-    from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
+    from webtable.rowkey.ranges import KeyRange, key_text, merged, parse_key, prefix_range, prefix_stop
     from webtable.rowkey.splits import (
         hex_split_points,
         merged_split_points,
@@ -87,50 +83,17 @@ __all__ = [
 
 _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
-    "webtable.rowkey.fields.conditions": (
-        "Condition",
-        "below",
-        "between",
-        "starting_with",
-    ),
-    "webtable.rowkey.fields.dates": (
-        "Date",
-        "DateTime",
-        "Time",
-    ),
+    "webtable.rowkey.fields.dates": ("Date", "DateTime", "Time"),
     "webtable.rowkey.fields.domain": ("ReversedDomain",),
-    "webtable.rowkey.fields.field": (
-        "Field",
-        "Part",
-    ),
+    "webtable.rowkey.fields.field": ("Condition", "Field", "Part", "below", "between", "starting_with"),
     "webtable.rowkey.fields.hashes": ("Hash",),
-    "webtable.rowkey.key": (
-        "MAX_KEY",
-        "HashedKey",
-        "Latest",
-        "RowKey",
-    ),
-    "webtable.rowkey.fields.modifiers": (
-        "Descending",
-        "Reversed",
-    ),
-    "webtable.rowkey.fields.numbers": (
-        "Digits",
-        "Hex",
-        "Int",
-        "UInt",
-    ),
-    "webtable.rowkey.ranges": (
-        "KeyRange",
-        "merged",
-        "prefix_range",
-        "prefix_stop",
-    ),
-    "webtable.rowkey.fields.salts": (
-        "HashSalt",
-        "RandomSalt",
-        "RoundRobinSalt",
-    ),
+    "webtable.rowkey.fields.modifiers": ("Descending", "Reversed"),
+    "webtable.rowkey.fields.numbers": ("Digits", "Hex", "Int", "UInt"),
+    "webtable.rowkey.fields.salts": ("HashSalt", "RandomSalt", "RoundRobinSalt"),
+    "webtable.rowkey.fields.text": ("Bytes", "Constant", "FixedText", "Text"),
+    "webtable.rowkey.fields.times": ("ReverseTimestamp", "Timestamp"),
+    "webtable.rowkey.key": ("MAX_KEY", "HashedKey", "Latest", "RowKey"),
+    "webtable.rowkey.ranges": ("KeyRange", "key_text", "merged", "parse_key", "prefix_range", "prefix_stop"),
     "webtable.rowkey.splits": (
         "hex_split_points",
         "merged_split_points",
@@ -138,30 +101,9 @@ _HOMES = {
         "split_points",
         "uniform_split_points",
     ),
-    "webtable.rowkey.fields.text": (
-        "Bytes",
-        "Constant",
-        "FixedText",
-        "Text",
-    ),
-    "webtable.rowkey.fields.times": (
-        "ReverseTimestamp",
-        "Timestamp",
-    ),
-    "webtable.rowkey.urls": (
-        "canonical_host",
-        "canonical_url",
-        "join_url",
-    ),
-    "webtable.rowkey.web": (
-        "MAX_WEB_KEY",
-        "WebKey",
-    ),
-    "webtable.rowkey.web_salt": (
-        "Salt",
-        "registered_domain",
-        "suffix_list_version",
-    ),
+    "webtable.rowkey.urls": ("canonical_host", "canonical_url", "join_url"),
+    "webtable.rowkey.web": ("MAX_WEB_KEY", "WebKey"),
+    "webtable.rowkey.web_salt": ("Salt", "registered_domain", "suffix_list_version"),
 }
 
 if not TYPE_CHECKING:  # a checker would take every name for one that is there

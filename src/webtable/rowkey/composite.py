@@ -6,10 +6,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField, WebTableError
-from webtable.rowkey.fields.conditions import Between, Condition, shown
-from webtable.rowkey.fields.declarations import agrees, checked_separator, declaration_of, parts_of, whole
-from webtable.rowkey.fields.encoders import compiled
-from webtable.rowkey.fields.field import NOT_GIVEN, Field, Part
+from webtable.rowkey.fields.declarations import agrees, checked_separator, compiled, declaration_of, parts_of, whole
+from webtable.rowkey.fields.field import NOT_GIVEN, Between, Condition, Field, Part, shown
 from webtable.rowkey.fields.salts import RandomSalt
 from webtable.rowkey.key import MAX_KEY, Latest, RowKey
 from webtable.rowkey.scans import Scans

@@ -7,8 +7,8 @@ import functools
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable.errors import InvalidArgument, KeyFormatError, NoRange
-from webtable.rowkey.fields.conditions import Condition, shown
-from webtable.rowkey.fields.digests import Algorithm, digest_of
+from webtable.rowkey.fields.field import Condition, shown
+from webtable.rowkey.fields.hashes import Algorithm, digest_of
 from webtable.rowkey.ranges import KeyRange
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from webtable.errors import NoRange
-from webtable.rowkey.fields.conditions import Condition
 from webtable.rowkey.fields.declarations import declaration_of
-from webtable.rowkey.fields.field import NOT_GIVEN, Field, Part
+from webtable.rowkey.fields.field import NOT_GIVEN, Condition, Field, Part
 from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Hash
 from webtable.rowkey.key import Latest
 from webtable.rowkey.ranges import KeyRange, prefix_range

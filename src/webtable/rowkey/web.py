@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError, KeyTooLong
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.conditions import below, starting_with
 from webtable.rowkey.fields.domain import ReversedDomain, host_of
+from webtable.rowkey.fields.field import below, starting_with
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import MAX_KEY

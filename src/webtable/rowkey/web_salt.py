@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, InvalidURL
-from webtable.rowkey.fields.conditions import Below
+from webtable.rowkey.fields.field import Below
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.text import Constant
 from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from publicsuffixlist import PublicSuffixList
 
-    from webtable.rowkey.fields.conditions import Condition
-    from webtable.rowkey.fields.field import Part
+    from webtable.rowkey.fields.field import Condition, Part
 
 SaltSource = Literal["host", "domain", "url", "none"]
 

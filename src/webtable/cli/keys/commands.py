@@ -16,7 +16,7 @@ from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.text import examples, plural
 from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.key_text import key_text, parse_key
+from webtable.rowkey.ranges import key_text, parse_key
 
 commands = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 

@@ -11,7 +11,7 @@ import msgspec
 from webtable.cli.keys.declared_keys import fields_of, value_of
 from webtable.errors import InvalidArgument
 from webtable.rowkey import below, between, starting_with
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:
     from webtable.repository import Record

@@ -16,7 +16,7 @@ from webtable.cli.session import session
 from webtable.cli.terminal.output import write_json
 from webtable.cli.terminal.text import examples, parse_names, plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
-from webtable.rowkey.key_text import key_text, parse_key
+from webtable.rowkey.ranges import key_text, parse_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

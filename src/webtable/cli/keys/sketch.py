@@ -14,7 +14,7 @@ from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.text import examples, plural
 from webtable.repository.regions import RegionComparison
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 from webtable.rowkey.urls import split_url
 
 if TYPE_CHECKING:

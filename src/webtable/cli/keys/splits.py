@@ -16,7 +16,7 @@ from webtable.cli.loading.ingestion import check_files
 from webtable.cli.options.layouts import SaltOption
 from webtable.cli.terminal.text import examples, file_name, plural
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
-from webtable.rowkey.key_text import parse_key
+from webtable.rowkey.ranges import parse_key
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
 from webtable.schema.shell import splits_text
 

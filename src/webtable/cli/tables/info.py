@@ -21,7 +21,7 @@ from webtable.cli.terminal.text import examples, plural
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 from webtable.schema import FAMILY_OPTIONS, FamilySchema, KeyLayout, Layout, versions_text
 from webtable.store import open_store
 from webtable.store.health import Space

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from webtable.cli.exit_codes import complain
 from webtable.cli.terminal.text import plural
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

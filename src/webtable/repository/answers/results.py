@@ -20,7 +20,7 @@ from webtable.repository.answers.columns import Kind
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange
-from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa

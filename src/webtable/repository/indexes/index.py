@@ -24,7 +24,7 @@ from functools import lru_cache
 from webtable._page.page import Page
 from webtable.errors import IndexFailed, InvalidArgument
 from webtable.rowkey import KeyRange, prefix_stop
-from webtable.rowkey.fields.terminators import escaped
+from webtable.rowkey.fields.text import escaped
 from webtable.schema import check_index_name
 
 Term = str | tuple[str, ...]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import StoreError, WriteFailed
 from webtable.repository.stored.timestamps import moment_of
-from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import shown
 
 if TYPE_CHECKING:
     from webtable.store import Row

@@ -20,7 +20,7 @@ from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.removals import later_removed
 from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.rowkey import KeyRange, RowKey
-from webtable.rowkey.fields.conditions import Between, StartingWith, shown
+from webtable.rowkey.fields.field import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.wanted import Wanted

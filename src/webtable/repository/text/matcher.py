@@ -11,7 +11,7 @@ from webtable._shown import Shown, ShowsItself
 from webtable.errors import InvalidArgument
 from webtable.repository.text.excerpts import Excerpt, excerpts
 from webtable.repository.text.words import Words
-from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import shown
 
 SearchIn = Literal["title", "body", "all"]
 """What is searched."""

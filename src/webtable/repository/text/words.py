@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import regex
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
+from webtable.rowkey.fields.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

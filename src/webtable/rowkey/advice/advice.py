@@ -24,7 +24,7 @@ from webtable.rowkey.advice.scope import scope_of, sentences_of
 from webtable.rowkey.advice.url_values import in_time
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:
     from webtable.rowkey.advice.questions import Question

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable.errors import NoRange, UnknownField
-from webtable.rowkey.fields.conditions import Between
-from webtable.rowkey.first_rows import calls_of, groups_of
+from webtable.rowkey.fields.field import Between
+from webtable.rowkey.ranges import calls_of, groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,8 +10,8 @@ from webtable.errors import InvalidArgument
 from webtable.rowkey.advice.remedies import remedies_of
 from webtable.rowkey.advice.url_values import host_of, url_conditions
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.conditions import below, starting_with
 from webtable.rowkey.fields.domain import ReversedDomain
+from webtable.rowkey.fields.field import below, starting_with
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.modifiers import Reversed
 from webtable.rowkey.fields.numbers import Digits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webtable.rowkey.advice.questions import Question
-from webtable.rowkey.fields.conditions import between
+from webtable.rowkey.fields.field import between
 
 _ASKED = 24
 _PART = 10

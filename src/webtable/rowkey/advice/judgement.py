@@ -9,7 +9,7 @@ import msgspec
 
 from webtable.rowkey.advice.costs import QuestionCost, measure_questions
 from webtable.rowkey.advice.measures import HOT, CellSize, Lengths, Writes, measure_lengths, measure_writes
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

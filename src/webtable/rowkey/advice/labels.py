@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webtable.rowkey.key_text import key_text
+from webtable.rowkey.ranges import key_text
 
 _LABEL = 22
 """How many characters of a split point are shown; of a longer one the beginning and the end."""

@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
-from webtable.rowkey.fields.field import Field
+from webtable.rowkey.fields.field import Field, shown
 from webtable.rowkey.fields.hashes import Hash
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from webtable.rowkey.advice.design import Design, natural_splits
 from webtable.rowkey.advice.remedies import remedies_of
 from webtable.rowkey.advice.url_values import MAKERS, URL_VALUES, host_of, times_of, url_conditions, url_value
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.conditions import below, starting_with
+from webtable.rowkey.fields.field import below, starting_with
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.urls import split_url
 from webtable.rowkey.web import WebKey

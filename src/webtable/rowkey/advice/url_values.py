@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import UnknownField
-from webtable.rowkey.fields.conditions import Condition, below
+from webtable.rowkey.fields.field import Condition, below
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.urls import split_url
 from webtable.rowkey.web import host_and_rest, url_of

@@ -9,12 +9,11 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
-from webtable.rowkey.fields.field import Field, Newest, check_name
+from webtable.rowkey.fields.field import Field, Newest, check_name, shown
 from webtable.rowkey.fields.times import EPOCH, in_utc
 
 if TYPE_CHECKING:
-    from webtable.rowkey.fields.conditions import Between
+    from webtable.rowkey.fields.field import Between
     from webtable.rowkey.ranges import KeyRange
 
 LEAP_YEAR = 1972

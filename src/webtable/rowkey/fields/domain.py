@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument, InvalidURL, NoRange
-from webtable.rowkey.fields.conditions import Below, StartingWith
-from webtable.rowkey.fields.terminators import escaped
-from webtable.rowkey.fields.text import Text
+from webtable.rowkey.fields.field import Below, StartingWith
+from webtable.rowkey.fields.text import Text, escaped
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range
 from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.conditions import Condition
+    from webtable.rowkey.fields.field import Condition
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,15 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
 from webtable.rowkey.fields.dates import Date, Time
-from webtable.rowkey.fields.field import Field, Newest
+from webtable.rowkey.fields.field import Field, Newest, shown
 from webtable.rowkey.fields.times import in_utc
 from webtable.rowkey.ranges import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.conditions import Condition
+    from webtable.rowkey.fields.field import Condition
 
 _INVERTED = bytes(255 - byte for byte in range(256))
 

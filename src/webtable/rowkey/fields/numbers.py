@@ -8,13 +8,12 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
-from webtable.rowkey.fields.field import Case, Field, Packing, check_case, check_name, is_count
+from webtable.rowkey.fields.field import Case, Field, Packing, check_case, check_name, is_count, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.conditions import Between
+    from webtable.rowkey.fields.field import Between
 
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
-from webtable.rowkey.fields.digests import Algorithm, number_of
-from webtable.rowkey.fields.field import Field, Part
-from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Hash
+from webtable.rowkey.fields.field import Field, Part, shown
+from webtable.rowkey.fields.hashes import MOST_ALTERNATIVES, Algorithm, Hash, number_of
 
 
 def checked_buckets(buckets: int | Sequence[str] | Sequence[bytes]) -> tuple[bytes, ...]:

@@ -1,20 +1,73 @@
-"""Fields of text and of bytes, and constant bytes."""
+r"""Fields of text and of bytes, and constant bytes.
+
+A value of varying width ends with a terminator, which is escaped within it, in one of two ways; both are injective.
+With the terminator ``\0`` the order is kept: 00 becomes 01 01 and 01 becomes 01 02, so no 00 is left but the last,
+which sorts before every other byte (the idea is that of Google's OrderedCode: an escape that sorts as what it stands
+for). With any other terminator, such as ``:``, its first byte and ``%`` become ``%3A`` and ``%25``, as in URLs:
+readable, but "a:" sorts behind "a!:".
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import StartingWith, shown
-from webtable.rowkey.fields.field import Field, Part, check_name, is_count
-from webtable.rowkey.fields.terminators import check_terminator, escaped, keeps_order, unescaped
+from webtable.rowkey.fields.field import Field, Part, StartingWith, check_name, is_count, shown
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webtable.rowkey.fields.conditions import Between, Condition
+    from webtable.rowkey.fields.field import Between, Condition
+
+_ESCAPED = re.compile(rb"%([0-9A-F]{2})")
+_MARK = re.compile(rb"\x01(.?)", re.DOTALL)
+
+
+def keeps_order(terminator: bytes | None) -> bool:
+    """Whether texts sort as their encoded forms do; a text without a terminator is the end of its key."""
+    return terminator in (None, b"\x00")
+
+
+def escaped(value: bytes, terminator: bytes | None) -> bytes:
+    r"""Return *value* so that *terminator* is not in it; without the terminator itself.
+
+    >>> escaped(b"a:b", b":"), escaped(b"a\0b", b"\0"), escaped(b"a:b", None)
+    (b'a%3Ab', b'a\x01\x01b', b'a:b')
+    """
+    if terminator is None:
+        return value
+    if terminator == b"\x00":
+        return value.replace(b"\x01", b"\x01\x02").replace(b"\x00", b"\x01\x01")
+    first = terminator[:1]
+    return value.replace(b"%", b"%25").replace(first, b"%%%02X" % ord(first))
+
+
+def unescaped(value: bytes, terminator: bytes | None) -> bytes:
+    """Return what was escaped; raises `ValueError` for bytes that `escaped` did not make."""
+    if terminator == b"\x00":
+        made = _MARK.sub(lambda found: bytes([found[1][0] - 1]) if found[1] in (b"\x01", b"\x02") else b"", value)
+    elif terminator is not None:
+        made = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), value)
+    else:
+        return value
+    if escaped(made, terminator) != value:
+        raise ValueError(value)
+    return made
+
+
+def check_terminator(terminator: object, name: str = "terminator") -> None:
+    """Raise `InvalidArgument` for what cannot end a value."""
+    if terminator is None:
+        return
+    if not isinstance(terminator, bytes) or not terminator:
+        raise InvalidArgument(f"{name}={shown(terminator)} must be one byte or more, as in b':'")
+    if terminator[:1] in b"%0123456789ABCDEF":
+        raise InvalidArgument(
+            f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: values are escaped with those"
+        )
 
 
 @dataclass(frozen=True)
@@ -44,7 +97,7 @@ class Constant(Part):
 class Bytes(Field):
     r"""Bytes as they are: exactly *size* of them; or any number, up to the end of the key or to a *terminator*.
 
-    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.fields.terminators`) and the
+    Width: *size* bytes; else those of the value, its escapes (see `webtable.rowkey.fields.text`) and the
     terminator, which is the key's separator unless one is given here. Order: that of the bytes, with a size, at the end
     of the key and with the terminator ``b"\0"``; with another one none. Errors: `FieldError` for what is no bytes, or
     not *size* of them; `InvalidArgument` for a size or a terminator that cannot be. Source: HBase reference guide,
@@ -147,7 +200,7 @@ class Text(Bytes):
     Width: the UTF-8 bytes of the value, its escapes and the terminator (the key's separator unless one is given here).
     Order: by code point, at the end of the key and with the terminator ``b"\0"``; with another one none. With a *size*
     the text is as many bytes long, neither more nor less; `FixedText` fills up shorter ones. Errors: `FieldError` for
-    what is no text, or has half of a surrogate pair. Source: `webtable.rowkey.fields.terminators`.
+    what is no text, or has half of a surrogate pair. Source: `webtable.rowkey.fields.text`.
     """
 
     def encoder(self) -> Callable[..., bytes]:

@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.conditions import shown
-from webtable.rowkey.fields.field import Field, Newest, Packing, check_name, is_count
+from webtable.rowkey.fields.field import Field, Newest, Packing, check_name, is_count, shown
 from webtable.rowkey.ranges import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
-    from webtable.rowkey.fields.conditions import Between
+    from webtable.rowkey.fields.field import Between
 
 Unit = Literal["s", "ms", "us"]
 

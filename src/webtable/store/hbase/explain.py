@@ -10,7 +10,7 @@ from webtable.store.hbase.scanning.pieces import FIRST_ROWS, RANGES_A_CALL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable.rowkey.first_rows import RangePart
+    from webtable.rowkey.ranges import RangePart
 
 
 def scanner_calls(table: str, ranges: Sequence[KeyRange], *, each: bool, reverse: bool) -> list[str]:

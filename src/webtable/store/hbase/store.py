@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
-from webtable.rowkey.first_rows import calls_of, groups_of
+from webtable.rowkey.ranges import calls_of, groups_of
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.calls.selection import MOST, Selection, selection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.rowkey.first_rows import RangePart, calls_of, groups_of
+from webtable.rowkey.ranges import RangePart, calls_of, groups_of
 from webtable.store.hbase.scanning.pieces import Pieces, half_of
 from webtable.store.hbase.scanning.rows import rows_of
 
