@@ -12,9 +12,9 @@ import pytest
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey.advice import advise
-from webtable.rowkey.advice.made_up import MadeUp, host_models, made_up_crawl
 from webtable.rowkey.advice.measures import HOT, fair_share
-from webtable.rowkey.advice.scope import hosts_that_spread
+from webtable.rowkey.advice.ranking import hosts_that_spread
+from webtable.rowkey.advice.samples import MadeUp, host_models, made_up_crawl
 from webtable.rowkey.examples import LONG_KEY
 
 EIGHT = [f"https://www.site{host}.example/{page}" for page in range(60) for host in range(8)]

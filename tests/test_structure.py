@@ -23,9 +23,7 @@ CYCLES_LEFT = {
 }
 CLASS_NAMES_LEFT = {
     "Address",
-    "Asked",
     "Change",
-    "Column",
     "Comparison",
     "Counted",
     "Damage",
@@ -42,8 +40,6 @@ CLASS_NAMES_LEFT = {
     "Plan",
     "Receipt",
     "Record",
-    "Sample",
-    "Scope",
     "Session",
     "Settings",
     "Tally",

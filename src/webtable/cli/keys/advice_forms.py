@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from webtable.rowkey.advice import Advice, Judgement
-    from webtable.rowkey.advice.columns import Column
+    from webtable.rowkey.advice.columns import ColumnHelp
 
 _INDENT, _HANGING = " " * 3, " " * 5
 
@@ -122,7 +122,7 @@ def _write_reason(target: Console, reason: Text) -> None:
         target.print(Text(_HANGING if number else _INDENT).append_text(line))
 
 
-def _columns(found: Advice) -> Sequence[Column]:
+def _columns(found: Advice) -> Sequence[ColumnHelp]:
     """Return the columns of the ranking; that of names is one where a column of the table is given."""
     from webtable.rowkey.advice.columns import RANKING
 

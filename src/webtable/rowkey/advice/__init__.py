@@ -2,24 +2,24 @@
 
 from webtable.rowkey.advice.advice import Advice, advise
 from webtable.rowkey.advice.costs import QuestionCost
-from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
+from webtable.rowkey.advice.design import Design, key_design
 from webtable.rowkey.advice.heat import scale_of
 from webtable.rowkey.advice.judgement import Judgement
 from webtable.rowkey.advice.picture import heat_map
 from webtable.rowkey.advice.questions import Question
-from webtable.rowkey.advice.scope import Scope
-from webtable.rowkey.advice.url_keys import no_url_values, url_design
+from webtable.rowkey.advice.ranking import CrawlScope
+from webtable.rowkey.advice.url_designs import WEB_DESIGNS, no_url_values, url_design, web_design
 from webtable.rowkey.advice.url_values import URL_VALUES
 
 __all__ = [
     "URL_VALUES",
     "WEB_DESIGNS",
     "Advice",
+    "CrawlScope",
     "Design",
     "Judgement",
     "Question",
     "QuestionCost",
-    "Scope",
     "advise",
     "heat_map",
     "key_design",

@@ -10,17 +10,16 @@ import msgspec
 
 from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
-from webtable.rowkey.advice.asked import Asked, asked_of
-from webtable.rowkey.advice.design import WEB_DESIGNS, Design, key_design, web_design
+from webtable.rowkey.advice.costs import inquiries
+from webtable.rowkey.advice.design import Design, key_design
 from webtable.rowkey.advice.html import fragment, page
-from webtable.rowkey.advice.inquiries import inquiries
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
 from webtable.rowkey.advice.labels import share_text
-from webtable.rowkey.advice.made_up import MOST_HOSTS, MadeUp, host_models, made_up_crawl
 from webtable.rowkey.advice.measures import CellSize
-from webtable.rowkey.advice.ranking import Ranking
-from webtable.rowkey.advice.sample import Sample, arrival_sample
-from webtable.rowkey.advice.scope import scope_of, sentences_of
+from webtable.rowkey.advice.questions import QuestionSet, asked_of
+from webtable.rowkey.advice.ranking import Ranking, scope_of, sentences_of
+from webtable.rowkey.advice.samples import MOST_HOSTS, ArrivalSample, MadeUp, arrival_sample, host_models, made_up_crawl
+from webtable.rowkey.advice.url_designs import WEB_DESIGNS, web_design
 from webtable.rowkey.advice.url_values import in_time
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
@@ -181,7 +180,7 @@ def _first_of(taken: Iterator[Any], refused: _Refused) -> Any:
     raise InvalidArgument(f"keys must have a key to measure designs on{reason}")
 
 
-def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[Sample[Any], MadeUp | None]:
+def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[ArrivalSample[Any], MadeUp | None]:
     """Return a sample of *keys*, or of a crawl of so many made-up *hosts*, and beside it what was made up."""
     if hosts is None:
         return arrival_sample(keys, most - most % 2), None
@@ -189,7 +188,7 @@ def _sample(keys: Iterable[Any], most: int, hosts: int | None) -> tuple[Sample[A
 
 
 def _judged_alike(
-    designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: Asked, refused: _Refused
+    designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: QuestionSet, refused: _Refused
 ) -> tuple[list[Judgement], list[Any]]:
     """Return *designs*, judged on the same of *items*, and these: those that all of the designs can encode."""
     try:
@@ -203,12 +202,12 @@ def _judged_alike(
         return _judged(designs, items, table, asked), items
 
 
-def _judged(designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: Asked) -> list[Judgement]:
+def _judged(designs: Sequence[Design], items: list[Any], table: WrittenTable, asked: QuestionSet) -> list[Judgement]:
     put = inquiries(asked.questions, asked.named, items, asked.value_of)
     return [judged(design, items, table, put) for design in designs]
 
 
-def _at_once(sample: Sample[Any], window: int | None) -> int:
+def _at_once(sample: ArrivalSample[Any], window: int | None) -> int:
     """Return how many sampled keys are written at a moment."""
     if window is None:
         return max(-(-len(sample.items) // WINDOWS), LEAST_WINDOW)

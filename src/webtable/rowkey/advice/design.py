@@ -1,38 +1,30 @@
-"""What is compared: a row key with the questions that it will be asked, and the regions that it would begin with."""
+"""What is compared: a row key with the questions for it, its first regions, and what helps where it is hot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.remedies import remedies_of
-from webtable.rowkey.advice.url_values import host_of, url_conditions
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.domain import ReversedDomain
-from webtable.rowkey.fields.field import below, starting_with
+from webtable.rowkey.fields.field import Field
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.modifiers import Reversed
-from webtable.rowkey.fields.numbers import Digits
+from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
 from webtable.rowkey.fields.salts import RandomSalt, Spread
-from webtable.rowkey.fields.text import Constant, Text
+from webtable.rowkey.fields.text import Constant
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.ranges import KeyRange
 from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
-from webtable.rowkey.web import WebKey, host_and_rest
-from webtable.rowkey.web_salt import Salt, registered_domain
+
+if TYPE_CHECKING:
+    from webtable.rowkey.fields.field import Part
 
 Ask = Callable[[Any], list[KeyRange]]
 
-WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
-"""The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
-
 POINT = "point"
 """The question for one row, by all that its key is made of."""
-_BY_URL = "Salt.url() spreads the pages of one host over all salts"
-_SAME_PAGES = "its pages are spread already; the same ones again and again are parted by no salt"
-_BUCKETS = tuple(f"{number:x}" for number in range(16))
+_SAME_ROWS = "these are writes of the same rows again and again, which no salt or hash parts"
 
 
 @dataclass(frozen=True)
@@ -65,84 +57,6 @@ class Design:
     """Whether the URLs must have come at some time (`url_design`)."""
     key: RowKey | None = None
     conditions: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-
-
-def web_design(name: str, *, digits: int = 2) -> Design:
-    """Return the design for URLs of that name, one of `WEB_DESIGNS`; the four salts have so many hex *digits*.
-
-    Asked are a page (point), the pages of its host, of its registered domain with all below it (subtree) and of its
-    directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
-    """
-    if name not in WEB_DESIGNS:
-        raise InvalidArgument(f"designs: {name!r} must be one of {', '.join(WEB_DESIGNS)}")
-    key, encode, remedy, note, of_order = _web_choice(name, digits)
-
-    def values(url: str) -> dict[str, str]:
-        host, rest = host_and_rest(url)
-        return {"host": host, "rest": rest}
-
-    def directory(url: str) -> list[KeyRange]:
-        host, rest = host_and_rest(url)
-        path = rest.partition("?")[0].partition("#")[0]
-        return key.ranges(host=host, rest=starting_with(path[: path.rfind("/") + 1]))
-
-    return Design(
-        name,
-        key.declaration,
-        encode or (lambda url: key.encode(**values(url))),
-        {
-            "point": lambda url: key.ranges(**values(url)),
-            "host": lambda url: key.ranges(host=host_of(url)),
-            "subtree": lambda url: key.ranges(host=below(registered_domain(host_of(url)))),
-            "directory": directory,
-            "latest": lambda url: key.ranges(**values(url)),
-        },
-        "domain" if name == "domain" else "host",
-        (lambda url: registered_domain(host_of(url))) if name == "domain" else host_of,
-        natural_splits(key),
-        remedy,
-        of_order,
-        note,
-        takes_urls=True,
-        key=key,
-        conditions=url_conditions(key),
-    )
-
-
-class _WebChoice(NamedTuple):
-    key: RowKey
-    encode: Callable[[str], bytes] | None
-    """Its own way to encode a URL, if it has one."""
-    remedy: str
-    note: str = ""
-    remedy_of_order: str = ""
-
-
-def _web_choice(name: str, digits: int) -> _WebChoice:
-    if name == "hash":
-        key = HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes")
-        return _WebChoice(key, None, _SAME_PAGES, "a key does not lead back to its URL")
-    if name == "random":
-        host, rest = ReversedDomain("host", terminator=b"/"), Text("rest")
-        note = "a page that is put again may be there twice, below two salts"
-        return _WebChoice(CompositeKey(RandomSalt(_BUCKETS), Constant(b":"), host, rest), None, "more buckets", note)
-    salt, remedy, note = {
-        "host": (Salt.host(digits), _BY_URL, ""),
-        "domain": (
-            Salt.domain(digits),
-            "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
-            "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
-        ),
-        "url": (Salt.url(digits), _SAME_PAGES, ""),
-        "none": (Salt.none(), f"{_BY_URL}; Salt.host() would keep them together", ""),
-    }[name]
-    of_order = {
-        "none": "Salt.host() parts neighbouring hosts, Salt.url() the pages of one host as well",
-        "host": _BY_URL,
-        "domain": _BY_URL,
-    }
-    web_key = WebKey(salt)
-    return _WebChoice(web_key.parts, web_key.encode, remedy, note, of_order.get(name, ""))
 
 
 def key_design(name: str, key: RowKey, item: Mapping[str, Any]) -> Design:
@@ -204,3 +118,95 @@ def natural_splits(key: RowKey) -> Splits:
 def _salt_splits(salts: Sequence[bytes], regions: int) -> list[bytes]:
     regions = min(regions, len(salts))
     return [salts[region * len(salts) // regions] for region in range(1, regions)]
+
+
+class Remedies(NamedTuple):
+    """What helps where keys come in the order in which they sort, and where one owner makes a region hot.
+
+    `owners` are the names whose values an owner is: those that decide where a row goes.
+    """
+
+    of_order: str
+    of_owner: str
+    owners: tuple[str, ...]
+
+
+def remedies_of(key: RowKey) -> Remedies:
+    """Return what helps *key*."""
+    if not isinstance(key, CompositeKey):
+        return Remedies("", _SAME_ROWS, key.names)
+    # Parts of constant bytes are the same for all rows, and decide nothing.
+    parts = [part for part in key.parts if not isinstance(part, Constant)]
+    first = parts[0] if parts else None
+    if isinstance(first, RandomSalt):
+        return Remedies("", f"more than its {len(first.salts)} buckets", _entities(key) or key.names)
+    if isinstance(first, Hash | Spread):
+        return _of_hashed(key, first)
+    if isinstance(first, Field) and first.newest is not None:
+        return _of_time(key, first)
+    return _of_entity(key, parts)
+
+
+def _of_hashed(key: CompositeKey, first: Part) -> Remedies:
+    """Return what helps a key that begins with a hash or a salt of some of its values."""
+    kind = "hash" if isinstance(first, Hash) else "salt"
+    others = _others(key, first)
+    taken = _listed(first.takes)
+    if not others:
+        return Remedies("", _SAME_ROWS, first.takes)
+    more = (
+        f"the {kind} is of {taken} alone: a salt of {_listed((*first.takes, others[0]))} in its place spreads them, "
+        f"and reads one {taken} by a range for each bucket"
+    )
+    return Remedies(more, more, first.takes)
+
+
+def _of_time(key: CompositeKey, first: Field) -> Remedies:
+    """Return what helps a key that begins with a time: all that is written now goes to one end of the table."""
+    end = "first" if first.newest == "first" else "last"
+    other = "last" if end == "first" else "first"
+    entities = _entities(key)
+    lead = f", or lead with {entities[0]}" if entities else ""
+    remedy = (
+        f"{first.name!r} leads the key, so what is written now goes to the {end} region: put a salt or a hash in front "
+        f"of it{lead}; to turn the time round would only make it the {other} region"
+    )
+    return Remedies(remedy, remedy, entities[:1] or key.names[:1])
+
+
+def _of_entity(key: CompositeKey, parts: list[Part]) -> Remedies:
+    """Return what helps a key that begins with what its rows are of: a name, a number, a host."""
+    first = parts[0]
+    (name, *_), others = first.takes, _others(key, first)
+    field: Any = first.field if isinstance(first, Reversed) else first
+    order = (
+        f"a hash or a salt of {name} in front parts them: one {name} stays one range, several become one for each salt"
+    )
+    if isinstance(field, UInt | Int | Digits | Hex) and not isinstance(first, Reversed):
+        order += f"; Reversed({type(field).__name__}({name!r}, …)) parts them too, and leaves no ranges of {name}"
+    if not others:
+        return Remedies(order, _SAME_ROWS, first.takes)
+    owner = (
+        f"a hash of {name} alone would keep them together: a salt of {_listed((name, others[0]))} in front spreads "
+        f"them, and reads one {name} by a range for each bucket"
+    )
+    last = parts[-1]
+    if isinstance(last, Field) and last.newest is not None:
+        owner += f"; the order of {last.name} behind it has no part in this, newest first or last"
+    return Remedies(order, owner, first.takes)
+
+
+def _entities(key: CompositeKey) -> tuple[str, ...]:
+    """Return the names of the fields that hold no time."""
+    times = {name for name, field in key.fields.items() if field.newest is not None}
+    return tuple(name for name in key.names if name not in times)
+
+
+def _others(key: CompositeKey, first: Part) -> list[str]:
+    """Return the names that *first* is not made of, times last: two rows differ rather by what they are of."""
+    entities = _entities(key)
+    return sorted((name for name in key.names if name not in first.takes), key=lambda name: name not in entities)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(names)

@@ -14,8 +14,8 @@ from webtable.rowkey.ranges import key_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webtable.rowkey.advice.costs import Inquiry
     from webtable.rowkey.advice.design import Design
-    from webtable.rowkey.advice.inquiries import Inquiry
 
 UNANSWERED = 12.0
 """What a question counts that has no ranges: as much as one with two thousand."""

@@ -1,27 +1,33 @@
-"""The questions that designs are judged by: those derived from the keys, and those that a user asks."""
+"""The questions that designs are judged by: derived from the keys, or asked by a user; the same for all designs."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
+from webtable.rowkey.advice.url_values import URL_VALUES, times_of, url_value
+from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.field import Field, shown
 from webtable.rowkey.fields.hashes import Hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from webtable.rowkey.composite import CompositeKey
+    from webtable.rowkey.advice.design import Design
 
 MOST_DERIVED = 24
 """The most questions that are derived from the keys; of more, those of the fewest values are asked."""
 _ALIKE = 0.7
 """From how much alike on a name is the one that was meant (as `difflib` counts)."""
 _LATEST = re.compile(r"latest(?:\s+of)?(?:\s+|$)")
+_ASKED_BY_NAME = {False: ({"host"}, {"domain"}), True: ({"url"},)}
+"""What is asked of URLs by a name: without and with the latest."""
 _PART = re.compile(r"([^\s,]+)(\s+between)?")
 
 
@@ -199,3 +205,76 @@ def _in_time(given: tuple[str, ...], times: Sequence[str]) -> Iterator[Question]
         yield Question(given, (time,))
     if times:
         yield Question(given, latest=True)
+
+
+def normal_question(times: Collection[str]) -> Callable[[Question], Question | None]:
+    """Return what makes of a question about URLs the one that is asked, None where a question of a name asks the same.
+
+    All *times* are the arrival, and what follows from another value is left out.
+    """
+
+    def normal(question: Question) -> Question | None:
+        given = set(question.given)
+        if given & {"url"} or given >= {"host", "rest"}:
+            given = {"url"}
+        elif "host" in given:
+            given -= {"domain"}
+        if not question.between and given in _ASKED_BY_NAME[question.latest]:
+            return None
+        if not question.between and given == {"url"} and not times:
+            return None
+        names = tuple(name for name in URL_VALUES if name in given)
+        return replace(question, given=names, between=tuple(times)[:1] if question.between else ())
+
+    return normal
+
+
+class QuestionSet(NamedTuple):
+    """The questions, the names by which designs are asked some of them, and what finds the value of a name in an item.
+
+    `left_out` are the questions that were too many, in words.
+    """
+
+    questions: list[Question]
+    named: Collection[str]
+    value_of: Callable[[Any, str], Any]
+    left_out: tuple[str, ...]
+
+
+def asked_of(designs: Sequence[Design], example: Any, own: Sequence[str | Question] | None) -> QuestionSet:
+    """Return what *designs* are asked, about items such as *example*; *own* are the questions of the user.
+
+    Where there are such, they alone have a weight. Raises `InvalidArgument` for a question that cannot be asked.
+    """
+    named = tuple(dict.fromkeys(name for design in designs for name in design.questions))
+    is_of_urls = designs[0].takes_urls
+    values = _url_values(designs) if is_of_urls else _row_values(designs, example)
+    asked = [] if own is None else own_questions(own, list(values), named)
+    derived, left_out = derived_questions(
+        [design.key for design in designs if isinstance(design.key, CompositeKey)],
+        [name for name, kind in values.items() if issubclass(kind, date)],
+        [name for name, kind in values.items() if issubclass(kind, datetime)],
+        normal_question([name for name, kind in values.items() if kind is datetime]) if is_of_urls else lambda one: one,
+    )
+    # Where a value has the name of the question for one row, that is asked for by its values.
+    rows = [] if named else [Question(design.key.names) for design in designs if design.key is not None]
+    found = {question.meaning: question for question in asked}
+    for question in (*map(Question.of, named), *derived, *rows):
+        found.setdefault(question.meaning, replace(question, weight=0.0 if asked else 1.0))
+    return QuestionSet(list(found.values()), named, url_value if is_of_urls else _row_value, left_out)
+
+
+def _row_value(values: Mapping[str, Any], name: str) -> Any:
+    return values.get(name)
+
+
+def _row_values(designs: Sequence[Design], example: Mapping[str, Any]) -> dict[str, type]:
+    """Return the values of rows by name, and of which type the *example* has them; a time is one that a key takes."""
+    names = {name for design in designs if design.key is not None for name in design.key.names}
+    return {name: type(value) if name in names else object for name, value in example.items()}
+
+
+def _url_values(designs: Sequence[Design]) -> dict[str, type]:
+    """Return the values of URLs by name, the times of *designs* among them."""
+    times = (name for design in designs if design.key is not None for name in sorted(times_of(design.key)))
+    return dict.fromkeys(URL_VALUES, str) | dict.fromkeys(times, datetime)

@@ -1,12 +1,196 @@
-"""What advice says, before it is shown: designs in the order of their scores, and what they were measured on."""
+"""Designs in the order of their scores, and for which crawls that holds: how many hosts it was measured on."""
 
 from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from webtable.rowkey.advice.judgement import Judgement
+from webtable.rowkey.advice.labels import share_text
+from webtable.rowkey.advice.measures import HOT, fair_share
 from webtable.rowkey.advice.questions import MOST_DERIVED
-from webtable.rowkey.advice.scope import Scope
+from webtable.rowkey.urls import split_url
+from webtable.rowkey.web_salt import registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webtable.rowkey.advice.samples import MadeUp
+
+DEFAULT = "host"
+"""The design that a web table has unless it is created with another one."""
+_FEW_MODELS = 100
+"""Of fewer hosts the sizes of others are guessed rather than drawn."""
+_RUN = 2.0
+"""From how many pages of a host one behind the other on they are worth a word."""
+_MOST_TRIED = 2**24
+
+
+class CrawlScope(msgspec.Struct, frozen=True):
+    """Whose URLs were measured: so many hosts of so many registered domains, and the largest host with its share.
+
+    `models` is how many hosts made-up ones were modelled on, 0 where no host is made up. `enough` is how many hosts of
+    one size it takes until chance alone puts no more than 1.5 times its fair share into one of the regions. `run` is
+    how many pages of a made-up host come one behind the other, on average, as those of the models do.
+    """
+
+    hosts: int
+    domains: int
+    largest: str
+    largest_share: float
+    enough: int
+    models: int = 0
+    run: float = 0.0
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are too few hosts to spread over the regions, however equal they are."""
+        return self.hosts < self.enough
+
+
+def scope_of(urls: Iterable[str], regions: int, made_up: MadeUp | None) -> CrawlScope:
+    """Return whose *urls* they are; where they are *made_up*, those of all hosts that were."""
+    counts = Counter(split_url(url).host for url in urls)
+    ((largest, most),) = counts.most_common(1)
+    share, enough = most / counts.total(), hosts_that_spread(regions)
+    if made_up is not None:
+        return CrawlScope(made_up.hosts, made_up.domains, largest, share, enough, made_up.models, made_up.run)
+    return CrawlScope(len(counts), len(set(map(registered_domain, counts))), largest, share, enough)
+
+
+def hosts_that_spread(regions: int) -> int:
+    """Return how many hosts of one size spread over *regions*: none then has 1.5 times its fair share, on average.
+
+    >>> hosts_that_spread(1), hosts_that_spread(16)
+    (1, 230)
+    """
+    low, high = 0, 1
+    while high < _MOST_TRIED and fair_share(regions, high) > HOT / regions:
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fair_share(regions, middle) > HOT / regions else (low, middle)
+    return _rounded_up(high)
+
+
+def _rounded_up(number: int) -> int:
+    """Return *number* with two digits that count: it is a rule of thumb."""
+    unit: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // unit) * unit
+
+
+def sentences_of(scope: CrawlScope, ranked: Sequence[Judgement], regions: int, *, is_sampled: bool) -> tuple[str, ...]:
+    """Return in words for whom the verdict holds, and why it differs from the default where it does."""
+    said = [_measured_on(scope, is_sampled=is_sampled), *_of_models(scope), *_of_spread(scope, regions)]
+    place = next((at for at, design in enumerate(ranked, 1) if design.name == DEFAULT), 0)
+    if place == 1 and len(ranked) > 1:
+        said.append(f"{DEFAULT}, the default of web tables, is the best of these designs here too")
+    elif place:
+        best, default = ranked[0], ranked[place - 1]
+        reasons = "; ".join([*_why_hot(scope, default), *_why_dear(best, default)])
+        said.append(f"{DEFAULT}, the default of web tables, comes in place {place} of {len(ranked)} here: {reasons}")
+        said.append(_advice(scope, best, default))
+    return tuple(said)
+
+
+def _measured_on(scope: CrawlScope, *, is_sampled: bool) -> str:
+    made_up = "made-up " if scope.models else ""
+    where = " (counted among the URLs that were measured)" if is_sampled and not made_up else ""
+    return (
+        f"the verdict holds for crawls like this one: {_counted(scope.hosts, f'{made_up}host')} of "
+        f"{_counted(scope.domains, 'domain')}{where}, of which the largest, {scope.largest}, has "
+        f"{_share(scope.largest_share)} of the URLs"
+    )
+
+
+def _of_models(scope: CrawlScope) -> list[str]:
+    if not scope.models:
+        return []
+    said = [
+        f"the hosts are made up, with names that end in .example: pages a host, paths, hosts a domain and the order in "
+        f"time are drawn from {_counted(scope.models, 'host')} of the URLs given"
+    ]
+    if scope.run >= _RUN:
+        said.append(
+            f"pages of a host come some {scope.run:,.0f} at a time, as in the URLs given: in a moment as short as "
+            "that, one region takes all writes below a salt of the host, however many hosts there are"
+        )
+    if scope.models < _FEW_MODELS:
+        said.append(
+            f"{_counted(scope.models, 'host')} say little about how large hosts get: a giant that is not among them is "
+            "not among the made-up ones"
+        )
+    return said
+
+
+def _of_spread(scope: CrawlScope, regions: int) -> list[str]:
+    if regions == 1:
+        return []
+    if scope.is_few:
+        busiest = fair_share(regions, scope.hosts)
+        return [
+            f"{_counted(scope.hosts, 'host')} cannot spread over {regions:,} regions by a salt of the host: chance "
+            f"alone gives one region {busiest:.0%} of them, where {1 / regions:.1%} would be even; some "
+            f"{scope.enough:,} hosts of one size can"
+        ]
+    if scope.largest_share > HOT / regions:
+        return [
+            f"{scope.hosts:,} hosts are enough to spread over {regions:,} regions, but {scope.largest} alone has more "
+            f"than the fair share of a region, {1 / regions:.1%}: only a salt of the URL spreads that"
+        ]
+    return [f"{scope.hosts:,} hosts are enough to spread over {regions:,} regions by a salt of the host"]
+
+
+def _why_hot(scope: CrawlScope, default: Judgement) -> list[str]:
+    if not default.writes.is_hot:
+        return ["its writes are spread"]
+    writes = default.writes
+    if writes.owner_at_once >= HOT * writes.fair:
+        share = f"{writes.owner_at_once:.0%}"
+        return [
+            f"its writes are hot because {share} of those of a moment are for one host, however many hosts there are"
+        ]
+    if scope.is_few:
+        return ["its writes are hot because the hosts are so few, and would not be with many"]
+    return ["its writes are hot because those of a moment are of too few hosts"]
+
+
+def _why_dear(best: Judgement, default: Judgement) -> list[str]:
+    cheaper = {cost.question: cost.ranges for cost in best.questions}
+    reasons = []
+    for cost in default.questions:
+        other = cheaper.get(cost.question)
+        if cost.weight and cost.ranges is not None and cost.calls is not None and other and cost.ranges > other:
+            calls = f"{_counted(round(cost.calls), 'call')} where there is a Thrift2 gateway"
+            reasons.append(f"{cost.question} takes {cost.ranges:,.0f} ranges in place of {other:,.0f}, in {calls}")
+    return reasons
+
+
+def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
+    if scope.is_few:
+        few = (
+            f"take {best.name} if these hosts are all that the table will have; if not, judge by a crawl of more hosts"
+        )
+        # Others are made up from several hosts, and only once.
+        return few if scope.models or scope.hosts < 2 else f"{few}: hosts=10000 (--hosts 10000) makes one up"
+    if default.writes.is_hot and default.heat > best.heat:
+        return f"take {best.name} where crawls are like this one"
+    notes = {
+        "domain": "that it needs one version of the Public Suffix List for ever is why it is not the default",
+        "none": "that it is split by keys which a new table does not have is why it is not the default",
+    }
+    note = f"; {notes[best.name]}" if best.name in notes else ""
+    return f"take {best.name} where those questions are asked often, else {DEFAULT}{note}"
+
+
+def _share(share: float) -> str:
+    return share_text(share) if share >= 0.001 else "less than 0.1%"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s'[: count != 1]}"
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -23,7 +207,7 @@ class Ranking(msgspec.Struct, frozen=True):
     value_bytes: int
     skipped: int
     first_skipped: str
-    scope: Scope | None = None
+    scope: CrawlScope | None = None
     holds_for: tuple[str, ...] = ()
     not_asked: tuple[str, ...] = ()
 

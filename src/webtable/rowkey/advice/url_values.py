@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,8 @@ from webtable.rowkey.web import host_and_rest, url_of
 from webtable.rowkey.web_salt import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from webtable.rowkey.advice.questions import Question
 
 URL_VALUES = ("url", "host", "domain", "rest", "scheme", "port", "path", "query")
 """What a URL gives to a key, by name; `rest` is what the web key has behind the host."""
@@ -52,31 +50,6 @@ def times_of(key: RowKey) -> frozenset[str]:
     inner: Any = key.key if isinstance(key, HashedKey) else key
     fields = getattr(inner, "fields", {})
     return frozenset(name for name, field in fields.items() if field.newest is not None and name not in URL_VALUES)
-
-
-def normal_question(times: Collection[str]) -> Callable[[Question], Question | None]:
-    """Return what makes of a question about URLs the one that is asked, None where a question of a name asks the same.
-
-    All *times* are the arrival, and what follows from another value is left out.
-    """
-
-    def normal(question: Question) -> Question | None:
-        given = set(question.given)
-        if given & {"url"} or given >= {"host", "rest"}:
-            given = {"url"}
-        elif "host" in given:
-            given -= {"domain"}
-        if not question.between and given in _ASKED_BY_NAME[question.latest]:
-            return None
-        if not question.between and given == {"url"} and not times:
-            return None
-        names = tuple(name for name in URL_VALUES if name in given)
-        return replace(question, given=names, between=tuple(times)[:1] if question.between else ())
-
-    return normal
-
-
-_ASKED_BY_NAME = {False: ({"host"}, {"domain"}), True: ({"url"},)}
 
 
 def url_conditions(key: RowKey) -> Callable[[Mapping[str, Any]], dict[str, Any]]:

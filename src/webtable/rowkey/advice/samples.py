@@ -1,13 +1,13 @@
-"""A crawl of more hosts than there are, made up after the hosts of a smaller one; deterministic, in bounded memory."""
+"""The keys that are measured: a sample of a stream, or of a made-up crawl; the same each time, in bounded memory."""
 
 from __future__ import annotations
 
+import math
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.sample import Sample
 from webtable.rowkey.web import host_and_rest, url_of
 from webtable.rowkey.web_salt import registered_domain
 
@@ -23,6 +23,53 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _NAMES = 26**5
 _STEP = 7_654_321
 """It has no factor in common with 26, so that its multiples go through all names before one comes again."""
+
+Item = TypeVar("Item")
+
+
+class ArrivalSample(NamedTuple, Generic[Item]):
+    """Some of `total` items, in the order in which they came: one of every `stride`, drawn at random among them."""
+
+    items: list[Item]
+    total: int
+    stride: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of them."""
+        return self.stride == 1
+
+    @property
+    def margin(self) -> float:
+        """How far a share of the sample is from the truth at most, 95 times of 100; 0 where it is whole.
+
+        That of a simple random sample of as many (the normal approximation, at a share of one half); drawn evenly over
+        time, this one is rather better.
+        """
+        return 0.0 if self.is_whole or not self.items else 1.96 * math.sqrt(0.25 / len(self.items))
+
+
+def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
+    """Return a sample of *items* of at most *most* (an even number), and at least half as many where there are more.
+
+    Every block of so many items (the stride) gives one, chosen at random, so the sample goes evenly through time. When
+    it is full, one of every two neighbours is kept, and blocks are twice as long. The same items give the same sample.
+    """
+    draw = random.Random(0)  # noqa: S311 - it keeps no secret, and the same sample each time is what is wanted
+    kept: list[Item] = []
+    stride, chosen, total = 1, 0, 0
+    for item in items:
+        if len(kept) == most and total % stride == 0:
+            kept = [kept[at + draw.getrandbits(1)] for at in range(0, most, 2)]
+            stride *= 2
+        place = total % stride
+        if place == 0:
+            chosen = draw.randrange(stride)
+            kept.append(item)
+        elif place == chosen:
+            kept[-1] = item
+        total += 1
+    return ArrivalSample(kept, total, stride)
 
 
 class HostModel:
@@ -55,7 +102,7 @@ class Models(NamedTuple):
     total: int
 
 
-def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[Sample[str], MadeUp]:
+def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[ArrivalSample[str], MadeUp]:
     """Return a sample of at most *most* URLs of a crawl of so many made-up *hosts*, in the order of their time.
 
     Registered domains are drawn from those of *models* with all their hosts, until there are enough. A made-up host has
@@ -78,7 +125,9 @@ def made_up_crawl(models: Models, hosts: int, most: int) -> tuple[Sample[str], M
             made.append((moment, number, page, url_of(name, _rest(model, page, draw))))
         before += model.pages
     made.sort()
-    return Sample([url for *_, url in made], pages, stride), MadeUp(hosts, domains, len(models.hosts), pages / runs)
+    return ArrivalSample([url for *_, url in made], pages, stride), MadeUp(
+        hosts, domains, len(models.hosts), pages / runs
+    )
 
 
 def host_models(urls: Iterable[str], most: int) -> Models:

@@ -1,24 +1,89 @@
-"""Declared keys as designs for URLs, to be compared with the web key and its salts."""
+"""Designs for URLs: the web key with each of its salts, and declared keys to compare with them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.design import Design, natural_splits
-from webtable.rowkey.advice.remedies import remedies_of
+from webtable.rowkey.advice.design import Design, natural_splits, remedies_of
 from webtable.rowkey.advice.url_values import MAKERS, URL_VALUES, host_of, times_of, url_conditions, url_value
 from webtable.rowkey.composite import CompositeKey
+from webtable.rowkey.fields.domain import ReversedDomain
 from webtable.rowkey.fields.field import below, starting_with
-from webtable.rowkey.key import RowKey
+from webtable.rowkey.fields.salts import RandomSalt
+from webtable.rowkey.fields.text import Constant, Text
+from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.urls import split_url
-from webtable.rowkey.web import WebKey
-from webtable.rowkey.web_salt import registered_domain
+from webtable.rowkey.web import WebKey, host_and_rest
+from webtable.rowkey.web_salt import Salt, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webtable.rowkey.ranges import KeyRange
+
+
+WEB_DESIGNS = ("host", "domain", "url", "none", "hash", "random")
+"""The names of the designs for URLs: the four salts of the web key, a hash of the whole URL, and a random salt."""
+
+_BY_URL = "Salt.url() spreads the pages of one host over all salts"
+_SAME_PAGES = "its pages are spread already; the same ones again and again are parted by no salt"
+_REMEDIES = {
+    "host": _BY_URL,
+    "domain": "Salt.url() spreads all its pages, Salt.host() its hosts where it has many",
+    "url": _SAME_PAGES,
+    "none": f"{_BY_URL}; Salt.host() would keep them together",
+    "hash": _SAME_PAGES,
+    "random": "more buckets",
+}
+_REMEDIES_OF_ORDER = {
+    "none": "Salt.host() parts neighbouring hosts, Salt.url() the pages of one host as well",
+    "host": _BY_URL,
+    "domain": _BY_URL,
+}
+_NOTES = {
+    "domain": "the version of the Public Suffix List becomes part of the table: another one would look elsewhere",
+    "hash": "a key does not lead back to its URL",
+    "random": "a page that is put again may be there twice, below two salts",
+}
+_BUCKETS = tuple(f"{number:x}" for number in range(16))
+
+
+def web_design(name: str, *, digits: int = 2) -> Design:
+    """Return the design for URLs of that name, one of `WEB_DESIGNS`; the four salts have so many hex *digits*.
+
+    Asked are a page (point), the pages of its host, of its registered domain with all below it (subtree) and of its
+    directory, and its latest version, which HBase keeps in the cells of one row. Raises `InvalidArgument`.
+    """
+    if name == "hash":
+        return _web_design(name, HashedKey(WebKey(Salt.none()).parts, algorithm="md5", form="bytes"))
+    if name == "random":
+        host, rest = ReversedDomain("host", terminator=b"/"), Text("rest")
+        return _web_design(name, CompositeKey(RandomSalt(_BUCKETS), Constant(b":"), host, rest))
+    if name in WEB_DESIGNS:
+        key = WebKey(Salt.none() if name == "none" else Salt(name, digits))  # type: ignore[arg-type]
+        return replace(_web_design(name, key.parts), encode=key.encode)
+    raise InvalidArgument(f"designs: {name!r} must be one of {', '.join(WEB_DESIGNS)}")
+
+
+def _web_design(name: str, key: RowKey) -> Design:
+    """Return the design of *key*, which is made of `host` and `rest`, with what is known of it by its *name*."""
+
+    def encode(url: str) -> bytes:
+        host, rest = host_and_rest(url)
+        return key.encode(host=host, rest=rest)
+
+    by_domain = name == "domain"
+    return replace(
+        url_design(name, key),
+        encode=encode,
+        owners="domain" if by_domain else "host",
+        owner=_domain_of if by_domain else host_of,
+        remedy=_REMEDIES[name],
+        remedy_of_order=_REMEDIES_OF_ORDER.get(name, ""),
+        note=_NOTES.get(name, ""),
+    )
 
 
 def url_design(name: str, key: RowKey | WebKey) -> Design:
@@ -37,7 +102,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
             f"designs: {name!r} is made of {', '.join(declared.names)}, and a URL gives no {', '.join(unknown)}; it "
             f"gives {', '.join(URL_VALUES)}, and its arrival for a time"
         )
-    asked = _Asked(declared, times)
+    asked = _URLQuestions(declared, times)
     remedies = remedies_of(declared)
     leads_with_url = isinstance(declared, CompositeKey) and remedies.owners == ("url",) and "url" in declared.fields
     remedy = (
@@ -58,7 +123,7 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
             "latest": asked.latest,
         },
         "domain" if by_domain else "host",
-        (lambda url: registered_domain(host_of(url))) if by_domain else host_of,
+        _domain_of if by_domain else host_of,
         natural_splits(declared),
         remedy,
         remedies.of_order,
@@ -71,13 +136,17 @@ def url_design(name: str, key: RowKey | WebKey) -> Design:
     )
 
 
+def _domain_of(url: str) -> str:
+    return registered_domain(host_of(url))
+
+
 def no_url_values(key: RowKey) -> list[str]:
     """Return the names of the values of *key* that a URL does not give."""
     times = times_of(key)
     return [name for name in key.names if name not in URL_VALUES and name not in times]
 
 
-class _Asked:
+class _URLQuestions:
     """The questions to a key, by the values that a URL gives it."""
 
     def __init__(self, key: RowKey, times: frozenset[str]) -> None:
@@ -102,7 +171,7 @@ class _Asked:
         domain = self._of("domain", url)
         if "host" not in self._key.names and domain:
             return self._key.ranges(**domain)
-        return self._key.ranges(**{"host": below(registered_domain(host_of(url)))} | domain)
+        return self._key.ranges(**{"host": below(_domain_of(url))} | domain)
 
     def directory(self, url: str) -> list[KeyRange]:
         parts = split_url(url)
