@@ -9,9 +9,10 @@ from webtable.store.hbase.gateways.cooldown import CoolDown
 
 
 @pytest.fixture
-def cool_down(manual_clock: ManualClock) -> CoolDown:
+def cool_down(manual_clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> CoolDown:
     """One that lasts as long as it can."""
-    return CoolDown(jitter=lambda _, most: most)
+    monkeypatch.setattr("random.uniform", lambda _, most: most)
+    return CoolDown()
 
 
 def test_a_cool_down_doubles_from_a_second_to_a_minute_with_every_trial_that_fails(cool_down, manual_clock):

@@ -18,6 +18,7 @@ from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.address import address_of
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
+from webtable.store.retry import Backoff
 from webtable.store.url import StoreURL
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -105,7 +106,7 @@ class Pair:
 
 @pytest.fixture
 def short_cool_downs(monkeypatch) -> None:
-    monkeypatch.setattr("webtable.store.hbase.gateways.cooldown._FIRST_SECONDS", 0.2)
+    monkeypatch.setattr("webtable.store.hbase.gateways.cooldown._BACKOFF", Backoff(first=0.2, longest=60.0))
 
 
 @pytest.fixture

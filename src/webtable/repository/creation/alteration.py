@@ -8,7 +8,6 @@ look in the end whether the families are as the layout has them.
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -32,6 +31,7 @@ from webtable.schema import (
     plan,
 )
 from webtable.store import NewCell, Put, Wanted
+from webtable.store.retry import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 """How often the families are brought to the layout, where others change them at the same time."""
-_FIRST_PAUSE = 0.15
-"""Seconds; up to twice as long is waited before the second round, and before each further one twice as long again."""
+_BACKOFF = Backoff(first=0.3)
 
 _FIXED = {
     **dict.fromkeys(("salt", "digits", "buckets", "key", "suffix_list"), "the row key of every page is made with it"),
@@ -185,7 +184,7 @@ class Alteration:
                 if tried == ROUNDS:
                     raise
                 # Longer each time: on a busy cluster a change takes seconds, and those of all would cross again.
-                clock.sleep(random.uniform(0, _FIRST_PAUSE * 2**tried))  # noqa: S311 - it spreads, it keeps no secret
+                clock.sleep(_BACKOFF.pause(tried))
         raise StoreRefused(f"{self._name}: its families are changed by others all the time; alter it again")
 
     def _changed(self, plans: Iterator[Plan]) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from webtable._clock import clock
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import Plan, TableSchema, plan
+from webtable.store.deadline import Deadline
+from webtable.store.retry import attempts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,17 +67,16 @@ def plan_of(store: Store, wanted: TableSchema) -> Plan:
 
 def described(store: Store, table: str) -> TableDescription | None:
     """Return the table as it is, or None where there is none."""
-    last = clock.monotonic() + _CREATION_SECONDS
-    while True:
+    refused: list[StoreRefused] = []
+    for _ in attempts(Deadline(_CREATION_SECONDS)):
         try:
             return store.describe(table)
         except TableNotFound:
             return None
-        except StoreRefused:
+        except StoreRefused as error:
             # HBase describes no table whose regions are not there yet: somebody else is creating it just now.
-            if clock.monotonic() > last:
-                raise
-            clock.sleep(random.uniform(0.1, 0.3))  # noqa: S311 - it spreads, it keeps no secret
+            refused.append(error)
+    raise refused[-1]
 
 
 def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]:

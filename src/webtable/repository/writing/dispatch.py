@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from logging import INFO
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import clock
 from webtable._page.page import Page, PageOutcome
@@ -12,20 +12,15 @@ from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.repository.writing.buffer import Buffer
 from webtable.store.deadline import Deadline, until
+from webtable.store.retry import attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from tenacity import RetryCallState, Retrying
 
     from webtable.repository.writing.batch import BatchWriter
     from webtable.repository.writing.prepared import Prepared
 
 MOST_IN_FLIGHT = 8
-
-_FIRST_PAUSE: Final = 0.1
-_LONGEST_PAUSE: Final = 5.0
-"""Up to 0.1 seconds before the second attempt, and up to twice as long before each further one, but 5 at most."""
 
 Entry = tuple[bytes, Page]
 """A page with its row."""
@@ -63,7 +58,6 @@ class Dispatch:
         self._in_flight = in_flight
         self._deadline = deadline
         self._on_stored = on_stored
-        self._retrying = _retrying()
         # A batch that has no thread yet is behind others that were sent before it, in both.
         self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
         self._storing = Threads(max(1, in_flight - 1), "webtable-store")
@@ -127,27 +121,19 @@ class Dispatch:
         """Store *batch*, and what of it has failed for a passing reason again, until *deadline*."""
         outcomes: dict[int, PageOutcome] = {}
         left = list(range(len(batch)))
-
-        attempts, began = 0, clock.monotonic()
-
-        def attempt() -> bool:
-            nonlocal left, attempts
-            if attempts:
-                text = f"attempt {attempts + 1} for {len(left)} pages"
+        began = clock.monotonic()
+        for number in (1,) if self._deadline is None else attempts(deadline):
+            if number > 1:
+                text = f"attempt {number} for {len(left)} pages"
                 error = type(outcomes[left[0]].error).__name__
                 self._batch_writer.tell(INFO, "resent", text, clock.monotonic() - began, error)
-            attempts += 1
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):
                 before = outcomes.get(index)
                 outcomes[index] = outcome if before is None else _told_again(before, outcome)
             left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
-            return bool(left)
-
-        def is_over(state: RetryCallState) -> bool:
-            return self._deadline is None or deadline.left() <= state.upcoming_sleep
-
-        self._retrying.copy(stop=is_over)(attempt)
+            if not left:
+                break
         return [outcomes[index] for index in range(len(batch))]
 
     def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
@@ -181,12 +167,3 @@ def _told_again(before: PageOutcome, outcome: PageOutcome) -> PageOutcome:
         pushed_out=max(before.pushed_out, outcome.pushed_out),
         is_kept=before.is_kept and outcome.is_kept,
     )
-
-
-def _retrying() -> Retrying:
-    """Return what calls a function as long as that returns True, with growing pauses."""
-    # Here, for it imports asyncio, which who reads does without; and not as a batch goes, when the interpreter may end.
-    from tenacity import Retrying, retry_if_result, wait_random_exponential
-
-    pause = wait_random_exponential(multiplier=_FIRST_PAUSE, max=_LONGEST_PAUSE)
-    return Retrying(retry=retry_if_result(bool), wait=pause, retry_error_callback=lambda _: None)

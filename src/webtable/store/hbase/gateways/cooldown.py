@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webtable._clock import clock
+from webtable.store.retry import Backoff
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_FIRST_SECONDS: Final = 1.0
-_MOST_SECONDS: Final = 60.0
+_BACKOFF: Final = Backoff(first=1.0, longest=60.0)
 _TRIAL_SECONDS: Final = 5.0
 
 
@@ -22,15 +18,10 @@ class CoolDown:
     over, one caller tries the gateway, and the others go on leaving it alone until that one knows.
     """
 
-    def __init__(
-        self,
-        *,
-        jitter: Callable[[float, float], float] = random.uniform,
-    ) -> None:
+    def __init__(self) -> None:
         self.failures = 0
         self.until = 0.0
         self._is_tried = False
-        self._jitter = jitter
 
     def is_over(self) -> bool:
         """Whether the gateway may be tried."""
@@ -53,8 +44,7 @@ class CoolDown:
             return 0.0
         self._is_tried = False
         self.failures += 1
-        # After 2**6 seconds it grows no more, and a power of any number of failures would be too large for a float.
-        seconds = self._jitter(0.0, min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** min(self.failures - 1, 6)))
+        seconds = _BACKOFF.pause(self.failures)
         self.until = now + seconds
         return seconds
 

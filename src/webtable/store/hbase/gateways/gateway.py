@@ -7,8 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
-
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
 from webtable.store.hbase import log
@@ -18,6 +16,7 @@ from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
 from webtable.store.observed.metrics import GatewayMetrics
 from webtable.store.observed.tally import Tally
+from webtable.store.retry import attempts
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -32,15 +31,12 @@ T = TypeVar("T")
 _FIRST_SHARE: Final = 2 / 3
 """The share of the time that is left which one attempt may use, so that there is some for another."""
 _LEAST_ATTEMPT: Final = 2.0
-_LEAST_LEFT: Final = 0.05
-"""The seconds below which there is no other attempt: its error would say nothing but that there was no time."""
 _SLOW_SHARE: Final = 1 / 3
 """The share of the time that is left from which on a call is logged as a slow one."""
 _LEAST_SLOW: Final = 0.1
 """No call is slow that is faster: near the end of a deadline every share is small."""
 _LOOK_SECONDS: Final = 1.0
 """How long a gateway has to say whether a table is disabled."""
-_PAUSE: Final = wait_random_exponential(multiplier=0.05, max=2.0)
 _UNREADABLE: Final = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What comes of reading an answer in which something is missing, or is something else than it should be."""
 
@@ -135,8 +131,8 @@ class Gateway(ABC):
     ) -> Any:
         """Return the gateway's answer, or what *read* makes of it; repeats the call until *deadline*.
 
-        It is for calls that may be repeated. Pauses grow from 50 ms to 2 s and are random; only `StoreUnavailable` is
-        worth a repetition, and a call to a table that is disabled is not.
+        It is for calls that may be repeated. Only `StoreUnavailable` is worth a repetition, and a call to a table
+        that is disabled is not.
         """
 
         def attempt() -> Any:
@@ -260,34 +256,17 @@ def repeated(
     of a call to *table* on *gateway*.
     """
     began = clock.monotonic()
-    try:
-        return attempt()
-    except StoreUnavailable as error:
-        if not deadline.left():
-            raise
-        first = last = error
-    attempts = 1
-
-    def again() -> T:
-        nonlocal attempts, last
-        attempts += 1
-        if gateway is not None:
-            gateway.tell(INFO, "retry", f"attempt {attempts}", table, clock.monotonic() - began, last)
+    errors: list[StoreUnavailable] = []
+    for number in attempts(deadline, at_once=True):
+        if errors and gateway is not None:
+            gateway.tell(INFO, "retry", f"attempt {number}", table, clock.monotonic() - began, errors[-1])
         try:
             return attempt()
         except StoreUnavailable as error:
-            last = error
-            raise
-
-    def out_of_time(state: RetryCallState) -> bool:
-        return deadline.left() <= state.upcoming_sleep + _LEAST_LEFT
-
-    try:
-        return Retrying(retry=retry_if_exception_type(StoreUnavailable), wait=_PAUSE, stop=out_of_time, reraise=True)(
-            again
-        )
-    except StoreUnavailable as error:
-        seconds = clock.monotonic() - began
-        before = "" if type(first.__cause__) is type(error.__cause__) else f"; the first one: {first}"
-        message = f"{error} (the last of {attempts} attempts in {seconds:.1f} s{before})"
-        raise StoreUnavailable(message) from error
+            errors.append(error)
+    first, last = errors[0], errors[-1]
+    if first is last:
+        raise first
+    seconds = clock.monotonic() - began
+    before = "" if type(first.__cause__) is type(last.__cause__) else f"; the first one: {first}"
+    raise StoreUnavailable(f"{last} (the last of {len(errors)} attempts in {seconds:.1f} s{before})") from last
