@@ -24,7 +24,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ASK_TIME = (
     "webtable.repository.stored.timestamps",
-    "webtable.repository.writing.buffer",
+    "webtable.repository.writing.dispatch",
     "webtable.repository.stored.layouts",
     "webtable.repository.stored.content_limits",
     "webtable.repository.stored.counted_until",
@@ -41,7 +41,7 @@ _ASK_DATES = (
     "webtable.repository.writing.batch",
     "webtable.repository.stored.content_limits",
     "webtable.repository.writing.plan",
-    "webtable.repository.writing.table_writers",
+    "webtable.repository.writing.open_writers",
     "webtable.repository.hints.counts",
     "webtable.repository.hints.maintenance",
     "webtable.repository.questions.stats",

@@ -21,7 +21,7 @@ from simulated_verdict import verdict
 
 import webtable
 from webtable import PageOutcome, Salt, WebTable, WebTableError
-from webtable.repository.writing import exit_writers as unclosed
+from webtable.repository.writing import open_writers
 from webtable.store.memory import MemoryStore
 
 PAGES = 24
@@ -126,7 +126,7 @@ class Crawl:
                     puts.setdefault((page.url, page.fetched_at), []).append(self.ledger.put(page, self.world.step))
                     writer.put(page)
         finally:
-            unclosed.forget(writer)
+            open_writers.forget(writer)
             for one in (one for some in puts.values() for one in some):
                 one.ended = self.world.step
 

@@ -70,19 +70,17 @@ def test_a_seed_reproduces_a_run_in_any_process():
 
 
 def pages_before_their_entries(monkeypatch):
-    def stored(self, prepared, **_):
+    def put(self, prepared):
         errors = prepared.errors({})
-        errors |= self._put([one for one in prepared.puts if one.planned.index not in errors])
-        errors |= prepared.upkeep.before_pages()
-        stored = [index not in errors for index in range(len(prepared.pages))]
-        return prepared.outcomes(prepared.upkeep.after_pages(stored, set()) | errors)
+        errors |= self._put_pages([one for one in prepared.puts if one.planned.index not in errors])
+        return errors | prepared.upkeep.before_pages()
 
-    monkeypatch.setattr(BatchWriter, "_stored", stored)
+    monkeypatch.setattr(BatchWriter, "_put", put)
 
 
 def pages_that_failed_acknowledged(monkeypatch):
-    put = BatchWriter._put
-    monkeypatch.setattr(BatchWriter, "_put", lambda self, puts: put(self, puts) and {})
+    put = BatchWriter._put_pages
+    monkeypatch.setattr(BatchWriter, "_put_pages", lambda self, puts: put(self, puts) and {})
 
 
 def entries_that_failed_forgotten(monkeypatch):

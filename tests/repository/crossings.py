@@ -11,7 +11,8 @@ from typing import Any
 from webtable import Link, Page, WebTable
 from webtable._page.extract import filled
 from webtable.repository.writing.batch import BatchWriter
-from webtable.repository.writing.prepared import Prepared
+from webtable.repository.writing.capture_checks import checked, keyed
+from webtable.repository.writing.packing import Prepared
 
 BEGAN = datetime.now(UTC).replace(microsecond=0) - timedelta(days=20)
 TARGETS = ("/a", "/b", "/c")
@@ -46,7 +47,7 @@ class Crossing:
             for what, number in steps:
                 writer = writers[number]
                 if what == "prepare":
-                    batch = [writer.keyed(writer.checked(filled(page)[0])) for page in batches[number]]
+                    batch = [_taken(writer, page) for page in batches[number]]
                     prepared[number] = writer.prepare(batch)
                     continue
                 outcomes = writer.store(prepared[number])
@@ -102,6 +103,11 @@ def _writers(tables: Sequence[WebTable], count: int) -> Iterator[list[BatchWrite
         for one in made:
             stack.callback(one.close)
         yield made
+
+
+def _taken(writer: BatchWriter, page: Page) -> tuple[bytes, Page]:
+    frame = writer.frame
+    return keyed(frame.key, checked(filled(page)[0], frame.layouts))
 
 
 def _day(page: Page) -> int:

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matcher import Hit, SearchIn
     from webtable.repository.times import Moment
-    from webtable.repository.writing.outcomes import Dropped, OutcomeCallback
-    from webtable.repository.writing.receipts import Receipt
+    from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, Receipt
     from webtable.repository.writing.writer import Writer
 
 __all__ = [
@@ -149,7 +148,7 @@ _HOMES = {
         "Metrics",
         "WriterMetrics",
     ),
-    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback"),
+    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "Receipt"),
     "webtable.repository.questions.changes": (
         "Change",
         "ChangeKind",
@@ -181,7 +180,6 @@ _HOMES = {
     "webtable.repository.questions.stats": ("Stats",),
     "webtable.repository.questions.titles": ("TitleProblem",),
     "webtable.repository.questions.versions": ("History",),
-    "webtable.repository.writing.receipts": ("Receipt",),
     "webtable.repository.records.reader": ("Records",),
     "webtable.repository.records.record": (
         "Record",

@@ -13,7 +13,7 @@ from webtable.repository.answers.results import Slice
 from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, MAX_TITLE, MOST_NEIGHBOURS, SETTLE_SECONDS
 from webtable.repository.frame import Frame
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.writing.table_writers import Writers
+from webtable.repository.writing.open_writers import Writers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -164,14 +164,15 @@ class WebTable(ShowsItself):
             spool=spool,
             on_outcome=on_outcome,
         )
-        return self._writers.opened(writer)
+        self._writers.add(writer)
+        return writer
 
     def put(self, page: Page) -> None:
         """Store one page and return when it is stored; many are stored far faster through a `writer`.
 
         Raises as `Writer.put` and `Writer.flush` do.
         """
-        self._writers.put(page)
+        self._writers.put(page, partial(self.writer, max_age=3_600))
 
     def put_not_modified(
         self, url: str, fetched_at: datetime | None = None, headers: Mapping[str, str] | None = None
@@ -182,7 +183,7 @@ class WebTable(ShowsItself):
         *headers* are those of the answer. Many are stored faster through a `writer`: as `Page(url=url, status_code=304,
         same_as=url)`. Raises `InvalidCapture` where the URL is not stored, and as `Writer.put` and `Writer.flush` do.
         """
-        self._writers.put_not_modified(url, fetched_at, headers)
+        self._writers.put_not_modified(url, fetched_at, headers, partial(self.writer, max_age=3_600))
 
     def delete(self, url: str) -> bool:
         """Remove the page *url* with all its versions, and return whether there was one.

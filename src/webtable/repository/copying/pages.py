@@ -21,10 +21,9 @@ from webtable.repository.stored.page_write import PageWrite
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.timestamps import EPOCH, milliseconds
 from webtable.repository.writing.batch import BatchWriter
-from webtable.repository.writing.capture_checks import hidden
-from webtable.repository.writing.page_puts import PagePut
-from webtable.repository.writing.plan import Plan, PlannedWrite
-from webtable.repository.writing.prepared import Prepared
+from webtable.repository.writing.capture_checks import checked, hidden
+from webtable.repository.writing.packing import PagePut, Prepared
+from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 from webtable.store import Put, Row
 from webtable.store.wanted import Wanted
 
@@ -174,10 +173,10 @@ class PageCopier:
             except WebTableError as exc:
                 unwritable[at] = exc
         upkeep = self._keeper.prepare([one.change for one in puts], indexes)
-        plan = Plan(len(copies), [one.planned for one in puts], [], {})
-        rows, pages = [one.target_row for one in copies], [one.page for one in copies]
+        plan = BatchPlan(len(copies), [one.planned for one in puts], [], {})
+        batch = [(one.target_row, one.page) for one in copies]
         known = {one.target_row: one.here._replace(versions=one.there.versions) for one in copies}
-        outcomes = self._batches.store(Prepared(rows, pages, plan, puts, unwritable, upkeep, (), known))
+        outcomes = self._batches.store(Prepared(batch, plan, puts, unwritable, upkeep, known))
         for one, outcome in zip(copies, outcomes, strict=True):
             self._settle(one, outcome.error)
 
@@ -203,8 +202,9 @@ class PageCopier:
 
     def _put_each(self, one: _Copy) -> bool:
         """Put the captures of a page that the target would keep, and return whether any brought new content."""
-        captures = map(self._batches.checked, self._reader.captures(one.row, one.content, one.page))
-        versions, most = one.here.versions, self._sides.target.layouts.known.versions
+        layouts = self._sides.target.layouts
+        captures = (checked(page, layouts) for page in self._reader.captures(one.row, one.content, one.page))
+        versions, most = one.here.versions, layouts.known.versions
         oldest = versions[-1].at if len(versions) >= most else EPOCH
         batch: Sequence[tuple[bytes, Page]] = [(one.target_row, page) for page in captures if page.fetched_at >= oldest]
         is_new = False

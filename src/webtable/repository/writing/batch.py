@@ -1,18 +1,27 @@
-"""A batch of pages, written: read what is stored, decide, compress, put."""
+"""The way of a batch of pages into the store, in five steps: read, decide, pack, put, settle.
+
+Three of them prepare a batch, and two store it; one batch is prepared while the one before it is stored.
+
+    read      what is stored of the pages, and which indexes there are; meanwhile the pages are measured and packed
+    decide    what becomes of each page beside what is stored of it (`plan`)
+    pack      the cells of the pages, their entries and their inlinks
+    put       entries and inlinks first, then the pages (`hints.hints` tells why)
+    settle    what comes after the pages, and what others have stored of them meanwhile (`crossings`)
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.structs import replace
-
-from webtable._clock import clock
-from webtable._page.page import Page, PageOutcome, memory_of
-from webtable.errors import ExpiredCapture, InvalidArgument, WebTableError
+from webtable._page.page import Page, PageOutcome
+from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.hints.upkeep import Keeper
-from webtable.repository.writing.capture_checks import checked
+from webtable.repository.indexes.states import Maintained
+from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.crossings import (
     Crossing,
     OwnTransactions,
@@ -21,28 +30,25 @@ from webtable.repository.writing.crossings import (
     crossings,
     settled,
 )
-from webtable.repository.writing.packing import Visited, Visits
-from webtable.repository.writing.page_puts import PagePut, PagePuts
+from webtable.repository.writing.packing import PackedPage, Packer, PagePut, Prepared, page_puts
 from webtable.repository.writing.plan import Planner, stored_of
-from webtable.repository.writing.prepared import Prepared
-from webtable.repository.writing.repeats import Repeats
-from webtable.repository.writing.version_limits import dropped
-from webtable.rowkey import canonical_url
+from webtable.repository.writing.repeats import Sources, sources_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from webtable.repository.frame import Frame
+    from webtable.repository.writing.plan import BatchPlan
 
-ENTRY_BYTES = 4_000
-LINK_BYTES = 450
-"""What a page, and each of its links, costs in memory while it is written, beside what it is: cells, entries, rows.
-
-Measured with tracemalloc, as the mean over the buffer, a batch that is prepared and one that is stored, with the seven
-indexes on SQLite.
-"""
 CONTENT_BYTES = 8 * 2**20
 """How many bytes of stored bodies are read at once where captures repeat them."""
+
+
+class _ReadBatch(NamedTuple):
+    """What was read for the first pages of a batch: these, packed, what is stored of them, and the indexes."""
+
+    pages: Sequence[PackedPage]
+    stored: Mapping[bytes, Stored]
+    sources: Sources
+    indexes: dict[str, Maintained]
 
 
 class BatchWriter:
@@ -54,108 +60,116 @@ class BatchWriter:
     def __init__(self, frame: Frame, max_body: int | None) -> None:
         if max_body is not None and (not isinstance(max_body, int) or max_body < 1):
             raise InvalidArgument(f"max_body={max_body!r} must be a number of bytes above 0")
-        self._frame = frame
+        self.frame = frame
         self._keeper = Keeper(frame)
-        self._repeats = Repeats(frame)
-        self._puts = PagePuts(frame, self._repeats)
-        self._visits = Visits(frame, max_body)
+        self._packer = Packer(frame, max_body)
         self._transactions = OwnTransactions()
-
-    @property
-    def name(self) -> str:
-        """The store's URL and the table's name."""
-        return self._frame.name
-
-    def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
-        """Count *event* of the table, and log it."""
-        self._frame.tell(level, event, text, seconds, reason)
 
     def close(self) -> None:
         """Stop the threads."""
-        self._visits.close()
+        self._packer.close()
         self._keeper.close()
 
-    def memory_of(self, page: Page) -> int:
-        """Return about how many bytes *page* takes until it is stored, with what is written for it and its links."""
-        return memory_of(page) + ENTRY_BYTES + LINK_BYTES * len(page.outlinks or ())
-
-    def keyed(self, page: Page) -> tuple[bytes, Page]:
-        """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
-        url = canonical_url(page.url)
-        return self._frame.key.encode(url), page if url == page.url else replace(page, url=url)
-
-    def checked(self, page: Page) -> Page:
-        """Return *page* as it can be stored; raises as `admission.checked` does.
-
-        The time to live may have been raised since the layout was read last.
-        """
-        now = clock.now()
-        try:
-            return checked(page, ttl=self._frame.layouts.known.ttl, now=now)
-        except ExpiredCapture:
-            return checked(page, ttl=self._frame.layouts.recent().ttl, now=now)
-
-    def rows_of(self, row: bytes, page: Page) -> tuple[bytes, ...]:
-        """Return the rows whose stored state decides what becomes of *page*: its own, and that of `same_as`."""
-        repeated = self._repeats.row_of(page)
-        return (row,) if repeated is None else (row, repeated)
-
     def prepare(self, batch: Sequence[tuple[bytes, Page]], *, is_again: bool = False) -> Prepared:
-        """Read what is stored of the pages of *batch*, decide what becomes of them, and make their cells.
+        """Read, decide and pack: what is left is to send the first pages of *batch*; the others are the rest.
 
         Some of it may be written already where it *is_again* prepared, after it has failed.
-        Of captures that repeat stored bodies so many are prepared as take `CONTENT_BYTES`; the others are the rest.
         """
-        since = self._frame.store.last_transaction()
-        # First, for the layout comes with them: what is decided below goes by what it says now.
-        indexes = self._frame.indexes.read()
-        sources, count = self._repeats.sources(batch, CONTENT_BYTES)
-        visited, stored = self._visits.visited(batch[:count])
-        taken = [(row, one.page) for (row, _), one in zip(batch[:count], visited, strict=True)]
-        plan = Planner(self._frame, taken, stored, self._repeats, sources, CONTENT_BYTES).plan()
-        puts, unwritable = self._puts.made(plan.writes, visited)
-        changes = [one.change for one in puts if one.planned.write.changes_hints]
-        upkeep = self._keeper.prepare(changes + plan.repeated, indexes)
-        rows, pages = [row for row, _ in batch[: plan.count]], [page for _, page in batch[: plan.count]]
-        drops = dropped(self._frame, plan.writes, stored)
-        return Prepared(
-            rows, pages, plan, puts, unwritable, upkeep, batch[plan.count :], stored, drops, since, is_again
-        )
+        since = self.frame.store.last_transaction()
+        known = self._read(batch)
+        pages = [(row, one.page) for (row, _), one in zip(batch, known.pages, strict=False)]
+        plan = Planner(self.frame, pages, known.stored, known.sources, CONTENT_BYTES).decide()
+        return self._pack(batch, known, plan, since=since, is_again=is_again)
 
     def store(self, prepared: Prepared) -> list[PageOutcome]:
-        """Write what was prepared and return what became of each page, in their order.
+        """Put and settle what was prepared, and return what became of each page, in their order.
 
         It is prepared again where somebody else has written to its rows meanwhile and the store makes a batch one
         transaction. Where one of several captures of a page has failed, they are stored one by one, and so are those
         of a page that was deleted meanwhile.
         """
-        with self._frame.store.together() as transaction:
-            is_alone = transaction is not None and prepared.since is not None
-            outcomes = None if self._is_outdated(prepared, transaction) else self._stored(prepared, is_alone=is_alone)
-        if outcomes is None:
-            return self._stored_anew(list(zip(prepared.rows, prepared.pages, strict=True)))
-        if all(outcome.error is None for outcome in outcomes):
-            return outcomes
-        captures = Counter(prepared.rows)
-        failed = {
-            row
-            for index, row in enumerate(prepared.rows)
-            if (captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused)
-            or isinstance(outcomes[index].error, PageGone)
-        }
-        for index, row in enumerate(prepared.rows):
-            if row in failed:
-                (outcomes[index],) = self.store(self.prepare([(row, prepared.pages[index])]))
+        with self.frame.store.together() as transaction:
+            is_outdated, outcomes = self._is_outdated(prepared, transaction), list[PageOutcome]()
+            if not is_outdated:
+                errors = self._put(prepared)
+                is_alone = transaction is not None and prepared.since is not None
+                outcomes = self._settle(prepared, errors, is_alone=is_alone)
+        if is_outdated:
+            return self._stored_again(prepared.batch)
+        if any(outcome.error is not None for outcome in outcomes):
+            self._store_one_by_one(prepared, outcomes)
         return outcomes
+
+    def _read(self, batch: Sequence[tuple[bytes, Page]]) -> _ReadBatch:
+        """Return what is known of the first pages of *batch*.
+
+        Of captures that repeat stored bodies it is as many as take `CONTENT_BYTES`.
+        """
+        # First, for the layout comes with them: what is decided goes by what it says now.
+        indexes = self.frame.indexes.read()
+        sources, count = sources_of(self.frame, batch, CONTENT_BYTES)
+        batch = batch[:count]
+        pages, stored = self._packer.packed(batch, partial(stored_of, self.frame, batch))
+        return _ReadBatch(pages, stored, sources, indexes)
+
+    def _pack(
+        self,
+        batch: Sequence[tuple[bytes, Page]],
+        known: _ReadBatch,
+        plan: BatchPlan,
+        *,
+        since: int | None = None,
+        is_again: bool = False,
+    ) -> Prepared:
+        """Return the pages of *batch* that the *plan* is for as they are to be sent."""
+        puts, unwritable = page_puts(self.frame, plan.writes, known.pages)
+        changes = [one.change for one in puts if one.planned.write.changes_hints]
+        upkeep = self._keeper.prepare(changes + plan.repeated, known.indexes)
+        own, rest = batch[: plan.count], batch[plan.count :]
+        return Prepared(own, plan, puts, unwritable, upkeep, known.stored, rest, since, is_again)
+
+    def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
+        """Put entries and inlinks, then the pages; return, by their places, why some are not stored."""
+        errors = prepared.errors(prepared.upkeep.before_pages())
+        return errors | self._put_pages([one for one in prepared.puts if one.planned.index not in errors])
+
+    def _put_pages(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
+        """Put pages, and return, by their places, why some are not stored.
+
+        A capture that repeats what an earlier one of the same batch brings goes when that is there: HBase may store the
+        one and not the other, and the page would have no body.
+        """
+        errors: dict[int, WebTableError] = {}
+        failed: dict[bytes, WebTableError] = {}
+        for some in _repeats_last(puts):
+            errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
+            sent = [one for one in some if one.planned.row not in failed]
+            written = self.frame.store.write(self.frame.table, [one.put for one in sent]) if sent else ()
+            for one, error in zip(sent, written, strict=True):
+                if error is not None:
+                    errors[one.planned.index] = failed[one.planned.row] = error
+        return errors
+
+    def _settle(
+        self, prepared: Prepared, errors: dict[int, WebTableError], *, is_alone: bool = False
+    ) -> list[PageOutcome]:
+        """Do what comes after the pages that were put without *errors*, and return what became of each.
+
+        Nobody else can have written to their rows meanwhile where it *is_alone*.
+        """
+        stored = [index not in errors for index in range(len(prepared.batch))]
+        crossed, unread = ([], {}) if is_alone else self._crossings(prepared, stored)
+        overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
+        errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
+        return prepared.outcomes(self._settled(crossed) | errors if crossed else errors)
 
     def _is_outdated(self, prepared: Prepared, transaction: int | None) -> bool:
         """Whether somebody else has written to the rows of *prepared* since they were read, before this transaction."""
         if transaction is None or prepared.since is None or self._transactions.are_all(prepared.since, transaction):
             return False
-        now = stored_of(self._frame, list(zip(prepared.rows, prepared.pages, strict=True)))
-        return any(prepared.stored[row] != one for row, one in now.items())
+        return any(prepared.stored[row] != one for row, one in stored_of(self.frame, prepared.batch).items())
 
-    def _stored_anew(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
+    def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []
         while batch:
             prepared = self.prepare(batch)
@@ -163,25 +177,18 @@ class BatchWriter:
             batch = prepared.rest
         return outcomes
 
-    def mend(self, rows: Sequence[bytes]) -> None:
-        """Write what is missing of the pages of *rows*, as after a crossing; raises the first error."""
-        with self._frame.store.together():
-            for error in self._settled(crossed_earlier(self._frame, rows)).values():
-                raise error
-
-    def _stored(self, prepared: Prepared, *, is_alone: bool = False) -> list[PageOutcome]:
-        """Write entries and inlinks first, then the pages, then what comes after them (`hints.hints` tells why).
-
-        Nobody else can have written to its rows meanwhile where it *is_alone*.
-        """
-        errors = prepared.errors(prepared.upkeep.before_pages())
-        puts = [one for one in prepared.puts if one.planned.index not in errors]
-        errors |= self._put(puts)
-        stored = [index not in errors for index in range(len(prepared.pages))]
-        crossed, unread = ([], {}) if is_alone else self._crossings(prepared, stored)
-        overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
-        errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
-        return prepared.outcomes(self._settled(crossed) | errors)
+    def _store_one_by_one(self, prepared: Prepared, outcomes: list[PageOutcome]) -> None:
+        """Store those captures once more, each by itself, that have failed for others; replaces their *outcomes*."""
+        captures = Counter(row for row, _ in prepared.batch)
+        failed = {
+            row
+            for index, (row, _) in enumerate(prepared.batch)
+            if (captures[row] > 1 and outcomes[index].error is not None and index not in prepared.plan.refused)
+            or isinstance(outcomes[index].error, PageGone)
+        }
+        for index, one in enumerate(prepared.batch):
+            if one[0] in failed:
+                (outcomes[index],) = self.store(self.prepare([one]))
 
     def _crossings(self, prepared: Prepared, stored: Sequence[bool]) -> tuple[list[Crossing], dict[int, WebTableError]]:
         """Return which of the *stored* pages somebody else has written to meanwhile, or why that is not known."""
@@ -189,53 +196,44 @@ class BatchWriter:
         for one in prepared.plan.writes:
             if stored[one.index] and prepared.stored[one.row].page is not None:
                 own[one.row].append((one.index, one.write.page))
-        for index, row in enumerate(prepared.rows if prepared.is_again else ()):
+        for index, (row, page) in enumerate(prepared.batch if prepared.is_again else ()):
             if stored[index] and row not in own:
-                own[row].append((index, prepared.pages[index]))
+                own[row].append((index, page))
         try:
-            return crossings(self._frame, own, prepared.stored, is_again=prepared.is_again)
+            return crossings(self.frame, own, prepared.stored, is_again=prepared.is_again)
         except WebTableError as exc:
             return [], {index: exc for some in own.values() for index, _ in some}
 
     def _settled(self, crossed: Sequence[Crossing]) -> dict[int, WebTableError]:
         """Write what is missing of the rows that were *crossed*; return, by the places of their pages, what failed."""
-        if not crossed:
-            return {}
         try:
-            plan, stored = settled(self._frame, crossed)
-            pages = [now.page for now in stored.values() if now.page is not None]
-            puts, unwritable = self._puts.made(plan.writes, [Visited(page, None) for page in pages])
-            changes = [one.change for one in puts if one.planned.write.changes_hints] + plan.repeated
-            upkeep = self._keeper.prepare(changes, self._frame.indexes.read())
-            outcomes = self._stored(Prepared(list(stored), pages, plan, puts, unwritable, upkeep, (), stored))
+            plan, stored = settled(self.frame, crossed)
+            batch = [(row, now.page) for row, now in stored.items() if now.page is not None]
+            pages = [PackedPage(page, None) for _, page in batch]
+            prepared = self._pack(batch, _ReadBatch(pages, stored, {}, self.frame.indexes.read()), plan)
+            outcomes = self._settle(prepared, self._put(prepared))
         except WebTableError as exc:
             return {one.place: exc for one in crossed}
         errors = dict(zip(stored, (outcome.error for outcome in outcomes), strict=True))
         return {one.place: error for one in crossed if (error := errors.get(one.row)) is not None}
 
-    def _put(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        """Write pages, and return, by their places, why some are not written.
+    def mend(self, rows: Sequence[bytes]) -> None:
+        """Write what is missing of the pages of *rows*, as after a crossing; raises the first error."""
+        with self.frame.store.together():
+            for error in self._settled(crossed_earlier(self.frame, rows)).values():
+                raise error
 
-        A capture that repeats what an earlier one of the same batch brings goes when that is there: HBase may store the
-        one and not the other, and the page would have no body.
-        """
-        rows: set[bytes] = set()
-        first: list[PagePut] = []
-        repeats: list[PagePut] = []
-        for one in puts:
-            is_repeat = one.planned.row in rows and not one.planned.write.with_content
-            (repeats if is_repeat else first).append(one)
-            rows.add(one.planned.row)
-        errors = self._sent(first)
-        failed = {one.planned.row: errors[one.planned.index] for one in first if one.planned.index in errors}
-        errors |= {one.planned.index: failed[one.planned.row] for one in repeats if one.planned.row in failed}
-        return errors | self._sent([one for one in repeats if one.planned.row not in failed])
 
-    def _sent(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        if not puts:
-            return {}
-        written = self._frame.store.write(self._frame.table, [one.put for one in puts])
-        return {one.planned.index: error for one, error in zip(puts, written, strict=True) if error is not None}
+def _repeats_last(puts: Sequence[PagePut]) -> tuple[list[PagePut], list[PagePut]]:
+    """Return *puts*, and after them those that repeat what another one of the same row brings."""
+    rows: set[bytes] = set()
+    first: list[PagePut] = []
+    repeats: list[PagePut] = []
+    for one in puts:
+        is_repeat = one.planned.row in rows and not one.planned.write.with_content
+        (repeats if is_repeat else first).append(one)
+        rows.add(one.planned.row)
+    return first, repeats
 
 
 def mend_pages(frame: Frame, rows: Sequence[bytes]) -> None:

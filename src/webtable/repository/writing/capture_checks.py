@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import astuple, replace
 
+from webtable._clock import clock
 from webtable._page.digests import digest_of
 from webtable._page.headers import Headers
 from webtable._page.page import SAID, Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
 from webtable.repository.hints.inlinks import is_only_self
 from webtable.repository.stored.json_values import json_of
+from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
+    from webtable.repository.stored.layouts import Layouts
     from webtable.repository.stored.page_state import Stored
+    from webtable.rowkey import WebKey
 
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
@@ -45,13 +49,20 @@ _OURS: dict[str, Any] = {
 """The fields that are found when a page is stored, whatever it says."""
 
 
-def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
+def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
+    """Return the row key of *page*, and the page under its canonical URL; raises `InvalidURL`."""
+    url = canonical_url(page.url)
+    return key.encode(url), page if url == page.url else replace(page, url=url)
+
+
+def checked(page: Page, layouts: Layouts) -> Page:
     """Return *page* as it can be stored, its date in UTC and to the millisecond.
 
-    Raises `ExpiredCapture` for a date at which a cell lives no more (*ttl* in seconds), `FutureCapture` for one more
-    than a day from *now*, `InvalidCapture` for a value of another type or out of its bounds, a date without a timezone
-    or before 1970, and a page of which nothing is known but its URL.
+    Raises `ExpiredCapture` for a date at which a cell lives no more by the time to live of the table, `FutureCapture`
+    for one more than a day from now, `InvalidCapture` for a value of another type or out of its bounds, a date without
+    a timezone or before 1970, and a page of which nothing is known but its URL.
     """
+    now = clock.now()
     _check_types(page)
     _check_numbers(page)
     page = _with_text_headers(page)
@@ -63,7 +74,8 @@ def checked(page: Page, *, ttl: int | None, now: datetime) -> Page:
     if page.html is None:
         _check_is_known(page)
     page = replace(page, fetched_at=fetched_at, **_OURS)
-    if error := expired(page, ttl, now):
+    # The time to live may have been raised since the layout was read last.
+    if expired(page, layouts.known.ttl, now) and (error := expired(page, layouts.recent().ttl, now)):
         raise error
     return page
 

@@ -21,7 +21,7 @@ from webtable.errors import StoreUnavailable
 from webtable.repository.hints.hints import Change
 from webtable.repository.stored.captures import NEWEST, mended
 from webtable.repository.stored.timestamps import EPOCH, milliseconds
-from webtable.repository.writing.plan import Plan, PlannedWrite
+from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +120,7 @@ def crossed_earlier(frame: Frame, rows: Sequence[bytes]) -> list[Crossing]:
     ]
 
 
-def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[Plan, dict[bytes, Stored]]:
+def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[bytes, Stored]]:
     """Return what is to be written of the rows that were *crossed*, and what is stored of those that are still there.
 
     The newest capture keeps its place, whosever it is: its inlinks are written anew, for the other writer may have
@@ -130,7 +130,7 @@ def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[Plan, dict[bytes
     there = [(one, now, now.page) for one, now in zip(crossed, found, strict=True) if now.page is not None]
     links = frame.pages.links_of([(one.row, page) for one, _, page in there])
     others = frame.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)
-    plan = Plan(len(there), [], [], {})
+    plan = BatchPlan(len(there), [], [], {})
     for index, (one, now, page) in enumerate(there):
         mend = mended(now, one.first)
         if mend is not None:

@@ -1,24 +1,95 @@
-"""Batches that were sent off: prepared, stored, and settled in the order in which they went."""
+"""The pages that a writer holds: those that wait for their batch to go, and the batches that are in flight."""
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import clock
-from webtable._page.page import Page, PageOutcome
+from webtable._page.page import Page, PageOutcome, memory_of
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
-from webtable.repository.writing.buffer import Buffer
+from webtable.repository.stored.captures import follows
 from webtable.store.deadline import Deadline, until
 from webtable.store.retry import attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
 
     from webtable.repository.writing.batch import BatchWriter
-    from webtable.repository.writing.prepared import Prepared
+    from webtable.repository.writing.outcomes import Receipt
+    from webtable.repository.writing.packing import Prepared
+
+
+ENTRY_BYTES = 4_000
+LINK_BYTES = 450
+"""What a page, and each of its links, costs in memory while it is written, beside what it is: cells, entries, rows.
+
+Measured with tracemalloc, as the mean over the buffer, a batch that is prepared and one that is stored, with the seven
+indexes on SQLite.
+"""
+
+
+def weight_of(page: Page) -> int:
+    """Return about how many bytes *page* takes until it is stored, with what is written for it and its links."""
+    return memory_of(page) + ENTRY_BYTES + LINK_BYTES * len(page.outlinks or ())
+
+
+class Buffer:
+    """Pages, each with its row; full at *most_bytes* in all, as they are weighed, or at *most_pages*."""
+
+    def __init__(self, most_bytes: float, most_pages: float, number: int = 0) -> None:
+        self._limits = most_bytes, most_pages
+        self.number = number
+        """Which buffer of its writer it is: a batch of it has this number."""
+        self.pages: list[tuple[bytes, Page]] = []
+        self.receipts: list[weakref.ref[Receipt]] = []
+        """Those of the pages, in their order."""
+        self.rows: set[bytes] = set()
+        """All rows whose stored state decides what becomes of the pages."""
+        self._bytes = 0
+        self._last: dict[bytes, datetime] = {}
+        self._oldest = 0.0
+
+    def take(self, row: bytes, page: Page, rows: Iterable[bytes], receipt: Receipt) -> None:
+        """Take *page*, which rests on what is stored in *rows*."""
+        if not self.pages:
+            self._oldest = clock.monotonic()
+        self.pages.append((row, page))
+        self.receipts.append(weakref.ref(receipt))
+        self.rows.update(rows)
+        self._last[row] = page.fetched_at
+        self._bytes += weight_of(page)
+
+    def is_before(self, row: bytes, page: Page, rows: Iterable[bytes]) -> bool:
+        """Whether what is here must be stored before it can be known what becomes of *page*.
+
+        So it is where *page* rests on one of the same *rows*, unless the batch itself knows what it has to know.
+        """
+        last = self._last.get(row)
+        return not self.rows.isdisjoint(rows) and (last is None or not follows(page, last))
+
+    def following(self) -> Buffer:
+        """Return the empty buffer that comes after this one."""
+        return Buffer(*self._limits, self.number + 1)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the pages take, as they are weighed."""
+        return self._bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a batch should go out now."""
+        return self._bytes >= self._limits[0] or len(self.pages) >= self._limits[1]
+
+    def is_older(self, seconds: float) -> bool:
+        """Whether the first page, where there is one, has been here for so many *seconds*."""
+        return bool(self.pages) and clock.monotonic() - self._oldest >= seconds
+
 
 MOST_IN_FLIGHT = 8
 
@@ -79,7 +150,7 @@ class Dispatch:
         with until(its_own):
             # In a list, for it is taken out, and its memory with it, before anything of the batch is prepared again.
             ready = [self._preparing.submit(lambda: self._batch_writer.prepare(batch))]
-            outcomes = self._storing.submit(lambda: self._done(buffer, ready, its_own))
+            outcomes = self._storing.submit(lambda: self._store(buffer, ready, its_own))
         self._under_way.append(_UnderWay(buffer, outcomes, its_own))
 
     def under_way(self) -> list[Buffer]:
@@ -112,21 +183,16 @@ class Dispatch:
         self._storing.close()
         self._batch_writer.close()
 
-    def _done(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
-        outcomes = self._stored(buffer.pages, ready, deadline)
-        self._on_stored(buffer, outcomes)
-        return outcomes
-
-    def _stored(self, batch: Sequence[Entry], ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
-        """Store *batch*, and what of it has failed for a passing reason again, until *deadline*."""
-        outcomes: dict[int, PageOutcome] = {}
+    def _store(self, buffer: Buffer, ready: list[Task[Prepared]], deadline: Deadline) -> list[PageOutcome]:
+        """Store what is in *buffer*, and what of it has failed for a passing reason again, until *deadline*."""
+        batch, outcomes = buffer.pages, dict[int, PageOutcome]()
         left = list(range(len(batch)))
         began = clock.monotonic()
         for number in (1,) if self._deadline is None else attempts(deadline):
             if number > 1:
                 text = f"attempt {number} for {len(left)} pages"
                 error = type(outcomes[left[0]].error).__name__
-                self._batch_writer.tell(INFO, "resent", text, clock.monotonic() - began, error)
+                self._batch_writer.frame.tell(INFO, "resent", text, clock.monotonic() - began, error)
             found = self._attempt([batch[index] for index in left], ready)
             for index, outcome in zip(left, found, strict=True):
                 before = outcomes.get(index)
@@ -134,7 +200,9 @@ class Dispatch:
             left = [index for index in left if isinstance(outcomes[index].error, StoreUnavailable)]
             if not left:
                 break
-        return [outcomes[index] for index in range(len(batch))]
+        done = [outcomes[index] for index in range(len(batch))]
+        self._on_stored(buffer, done)
+        return done
 
     def _attempt(self, batch: Sequence[Entry], ready: list[Task[Prepared]]) -> list[PageOutcome]:
         """Store *batch* as it is *ready*, which is taken, or prepared here."""
@@ -154,7 +222,7 @@ class Dispatch:
             error = WriteFailed(f"unexpectedly: {exc!r}")
         if prepared is not None:
             # Some of it may be stored all the same: whether it is new is known from before.
-            outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.pages)), error))
+            outcomes += prepared.outcomes(dict.fromkeys(range(len(prepared.batch)), error))
         missing = batch[len(outcomes) :]
         return outcomes + [PageOutcome(page.url, page.fetched_at, error, is_new=False) for _, page in missing]
 

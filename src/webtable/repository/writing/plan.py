@@ -1,10 +1,10 @@
-"""What becomes of the pages of a batch, decided one after another."""
+"""What becomes of the pages of a batch, decided one after another, and what the limit of versions drops for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -13,17 +13,18 @@ from webtable._clock import clock
 from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import Change
-from webtable.repository.stored.captures import NEWEST, content_date, decide
+from webtable.repository.stored.captures import NEWEST, brought, content_date, decide
 from webtable.repository.stored.page_state import Capture, Stored, Version
 from webtable.repository.stored.page_write import PageWrite
 from webtable.repository.writing.capture_checks import refusal
+from webtable.repository.writing.repeats import repeated_of
+from webtable.schema import ALL_VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from webtable.repository.frame import Frame
-    from webtable.repository.writing.repeats import Repeats, Sources
+    from webtable.repository.writing.repeats import Sources
 
 
 class PlannedWrite(msgspec.Struct, frozen=True):
@@ -38,7 +39,7 @@ class PlannedWrite(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """What becomes of the first `count` pages of a batch; the others must wait until these are stored.
 
     `repeated` are the pages of which the very same capture is there already. `refused` says, by their places, why pages
@@ -49,6 +50,8 @@ class Plan:
     writes: list[PlannedWrite]
     repeated: list[Change]
     refused: dict[int, WebTableError]
+    dropped: Mapping[int, Drop] = field(default_factory=dict)
+    """What the table's limit of versions drops for pages, by their places."""
 
 
 class Planner:
@@ -64,14 +67,14 @@ class Planner:
         frame: Frame,
         batch: Sequence[tuple[bytes, Page]],
         stored: Mapping[bytes, Stored],
-        repeats: Repeats,
         sources: Sources,
         room: int,
     ) -> None:
+        self._frame = frame
         self._batch = batch
-        self._repeats = repeats
         self._sources = sources
         self._room = room
+        self._key = frame.key
         self._ttl = frame.layouts.known.ttl
         self._now = clock.now()
         self._read = stored
@@ -82,22 +85,24 @@ class Planner:
         self._writes: list[PlannedWrite] = []
         self._repeated: list[Change] = []
 
-    def plan(self) -> Plan:
+    def decide(self) -> BatchPlan:
         """Return what becomes of the pages, as far as it can be decided now."""
-        refused: dict[int, WebTableError] = {}
-        for index, (row, page) in enumerate(self._batch):
+        count, refused = 0, dict[int, WebTableError]()
+        for row, page in self._batch:
             if row in self._closed:
-                return Plan(index, self._writes, self._repeated, refused)
+                break
             stored = self._stored[row]
-            whole = refusal(page, stored, self._ttl, self._now) or self._repeats.whole(row, page, self._sources)
+            whole = refusal(page, stored, self._ttl, self._now) or repeated_of(self._key, row, page, self._sources)
             if isinstance(whole, WebTableError):
-                refused[index] = whole
-                continue
-            writes = decide(whole, stored, self._ttl)
-            if not self._fits(index, row, writes):
-                return Plan(index, self._writes, self._repeated, refused)
-            self._take(index, row, page, writes)
-        return Plan(len(self._batch), self._writes, self._repeated, refused)
+                refused[count] = whole
+            else:
+                writes = decide(whole, stored, self._ttl)
+                if not self._fits(count, row, writes):
+                    break
+                self._take(count, row, page, writes)
+            count += 1
+        drops = dropped(self._frame, self._writes, self._read)
+        return BatchPlan(count, self._writes, self._repeated, refused, drops)
 
     def _fits(self, index: int, row: bytes, writes: Sequence[PageWrite]) -> bool:
         """Take room for the stored bodies that *writes* repeat; return whether there was any, and they are stored."""
@@ -167,3 +172,58 @@ def _rests_on_older(page: Page, stored: Stored) -> bool:
     if page.same_as is not None and content_date(page) is not None:
         return all(version.at != page.content_at for version in versions)
     return before.has_body and all(version.at != before.content_at for version in versions)
+
+
+class Drop(NamedTuple):
+    """What is dropped for one page of a batch: older contents that it pushes out, or its own."""
+
+    pushed_out: int = 0
+    is_kept: bool = True
+
+
+NOTHING_DROPPED = Drop()
+
+
+def dropped(frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> dict[int, Drop]:
+    """Return what *writes* drop, by the places of their pages in the batch, beside what was *stored* of these.
+
+    An older content that is there under a later date as well, where it was renewed, is not dropped.
+    """
+    most = frame.layouts.known.versions
+    if most == ALL_VERSIONS:
+        return {}
+    contents = [one for one in writes if one.write.with_content]
+    kept = _kept(frame, contents, stored, most)
+    found: dict[int, Drop] = {}
+    for one in contents:
+        versions, page = kept[one.row], one.write.page
+        place = next((at for at, version in enumerate(versions) if version.at <= page.fetched_at), len(versions))
+        if place < len(versions) and versions[place].at == page.fetched_at:
+            continue
+        capture = Capture(page.digest, status_code=page.status_code, redirect_to=page.redirect_to)
+        versions.insert(place, Version(page.fetched_at, capture))
+        if len(versions) <= most:
+            continue
+        last, before = versions.pop(), found.get(one.index, NOTHING_DROPPED)
+        if last.at == page.fetched_at:
+            found[one.index] = before._replace(is_kept=False)
+        elif not versions or brought(last.capture) != brought(versions[-1].capture):
+            found[one.index] = before._replace(pushed_out=before.pushed_out + 1)
+    return found
+
+
+def _kept(
+    frame: Frame, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored], most: int
+) -> dict[bytes, list[Version]]:
+    """Return all versions of the pages that are written, newest first, by their rows."""
+    kept = {one.row: list(stored[one.row].versions) for one in writes}
+    # Of what was stored the newest are known, or for a late capture the one before it.
+    some = [row for row in kept if most > NEWEST and (len(kept[row]) >= NEWEST or _is_late(row, writes, stored))]
+    if some:
+        kept.update((row, list(one.versions)) for row, one in zip(some, frame.pages.stored(some, most), strict=True))
+    return kept
+
+
+def _is_late(row: bytes, writes: Sequence[PlannedWrite], stored: Mapping[bytes, Stored]) -> bool:
+    page = stored[row].page
+    return page is not None and any(one.row == row and one.write.page.fetched_at < page.fetched_at for one in writes)

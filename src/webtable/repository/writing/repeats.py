@@ -17,95 +17,93 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.frame import Frame
     from webtable.repository.stored.page_write import PageWrite
+    from webtable.rowkey import WebKey
 
 Sources = dict[bytes, "Page | DamagedRow"]
 """By their rows, the stored pages whose content is repeated."""
 
 
-class Repeats:
-    """Finds the stored content that the captures of a batch repeat."""
+def row_of(key: WebKey, page: Page) -> bytes | None:
+    """Return the row of the URL that *page* repeats, None where it repeats none."""
+    if page.same_as is None:
+        return None
+    try:
+        return key.encode(page.same_as)
+    except InvalidURL:
+        return None
 
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
 
-    def row_of(self, page: Page) -> bytes | None:
-        """Return the row of the URL that *page* repeats, None where it repeats none."""
-        if page.same_as is None:
-            return None
-        try:
-            return self._frame.key.encode(page.same_as)
-        except InvalidURL:
-            return None
+def sources_of(frame: Frame, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
+    """Return the other pages whose content is repeated, as far as they are stored.
 
-    def sources(self, batch: Sequence[tuple[bytes, Page]], room: int) -> tuple[Sources, int]:
-        """Return the other pages whose content is repeated, as far as they are stored.
+    With them comes how many pages of the batch that is: as many as repeat *room* bytes of other pages.
+    """
+    wanted: dict[bytes, int] = {}
+    for index, (row, page) in enumerate(batch):
+        if page.same_as is not None and page.html is None:
+            repeated = row_of(frame.key, page)
+            if repeated is not None and repeated != row:
+                wanted.setdefault(repeated, index)
+    if not wanted:
+        return {}, len(batch)
+    rows, count = list(wanted), len(batch)
+    sizes = frame.pages.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
+    for place, total in enumerate(accumulate(sizes)):
+        if total > room and place:
+            rows, count = rows[:place], wanted[rows[place]]
+            break
+    pages = frame.pages.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
+    return {row: page for row, page in zip(rows, pages, strict=True) if page is not None}, count
 
-        With them comes how many pages of the batch that is: as many as repeat *room* bytes of other pages.
-        """
-        wanted: dict[bytes, int] = {}
-        for index, (row, page) in enumerate(batch):
-            if page.same_as is not None and page.html is None:
-                repeated = self.row_of(page)
-                if repeated is not None and repeated != row:
-                    wanted.setdefault(repeated, index)
-        if not wanted:
-            return {}, len(batch)
-        rows, count = list(wanted), len(batch)
-        sizes = self._frame.pages.weights(rows, ("html", "outlinks")) if len(rows) > 1 else [0] * len(rows)
-        for place, total in enumerate(accumulate(sizes)):
-            if total > room and place:
-                rows, count = rows[:place], wanted[rows[place]]
-                break
-        pages = self._frame.pages.read_each(rows, ("html", "outlinks"), weights=sizes[: len(rows)], verify=True)
-        return {row: page for row, page in zip(rows, pages, strict=True) if page is not None}, count
 
-    def whole(self, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page | DamagedRow:
-        """Return a capture that repeats another URL's content with that content, as far as it is stored.
+def repeated_of(key: WebKey, row: bytes, page: Page, sources: Mapping[bytes, Page | DamagedRow]) -> Page | DamagedRow:
+    """Return a capture that repeats another URL's content with that content, as far as it is stored.
 
-        Returns the error where that cannot be read.
-        """
-        if page.same_as is None or page.html is not None:
-            return page if page.same_as is None else replace(page, same_as=None)
-        repeated = self.row_of(page)
-        if repeated == row:
-            return page
-        source = None if repeated is None else sources.get(repeated)
-        if isinstance(source, DamagedRow):
-            return source
-        # What the other URL has come to have since then is not what was repeated.
-        if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
-            return replace(page, same_as=None)
-        return replace(
-            page,
-            same_as=None,
-            html=source.html,
-            **said(source),
-            content_type=page.content_type or source.content_type,
-            charset=page.charset or source.charset,
-            digest=source.digest,
-            size=source.size,
-            truncated=source.truncated,
-            outlink_count=source.outlink_count,
-            outlinks=source.outlinks,
-        )
+    Returns the error where that cannot be read.
+    """
+    if page.same_as is None or page.html is not None:
+        return page if page.same_as is None else replace(page, same_as=None)
+    repeated = row_of(key, page)
+    if repeated == row:
+        return page
+    source = None if repeated is None else sources.get(repeated)
+    if isinstance(source, DamagedRow):
+        return source
+    # What the other URL has come to have since then is not what was repeated.
+    if source is None or source.html is None or (source.changed_at or source.fetched_at) > page.fetched_at:
+        return replace(page, same_as=None)
+    return replace(
+        page,
+        same_as=None,
+        html=source.html,
+        **said(source),
+        content_type=page.content_type or source.content_type,
+        charset=page.charset or source.charset,
+        digest=source.digest,
+        size=source.size,
+        truncated=source.truncated,
+        outlink_count=source.outlink_count,
+        outlinks=source.outlinks,
+    )
 
-    def restored(self, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
-        """Return the page of each of *writes*, each with its row, as it is to be written.
 
-        A page whose stored content is to be written again comes with that, or it is the error that tells why that is
-        lost.
-        """
-        pages: list[Page | WebTableError] = [write.page for _, write in writes]
-        repeating = [(at, row, write.content_of) for at, (row, write) in enumerate(writes) if write.content_of]
-        try:
-            contents = self._frame.pages.contents_of([(row, source) for _, row, source in repeating])
-        except WebTableError as exc:
-            for at, _, _ in repeating:
-                pages[at] = exc
-            return pages
-        for (at, _, _), content in zip(repeating, contents, strict=True):
-            pages[at] = content if isinstance(content, DamagedRow) else _with_content(writes[at][1].page, content)
+def restored(frame: Frame, writes: Sequence[tuple[bytes, PageWrite]]) -> list[Page | WebTableError]:
+    """Return the page of each of *writes*, each with its row, as it is to be written.
+
+    A page whose stored content is to be written again comes with that, or it is the error that tells why that is
+    lost.
+    """
+    pages: list[Page | WebTableError] = [write.page for _, write in writes]
+    repeating = [(at, row, write.content_of) for at, (row, write) in enumerate(writes) if write.content_of]
+    try:
+        contents = frame.pages.contents_of([(row, source) for _, row, source in repeating])
+    except WebTableError as exc:
+        for at, _, _ in repeating:
+            pages[at] = exc
         return pages
+    for (at, _, _), content in zip(repeating, contents, strict=True):
+        pages[at] = content if isinstance(content, DamagedRow) else _with_content(writes[at][1].page, content)
+    return pages
 
 
 def _with_content(page: Page, content: Page) -> Page:

@@ -19,11 +19,11 @@ from webtable.errors import (
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
 from webtable.repository.arguments import IN_FLIGHT
 from webtable.repository.metrics import WriterMetrics
-from webtable.repository.writing import exit_writers as unclosed
-from webtable.repository.writing.buffer import Buffer
-from webtable.repository.writing.dispatch import Dispatch
-from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, Outcomes, failed
-from webtable.repository.writing.receipts import Receipt, Receipts
+from webtable.repository.writing import open_writers
+from webtable.repository.writing.capture_checks import checked, keyed
+from webtable.repository.writing.dispatch import Buffer, Dispatch
+from webtable.repository.writing.outcomes import Callbacks, Dropped, OutcomeCallback, Receipt, Receipts, failed
+from webtable.repository.writing.repeats import row_of
 from webtable.repository.writing.spool import Left, Spool, Unsent
 from webtable.store.deadline import Deadline
 
@@ -85,20 +85,20 @@ class Writer:
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
         checked_options(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
-        self._batch_writer = batch_writer
-        self.name = batch_writer.name
+        self._frame = batch_writer.frame
+        self.name = self._frame.name
         self._timeout = timeout if deadline is None else deadline
         self._max_age = max_age
         self._lock = threading.RLock()
         self._counting = threading.Lock()
         self._buffer = Buffer(buffer_bytes, buffer_pages)
-        self._outcomes = Outcomes(on_outcome)
+        self._outcomes = Callbacks(on_outcome)
         self._receipts = Receipts(self, self._outcomes)
         self._failures: list[PageOutcome] = []
         room = (in_flight + 1) * buffer_bytes
         # Where the caller was told of a page, and there is no spool, nothing asks for it any more.
         files = None if spool is None else Spool(spool)
-        self._unsent = None if on_outcome and spool is None else Unsent(room, files, batch_writer.tell)
+        self._unsent = None if on_outcome and spool is None else Unsent(room, files, self._frame.tell)
         self._errors: list[Exception] = []
         self._is_inherited = False
         self._closed = False
@@ -116,7 +116,7 @@ class Writer:
         self._ageing = threading.Thread(target=self._flush_aged, name="webtable-writer-age", daemon=True)
         self._ageing.start()
         renew_after_fork(self)
-        unclosed.remember(self)
+        open_writers.remember(self)
 
     def put(self, page: Page) -> Receipt:
         """Take *page* to be stored, and return a receipt that tells what became of it, to whoever asks.
@@ -128,16 +128,17 @@ class Writer:
         self.check_process()
         if not isinstance(page, Page):
             raise InvalidArgument(f"page={page!r} must be a webtable.Page")
-        key, page = self._batch_writer.keyed(page)
+        key, page = keyed(self._frame.key, page)
         try:
-            page = self._batch_writer.checked(page)
+            page = checked(page, self._frame.layouts)
         except ExpiredCapture:
             with self._counting:
                 self.dropped.expired += 1
             raise
         page, _ = filled(page)
-        rows = self._batch_writer.rows_of(key, page)
-        weight = self._batch_writer.memory_of(page)
+        repeated = row_of(self._frame.key, page)
+        # Those whose stored state decides what becomes of the page.
+        rows = (key,) if repeated is None else (key, repeated)
         deadline = Deadline(self._timeout)
         self._lock_by(deadline)
         try:
@@ -146,7 +147,7 @@ class Writer:
             if self._buffer.is_before(key, page, rows):
                 self._send(deadline)
             receipt = Receipt(page.url, self._buffer.number, self._receipts)
-            self._buffer.take(key, page, rows, weight, receipt)
+            self._buffer.take(key, page, rows, receipt)
             if self._buffer.is_full:
                 self._send(deadline)
         finally:
@@ -231,7 +232,7 @@ class Writer:
         self._lock = threading.RLock()
         self._outcomes.after_fork()
         self._receipts.after_fork()
-        unclosed.forget(self)
+        open_writers.forget(self)
 
     def held(self) -> WriterMetrics:
         """Return what is held here; nothing by one that is closed, or of the process that this one was forked from."""
@@ -274,7 +275,7 @@ class Writer:
     def _finish(self) -> None:
         with self._lock:
             self._finished = True
-        unclosed.forget(self)
+        open_writers.forget(self)
         self._dispatch.close()
 
     def _send(self, deadline: Deadline) -> None:

@@ -1,0 +1,154 @@
+"""The writers that are open: those of one table end together, and one that is left open with the interpreter."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+import weakref
+from contextlib import closing
+from typing import TYPE_CHECKING, Protocol
+
+from webtable._clock import clock
+from webtable._forks import renew_after_fork
+from webtable._page.page import Page
+from webtable.errors import InvalidCapture, WriteFailed, failed_together
+from webtable.store.deadline import Deadline, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from webtable.repository.frame import Frame
+    from webtable.repository.metrics import WriterMetrics
+
+
+class OpenWriter(Protocol):
+    """A writer, as far as it matters here."""
+
+    name: str
+
+    def put(self, page: Page) -> object:
+        """Take *page* to be stored."""
+
+    def held(self) -> WriterMetrics:
+        """Return what it holds."""
+
+    def close(self) -> None:
+        """Store what it holds."""
+
+
+_open: set[OpenWriter] = set()
+_registered_in: int | None = None
+
+
+def remember(writer: OpenWriter) -> None:
+    """Have *writer* closed when the interpreter ends, unless `forget` was told of it."""
+    global _registered_in
+    _open.add(writer)
+    if _registered_in == os.getpid():
+        return
+    _registered_in = os.getpid()
+    atexit.register(_close_all)
+    # A child of multiprocessing ends by os._exit: what it runs before that is multiprocessing's own list.
+    if (util := sys.modules.get("multiprocessing.util")) is not None:
+        util.Finalize(None, _close_all, exitpriority=100)
+
+
+def forget(writer: OpenWriter) -> None:
+    """Leave *writer* alone: it is closed, or it is another process's."""
+    _open.discard(writer)
+
+
+def _close_all() -> None:
+    """Close the writers that are open, raising what goes wrong: the interpreter prints it."""
+    left = list(_open)
+    errors: list[Exception] = []
+    for writer in left:
+        try:
+            writer.close()
+        except Exception as exc:  # noqa: BLE001 - the other writers have pages too
+            errors.append(exc)
+        _open.discard(writer)
+    for writer in left:
+        try:
+            warnings.warn(
+                f"{writer.name}: a writer was left open; what it held was stored as the interpreter ended. "
+                "Open it in a with block, or close() it",
+                ResourceWarning,
+                stacklevel=1,
+            )
+        except ResourceWarning as exc:  # where warnings are errors
+            errors.append(exc)
+    if errors:
+        raise failed_together("the writers that were left open", errors)
+
+
+class Writers:
+    """The writers of the table of *frame*. May be used by many threads."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._open: weakref.WeakSet[OpenWriter] = weakref.WeakSet()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew; writers know themselves what is the parent's."""
+        self._lock = threading.Lock()
+
+    def add(self, writer: OpenWriter) -> None:
+        """Have *writer* end with the others."""
+        with self._lock:
+            self._open.add(writer)
+
+    def held(self) -> list[WriterMetrics]:
+        """Return what each open writer holds."""
+        return [writer.held() for writer in self._all()]
+
+    def put(self, page: Page, new_writer: Callable[[], OpenWriter]) -> None:
+        """Do what `WebTable.put` does."""
+        with until(Deadline(self._frame.store.timeout)), closing(new_writer()) as writer:
+            writer.put(page)
+
+    def put_not_modified(
+        self,
+        url: str,
+        fetched_at: datetime | None,
+        headers: Mapping[str, str] | None,
+        new_writer: Callable[[], OpenWriter],
+    ) -> None:
+        """Do what `WebTable.put_not_modified` does."""
+        from webtable.repository.questions.versions import get
+
+        with until(Deadline(self._frame.store.timeout)):
+            if get(self._frame, url, None, (), verify=False) is None:
+                raise InvalidCapture(f"{url[:200]} is not stored, so nothing of it can be unmodified: fetch it whole")
+            moment = clock.now() if fetched_at is None else fetched_at
+            page = Page(url=url, status_code=304, same_as=url, fetched_at=moment, headers=headers or {})
+            self.put(page, new_writer)
+
+    def close(self) -> None:
+        """Do what `WebTable.close` does."""
+        errors: list[Exception] = []
+        for writer in self._all():
+            try:
+                writer.close()
+            except Exception as exc:  # noqa: BLE001 - the other writers have pages too
+                errors += exc.exceptions if isinstance(exc, ExceptionGroup) else [exc]
+        try:
+            self._frame.store.close()
+        except Exception as exc:  # noqa: BLE001
+            errors.append(exc)
+        failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
+        others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
+        if failed or others:
+            from webtable.repository.writing.outcomes import joined
+
+            raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
+
+    def _all(self) -> list[OpenWriter]:
+        with self._lock:
+            return list(self._open)
