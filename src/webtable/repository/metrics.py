@@ -1,18 +1,24 @@
-"""What an operator asks a table: what it has done, what it holds, and what went wrong, as a value of one moment."""
+"""A snapshot of the metrics of a table: what it has done, what it holds, what went wrong; and as Prometheus takes it.
+
+The format of Prometheus is made by `prometheus_client` alone. Names begin with `webtable_`, times are in seconds, sizes
+in bytes; each sample has the label `table`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webtable.errors import MissingExtra
 from webtable.store.observed.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from prometheus_client.core import Metric
+    from prometheus_client.core import HistogramMetricFamily, Metric
 
     from webtable.store import Store
 
@@ -77,9 +83,12 @@ class Metrics:
 
         Raises `MissingExtra` without that package.
         """
-        from webtable.repository.exposition import families_of
-
-        return families_of(table, self)
+        core = prometheus().core
+        counters, gauges = core.CounterMetricFamily, core.GaugeMetricFamily
+        yield from (_family(counters, table, one) for one in _operation_counters(self))
+        yield _latencies(core.HistogramMetricFamily, table, self)
+        yield from (_family(counters, table, one) for one in _other_counters(self))
+        yield from (_family(gauges, table, one) for one in _gauges(self))
 
 
 def metrics_of(
@@ -106,3 +115,88 @@ def _indexes(counts: Counter[str]) -> dict[str, IndexMetrics]:
         if dot:
             found[index][what] = count
     return {index: IndexMetrics(some.get("read", 0), some.get("dropped", 0)) for index, some in found.items()}
+
+
+class Measured(NamedTuple):
+    """What is exposed under a name without prefix: what it is, its labels, and a value for each."""
+
+    name: str
+    help: str
+    labels: Sequence[str]
+    values: Iterable[tuple[Sequence[str], float]]
+
+    @classmethod
+    def of(cls, name: str, about: str, value: float) -> Measured:
+        """Return one value without labels."""
+        return cls(name, about, (), [((), value)])
+
+
+def prometheus() -> Any:
+    """Return `prometheus_client`; raises `MissingExtra`."""
+    try:
+        import prometheus_client.core
+    except ImportError as exc:
+        raise MissingExtra(f"this needs prometheus-client: pip install 'hbase-webtable[metrics]' ({exc})") from exc
+    return prometheus_client
+
+
+def gauge_families(table: str, gauges: Iterable[Measured]) -> Iterator[Metric]:
+    """Yield *gauges* of the *table*; raises `MissingExtra`."""
+    family = prometheus().core.GaugeMetricFamily
+    return (_family(family, table, gauge) for gauge in gauges)
+
+
+def _operation_counters(metrics: Metrics) -> Iterator[Measured]:
+    each = {
+        "operations": ("Calls of the store.", "calls"),
+        "operation_failures": ("Calls of the store that ended in an error.", "failed"),
+        "operation_rows": ("Rows that were read or stored.", "rows"),
+        "operation_bytes": ("Bytes of values that were read or stored.", "bytes"),
+    }
+    for name, (about, field) in each.items():
+        yield _of_each(name, about, "operation", metrics.operations.items(), field)
+
+
+def _other_counters(metrics: Metrics) -> Iterator[Measured]:
+    indexes, gateways = metrics.indexes.items(), [(one.name, one) for one in metrics.gateways]
+    yield Measured("events", "What was logged.", ("event",), [((event,), n) for event, n in metrics.events.items()])
+    yield _of_each("index_entries_read", "Entries of indexes that were read.", "index", indexes, "read")
+    yield _of_each("index_entries_dropped", "Those whose pages were others by then.", "index", indexes, "dropped")
+    yield Measured.of("damaged_rows", "Rows that answers have left out.", metrics.damaged)
+    yield _of_each("gateway_connections_opened", "Connections that were opened.", "gateway", gateways, "opened")
+    yield _of_each("gateway_connections_dropped", "Those on which a call was lost.", "gateway", gateways, "dropped")
+
+
+def _gauges(metrics: Metrics) -> Iterator[Measured]:
+    """Yield what writers hold, and how gateways are."""
+    writers = metrics.writers
+    yield Measured.of("writers", "Writers that are open.", writers.open)
+    yield Measured.of("writer_pages", "Pages that writers hold.", writers.pages)
+    yield Measured.of("writer_bytes", "About how many bytes these have.", writers.bytes)
+    yield Measured.of("writer_batches", "Batches on their way.", writers.batches)
+    states = [((one.name, "in_use"), one.in_use) for one in metrics.gateways]
+    states += [((one.name, "idle"), one.idle) for one in metrics.gateways]
+    yield Measured("gateway_connections", "Connections to a gateway.", ("gateway", "state"), states)
+    up = [((one.name,), not one.is_down) for one in metrics.gateways]
+    yield Measured("gateway_up", "Whether the last connection to a gateway was answered.", ("gateway",), up)
+
+
+def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Measured:
+    """Return the *field* of each of some named values, which *label* says what they are."""
+    return Measured(name, about, (label,), [((one,), getattr(value, field)) for one, value in each])
+
+
+def _family(family: Any, table: str, measured: Measured) -> Metric:
+    made: Metric = family(f"webtable_{measured.name}", measured.help, labels=("table", *measured.labels))
+    for labels, value in measured.values:
+        made.add_metric((table, *labels), float(value))  # type: ignore[attr-defined]
+    return made
+
+
+def _latencies(family: Any, table: str, metrics: Metrics) -> Metric:
+    about = "How long calls took, and each piece of a scan."
+    made: HistogramMetricFamily = family("webtable_operation_seconds", about, labels=("table", "operation"))
+    bounds = [*(str(bound / 1000) for bound in metrics.bounds_ms), "+Inf"]
+    for operation, one in metrics.operations.items():
+        made.add_metric((table, operation), list(zip(bounds, accumulate(one.latencies), strict=True)), one.seconds)
+    return made

@@ -14,7 +14,7 @@ from webtable.cli.terminal.output import write_bytes
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
 from webtable.repository.diagnosis.doctor import SECONDS, doctor
-from webtable.repository.exposition import Gauge, gauge_families, prometheus
+from webtable.repository.metrics import Measured, gauge_families, prometheus
 from webtable.repository.questions.holdings import Holdings, estimated
 from webtable.store import StoreURL, table_of
 
@@ -89,7 +89,7 @@ class _Gauges:
                 pass
             except WebTableError:
                 self.is_up = False
-        self._found.append(Gauge.of("up", "Whether the table can be opened.", self.is_up))
+        self._found.append(Measured.of("up", "Whether the table can be opened.", self.is_up))
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
@@ -107,35 +107,35 @@ def _keeps_from_opening(check: Check) -> bool:
     return is_of_opening and check.state == "failed"
 
 
-def _of_checks(checks: tuple[Check, ...]) -> Iterator[Gauge]:
+def _of_checks(checks: tuple[Check, ...]) -> Iterator[Measured]:
     worst: dict[str, int] = defaultdict(int)
     for check in checks:
         worst[check.check] = max(worst[check.check], _STATES[check.state])
     told = "What the doctor finds: 0 ok, 1 a warning, 2 failed."
-    yield Gauge("check_state", told, ("check",), [((name,), state) for name, state in worst.items()])
+    yield Measured("check_state", told, ("check",), [((name,), state) for name, state in worst.items()])
 
 
-def _of_table(table: WebTable) -> Iterator[Gauge]:
+def _of_table(table: WebTable) -> Iterator[Measured]:
     yield from _of_holdings(estimated(table))
     freshness = table.links_freshness()
-    yield Gauge.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
+    yield Measured.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
         told = "Since when the oldest of them waits."
-        yield Gauge.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
+        yield Measured.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
     ready = [((name,), state.phase == "ready") for name, state in table.index_states().items()]
-    yield Gauge("index_ready", "Whether an index is complete.", ("index",), ready)
+    yield Measured("index_ready", "Whether an index is complete.", ("index",), ready)
     space = table.store.space()
     if space is not None:
-        yield Gauge.of("store_bytes", "The size of the file.", space.bytes)
-        yield Gauge.of("store_free_bytes", "How much of it compact would give back now.", space.free)
+        yield Measured.of("store_bytes", "The size of the file.", space.bytes)
+        yield Measured.of("store_free_bytes", "How much of it compact would give back now.", space.free)
 
 
-def _of_holdings(found: Holdings) -> Iterator[Gauge]:
+def _of_holdings(found: Holdings) -> Iterator[Measured]:
     for name, told in _HELD.items():
         unit = "_bytes" if name in ("stored", "unpacked") else ""
-        yield Gauge.of(f"{name}{unit}", told, getattr(found, name))
+        yield Measured.of(f"{name}{unit}", told, getattr(found, name))
     if found.waiting is not None:
-        yield Gauge.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
+        yield Measured.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
     if found.newest is not None:
         told = "When the newest page was fetched."
-        yield Gauge.of("newest_page_timestamp_seconds", told, found.newest.timestamp())
+        yield Measured.of("newest_page_timestamp_seconds", told, found.newest.timestamp())
