@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import uuid
@@ -14,9 +15,8 @@ import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidArgument, MissingExtra
 from webtable.repository.pictures import calendar, canvas, regions, treemap
-from webtable.repository.pictures.bars import MOST_BARS, draw_bars
+from webtable.repository.pictures.bars import MOST_BARS, draw_bars, draw_sizes
 from webtable.repository.pictures.calendar import MOST_YEARS, draw_calendar
-from webtable.repository.pictures.histogram import draw_sizes
 from webtable.repository.pictures.regions import draw_regions
 from webtable.repository.questions.hosts import Host
 
@@ -120,29 +120,30 @@ def test_a_long_name_is_shortened_and_no_name_is_a_formula_or_breaks_a_line():
     assert other.get_text() == "$\\frac$"
 
 
-def test_sizes_are_bars_of_one_width_on_an_axis_of_powers(crawl):
+def test_sizes_are_bars_between_round_numbers_on_an_axis_of_powers(crawl):
     found = crawl.stats(full_scan=True, by="size")
 
     ax = drawn(found.plot("size"))
 
-    sizes = Counter((n * n).bit_length() for n in range(40) if n % 5)
-    expected = {1 << (max(bits, 7) - 1): 0 for bits in sizes}
-    for bits, pages in sizes.items():
-        expected[1 << (max(bits, 7) - 1)] += pages
-    assert {bar.get_x(): bar.get_height() for bar in ax.patches} == expected
-    assert {(bar.get_x() + bar.get_width()) / bar.get_x() for bar in ax.patches} == {2}
+    bounds = (50, 100, 200, 500, 1_000, 2_000)
+    sizes = [n * n for n in range(40) if n % 5]
+    expected = {
+        (low, high): sum(low <= max(size, 50) < high for size in sizes) for low, high in itertools.pairwise(bounds)
+    }
+    assert {(bar.get_x(), bar.get_x() + bar.get_width()): bar.get_height() for bar in ax.patches} == expected
     assert ax.get_xscale() == "log"
-    assert labels_of(ax.xaxis)[0] == "0"
+    assert labels_of(ax.xaxis)[:3] == ["0", "100 B", "200 B"]
     assert ax.get_title(loc="left") == "32 pages by size; 8 pages without a body"
 
 
 def test_labels_of_sizes_stand_apart_from_the_smallest_to_the_largest():
-    groups = dict.fromkeys(("under 128 bytes", "1 to 2 KiB", "16 to 32 GiB"), (1, 1))
+    groups = dict.fromkeys(("under 100 B", "1 to 2 kB", "10 to 20 GB"), (1, 1))
 
     ax = drawn(draw_sizes(groups, None))
 
     assert overlapping(ax.xaxis.get_ticklabels()) == []
-    assert [label for label in labels_of(ax.xaxis) if label][-1] == "32 GiB"
+    assert labels_of(ax.xaxis)[:2] == ["0", "1 kB"]
+    assert labels_of(ax.xaxis)[-1] == "10 GB"
 
 
 def test_regions_are_bars_of_shares_and_hot_ones_are_marked():

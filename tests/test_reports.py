@@ -101,11 +101,12 @@ def test_an_audit_counts_pages_by_status_type_and_size(table):
     assert found.bytes == table.stats("example.com").bytes
     assert [(group.name, group.pages) for group in found.statuses] == [("200", 4), ("301", 1), ("404", 1)]
     assert [(group.name, group.pages) for group in found.types] == [("text/html", 6)]
-    assert [(one.low, one.high, one.pages) for one in found.sizes] == [
-        (0, 1_000, 4),
-        (1_000, 3_000, 0),
-        (3_000, 10_000, 1),
+    assert [(one.low, one.high, one.pages) for one in found.sizes if one.pages] == [
+        (0, 100, 3),
+        (100, 200, 1),
+        (5_000, 10_000, 1),
     ]
+    assert [one.low for one in found.sizes] == [0, 100, 200, 500, 1_000, 2_000, 5_000]
     assert (found.oldest, found.newest) == (NOW - timedelta(days=9), NOW - timedelta(days=1))
 
 

@@ -124,21 +124,6 @@ def shown_text(value: object) -> str:
     return harmless(short)
 
 
-def size_text(size: float | None) -> str:
-    """Return a number of bytes as people read it.
-
-    >>> size_text(999), size_text(12_345), size_text(5_000_000)
-    ('999 B', '12.3 kB', '5.0 MB')
-    """
-    if size is None:
-        return ""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.95 or (unit == "B" and size < 1_000):
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1_000
-    return f"{size:,.1f} TB"
-
-
 def harmless(text: str) -> str:
     r"""Return *text* on one line, with nothing in it that a terminal would obey.
 

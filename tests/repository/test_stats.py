@@ -61,17 +61,17 @@ def test_pages_and_bytes_are_counted_in_all_and_in_groups(crawl, stats):
     assert found.by["region"] == {"": Group(5, 4_330)}
 
 
-def test_sizes_are_counted_in_classes_that_double_and_captures_by_their_day(crawl, stats):
+def test_sizes_are_counted_in_classes_between_round_numbers_and_captures_by_their_day(crawl, stats):
     crawl.store(crawl.page("/empty", html=b"", age=60 * DAY), crawl.page("/1k", html=b"x" * 1_024, age=20 * DAY))
 
     found = stats(by=["size", "day"])
 
     assert found.by["size"] == {
         "no body": Group(1, 0),
-        "under 128 bytes": Group(3, 30),
-        "256 to 512 bytes": Group(1, 300),
-        "1 to 2 KiB": Group(1, 1_024),
-        "2 to 4 KiB": Group(1, 4_000),
+        "under 100 B": Group(3, 30),
+        "200 to 500 B": Group(1, 300),
+        "1 to 2 kB": Group(1, 1_024),
+        "2 to 5 kB": Group(1, 4_000),
     }
     assert next(iter(found.by["size"])) == "no body"
     days = [(crawl.now - timedelta(days=age)).date().isoformat() for age in (89, 60, 20, 3, 0.5)]

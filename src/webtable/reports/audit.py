@@ -10,7 +10,7 @@ from webtable.reports.audit_page import page
 from webtable.reports.findings import Findings
 from webtable.reports.report import Report
 from webtable.reports.section import Section, check_most
-from webtable.reports.totals import Group, SizeClass, Totals
+from webtable.reports.totals import Group, SizeCount, Totals
 from webtable.rowkey.urls import canonical_host
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Audit(Report):
     """How many rows cannot be read, and are left out."""
     statuses: tuple[Group, ...]
     types: tuple[Group, ...]
-    sizes: tuple[SizeClass, ...]
+    sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
 
     def html(self) -> str:

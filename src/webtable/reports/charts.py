@@ -5,36 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._html import escaped
-from webtable._shown import size_text
+from webtable._sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webtable.reports.totals import Group, SizeClass
+    from webtable.reports.totals import Group, SizeCount
 
 _WIDTH, _LEFT, _RIGHT, _HIGH = 350, 116, 52, 24
 _MOST_GROUPS = 8
 
 
-def sizes_picture(classes: Sequence[SizeClass]) -> str:
+def sizes_picture(classes: Sequence[SizeCount]) -> str:
     """Return a histogram of the sizes of pages: a bar for each class, with its number of pages."""
     most = max((one.pages for one in classes), default=0) or 1
     room = _WIDTH - _LEFT - _RIGHT
     bars = "".join(
-        f'<text class="axis" x="{_LEFT - 10}" y="{at * _HIGH + 16}" text-anchor="end">{size_class_text(one)}</text>'
+        f'<text class="axis" x="{_LEFT - 10}" y="{at * _HIGH + 16}" text-anchor="end">{one.name}</text>'
         f'<rect x="{_LEFT}" y="{at * _HIGH + 4}" width="{_bar(one.pages, most, room)}" height="{_HIGH - 8}" rx="2"/>'
         f'<text x="{_LEFT + _bar(one.pages, most, room) + 6}" y="{at * _HIGH + 16}">{one.pages:,}</text>'
         for at, one in enumerate(classes)
     )
     height = len(classes) * _HIGH
     return f'<svg class="sizes" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Pages by size">{bars}</svg>'
-
-
-def size_class_text(one: SizeClass) -> str:
-    """Return what a class of sizes is called."""
-    if one.high is None:
-        return f"{_round(one.low)} and more"
-    return f"under {_round(one.high)}" if not one.low else f"{_round(one.low)} to {_round(one.high)}"
 
 
 def shares_picture(counts: Mapping[str, int]) -> str:
@@ -70,7 +63,3 @@ def _group(name: str, pages: int, size: int, total: int) -> str:
 
 def _bar(pages: int, most: int, room: int) -> int:
     return max(2, round(room * pages / most)) if pages else 0
-
-
-def _round(size: int) -> str:
-    return size_text(size).replace(".0 ", " ")

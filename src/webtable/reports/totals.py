@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import re
-from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page.extract import is_html_page
 from webtable._progress import counting
+from webtable._sizes import class_bounds, class_name, size_class
 from webtable.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository import Progress
 
-SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)
-"""Where one class of sizes ends and the next begins, in bytes."""
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
 _MOST_GROUPS = 1_000
 _OTHERS = "others"
@@ -35,12 +33,17 @@ class Group(NamedTuple):
     bytes: int
 
 
-class SizeClass(NamedTuple):
-    """How many pages have a body from `low` to below `high` bytes; the last class has no end."""
+class SizeCount(NamedTuple):
+    """How many pages have a body from `low` to below `high` bytes."""
 
     low: int
-    high: int | None
+    high: int
     pages: int
+
+    @property
+    def name(self) -> str:
+        """What the class is called."""
+        return class_name(size_class(self.low))
 
 
 class Tally:
@@ -72,7 +75,7 @@ class Totals:
         self.newest: datetime | None = None
         self.statuses, self.types = Tally(), Tally()
         self.undescribed, self.without_h1, self.elsewhere, self.not_indexed = (Found(most) for _ in range(4))
-        self._sizes = [0] * (len(SIZES) + 1)
+        self._sizes: Counter[int] = Counter()
         self._largest: list[tuple[int, str, str]] = []
         self._most = most
         self._host = ""
@@ -83,12 +86,10 @@ class Totals:
             self._add(page)
 
     @property
-    def sizes(self) -> tuple[SizeClass, ...]:
-        """The classes of sizes, up to the last one that has pages."""
-        bounds = zip((0, *SIZES), (*SIZES, None), self._sizes, strict=True)
-        classes = [SizeClass(low, high, pages) for low, high, pages in bounds]
-        filled = [at for at, one in enumerate(classes, 1) if one.pages]
-        return tuple(classes[: filled[-1]]) if filled else ()
+    def sizes(self) -> tuple[SizeCount, ...]:
+        """The classes of sizes, from the first one that has pages to the last."""
+        numbers = range(min(self._sizes), max(self._sizes) + 1) if self._sizes else ()
+        return tuple(SizeCount(*class_bounds(number), self._sizes[number]) for number in numbers)
 
     @property
     def largest(self) -> Found:
@@ -96,7 +97,7 @@ class Totals:
         found = Found(self._most)
         for size, url, title in sorted(self._largest, key=lambda one: (-one[0], one[1])):
             found.add(url, title, size)
-        found.count = sum(self._sizes)
+        found.count = self._sizes.total()
         return found
 
     def _add(self, page: Page) -> None:
@@ -108,7 +109,7 @@ class Totals:
         self.statuses.add(str(page.status_code), size)
         self.types.add(page.content_type or "unknown", size)
         if page.size:
-            self._sizes[bisect_right(SIZES, page.size)] += 1
+            self._sizes[size_class(page.size)] += 1
             self._keep_largest(page.size, page)
         if 200 <= page.status_code < 300:
             self._look_at(page)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable._progress import progress_bar
-from webtable._shown import harmless, size_text
+from webtable._shown import harmless
+from webtable._sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
 from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session

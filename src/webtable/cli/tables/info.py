@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 import typer
 
 from webtable._progress import progress_bar
-from webtable._shown import harmless, size_text
+from webtable._shown import harmless
+from webtable._sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import IndexLine, index_lines

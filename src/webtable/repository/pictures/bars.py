@@ -1,16 +1,18 @@
-"""Groups of pages as bars with their numbers: by status, type, age and host."""
+"""Groups of pages as bars: with their numbers by status, type, age and host, and as a histogram of sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from webtable._sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
+from webtable.repository.pictures.calendar import draw_calendar
 from webtable.repository.pictures.canvas import (
     BLUE,
     GREY,
     STATUSES,
+    Groups,
     axes_of,
-    bytes_text,
+    matplotlib,
     pages_text,
     plain,
     say_empty,
@@ -18,15 +20,25 @@ from webtable.repository.pictures.canvas import (
     thousands,
     titled,
 )
+from webtable.repository.pictures.regions import draw_regions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Groups = Mapping[str, tuple[int, int | None]]
-"""The pages and the bytes of groups by their names."""
-
 MOST_BARS = 20
 """How many groups have a bar of their own; the others share one."""
+
+
+def draw_groups(by: str, groups: Groups, ax: Axes | None) -> Axes:
+    """Draw *groups*, which pages were counted *by*, as it suits them: as bars, a histogram or a calendar."""
+    match by:
+        case "region":
+            return draw_regions(groups, ax)
+        case "size":
+            return draw_sizes(groups, ax)
+        case "day":
+            return draw_calendar(groups, ax)
+    return draw_bars(by, groups, ax)
 
 
 def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
@@ -66,4 +78,40 @@ def _colour(by: str, name: str) -> str:
 
 
 def _amount(pages: int, size: int | None) -> str:
-    return f"{pages:,}" if size is None else f"{pages:,}, {bytes_text(size)}"
+    return f"{pages:,}" if size is None else f"{pages:,}, {size_text(size)}"
+
+
+def draw_sizes(groups: Groups, ax: Axes | None) -> Axes:
+    """Draw a bar for each class of sizes, and return the axes."""
+    ax = axes_of(ax)
+    without = groups[NO_BODY][0] if NO_BODY in groups else 0
+    classes = {CLASSES[name]: pages for name, (pages, _) in groups.items() if name != NO_BODY}
+    if not classes:
+        return say_empty(ax, f"{pages_text(without)}, none with a body" if without else "no pages")
+    lows, highs = zip(*map(_drawn_bounds, classes), strict=True)
+    widths = [high - low for low, high in zip(lows, highs, strict=True)]
+    ax.bar(lows, list(classes.values()), widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.8)
+    _scale(ax, min(classes), max(classes))
+    thousands(ax.yaxis)
+    ax.set_xlabel("size of the body")
+    ax.set_ylabel("pages")
+    aside = f"; {pages_text(without)} without a body" if without else ""
+    return titled(ax, f"{pages_text(sum(classes.values()))} by size{aside}")
+
+
+def _drawn_bounds(number: int) -> tuple[int, int]:
+    # The lowest class begins at 0, which no logarithm has.
+    low, high = class_bounds(number)
+    return low or high // 2, high
+
+
+def _scale(ax: Axes, first: int, last: int) -> None:
+    """Name the bounds of the classes from *first* to *last*, or every few of them: labels are not to touch."""
+    step = next(step for step in (1, 3, 6, 12) if (last - first) // step <= 8)
+    named = (number for number in range(first + step, last + 2) if number % step == 2 % step)
+    bounds = [class_bounds(number)[0] for number in (first, *named)]
+    ticks = {bound or _drawn_bounds(1)[0]: round_size_text(bound) if bound else "0" for bound in bounds}
+    ax.set_xscale("log")
+    ticker = matplotlib().ticker
+    ax.set_xticks(list(ticks), list(ticks.values()))
+    ax.xaxis.set_minor_locator(ticker.NullLocator())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from webtable.repository.pictures.bars import Groups
+    from webtable.repository.pictures.canvas import Groups
 
 MOST_YEARS = 5
 """How many years are drawn, the last ones."""

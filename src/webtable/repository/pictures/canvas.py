@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ STATUSES = {1: PURPLE, 2: GREEN, 3: BLUE, 4: ORANGE, 5: VERMILION}
 """Status codes by their first digit."""
 AMOUNTS = "cividis"
 """The colour map of amounts, which reads the same without red or green, and in grey."""
+Groups = Mapping[str, tuple[int, int | None]]
+"""The pages and the bytes of groups by their names."""
 LABEL = 40
 """How many characters of a name are shown."""
 
@@ -111,16 +114,6 @@ def short(text: str, most: int = LABEL, *, from_end: bool = True) -> str:
 def pages_text(pages: int) -> str:
     """Return a number of pages in words."""
     return f"{pages:,} page{'' if pages == 1 else 's'}"
-
-
-def bytes_text(size: float) -> str:
-    """Return a number of bytes with a unit.
-
-    >>> bytes_text(12_345), bytes_text(0)
-    ('12.3 kB', '0 B')
-    """
-    shown: str = matplotlib().ticker.EngFormatter(unit="B", places=0 if size < 1_000 else 1)(size)
-    return shown
 
 
 def thousands(axis: Any) -> None:

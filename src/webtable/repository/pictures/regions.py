@@ -5,12 +5,12 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._sizes import size_text
 from webtable.repository.pictures.canvas import (
     BLUE,
     ORANGE,
     VERMILION,
     axes_of,
-    bytes_text,
     matplotlib,
     pages_text,
     plain,
@@ -23,7 +23,7 @@ from webtable.repository.region_shares import HOT, RegionShares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from webtable.repository.pictures.bars import Groups
+    from webtable.repository.pictures.canvas import Groups
 
 MOST_BARS = 40
 """How many regions have bars of their own; of more, neighbours share them."""
@@ -61,7 +61,7 @@ def draw_regions(groups: Groups, ax: Axes | None) -> Axes:
         room = 1.45 if _mark_hot(ax, bars, shares.fair) else room
     _label(ax, bars, shares)
     ax.set_xlim(0, room * max(max(bar.pages, bar.bytes) for bar in bars))
-    sizes = f", {bytes_text(size)}" if has_bytes else ""
+    sizes = f", {size_text(size)}" if has_bytes else ""
     return titled(ax, f"{pages_text(pages)}{sizes} by region")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from webtable._sizes import size_text
 from webtable.repository.pictures.canvas import (
     GREY,
     STATUSES,
     VERMILION,
     axes_of,
-    bytes_text,
     matplotlib,
     say_empty,
     short,
@@ -80,7 +80,7 @@ def _label(ax: Axes, first: float, last: float) -> None:
     locator = found.dates.AutoDateLocator()
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(found.dates.ConciseDateFormatter(locator))
-    ax.yaxis.set_major_formatter(found.ticker.FuncFormatter(lambda size, _: bytes_text(size)))
+    ax.yaxis.set_major_formatter(found.ticker.FuncFormatter(lambda size, _: size_text(size)))
     low, high = ax.get_ylim()
     ax.set_ylim(min(0, low), (high or 1) * 1.15)  # room for the names of statuses
     room = 0.05 * (last - first) or 1.0

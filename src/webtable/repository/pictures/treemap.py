@@ -6,11 +6,11 @@ import heapq
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from webtable._sizes import size_text
 from webtable.errors import InvalidArgument
 from webtable.repository.pictures.canvas import (
     AMOUNTS,
     axes_of,
-    bytes_text,
     figure_of,
     matplotlib,
     missing,
@@ -58,7 +58,7 @@ def draw_hosts(hosts: Iterable[Any], by: Amount, ax: Axes | None) -> Axes:
     if not (size if by == "bytes" else pages):
         return say_empty(ax, f"{hosts_text(uncounted)}: refresh_links() counts the pages" if uncounted else "no hosts")
     aside = f"; {hosts_text(uncounted)} not counted yet" if uncounted else ""
-    titled(ax, f"hosts by {by}: {pages_text(pages)}, {bytes_text(size)}{aside}")
+    titled(ax, f"hosts by {by}: {pages_text(pages)}, {size_text(size)}{aside}")
     ax.set_axis_off()
     ax.set_xlim(0, _WIDTH)
     ax.set_ylim(_HEIGHT, 0)
@@ -164,7 +164,7 @@ def _write(ax: Axes, one: _Rectangle, by: Amount, colour: str) -> None:
     letters, lines = _room(ax, one)
     if not (letters and lines):
         return
-    amount = f"{one.box.pages:,}" if by == "pages" else bytes_text(one.box.bytes)
+    amount = f"{one.box.pages:,}" if by == "pages" else size_text(one.box.bytes)
     text = short(one.box.name, letters, from_end=letters > 20) + (
         f"\n{amount}" if lines > 1 and len(amount) <= letters else ""
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from webtable._clock import clock
 from webtable._shown import Shown
+from webtable._sizes import class_name, size_class
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import GROUPS, Kind
 from webtable.repository.answers.tabular import Tabular
@@ -21,7 +22,6 @@ from webtable.repository.checkpoint import Checkpoint, Walked
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.sizes import size_class, size_name
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
 from webtable.rowkey.fields.domain import host_of
@@ -75,8 +75,8 @@ class Stats(Tabular[GroupRow]):
 
     `by["status"]["404"]` is the group of the pages with that status. Hosts and types come by name, statuses by number,
     ages from the youngest on, and regions, which are named by their first key (the table's first one has none), in key
-    order; sizes from the smallest on, each class twice as wide as the one before, and days from the first on. As a
-    table it has a row for each group.
+    order; sizes from the smallest on, in classes that end at 100, 200, 500, 1,000 bytes and so on, and days from the
+    first on. As a table it has a row for each group.
     """
 
     pages: int
@@ -114,7 +114,7 @@ class Stats(Tabular[GroupRow]):
         marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for what
         was not counted, and `MissingExtra` without matplotlib.
         """
-        from webtable.repository.pictures.groupings import draw_groups
+        from webtable.repository.pictures.bars import draw_groups
 
         named = next(iter(self.by), None) if by is None else by
         if named not in self.by:
@@ -231,7 +231,7 @@ def _empty_tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[b
         case "region":
             return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
         case "size":
-            return _Tally(lambda _, page: size_class(page.size), size_name)
+            return _Tally(lambda _, page: size_class(page.size), class_name)
         case "day":
             return _Tally(
                 lambda _, page: page.fetched_at.astimezone(UTC).toordinal(),

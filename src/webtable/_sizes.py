@@ -1,0 +1,67 @@
+"""Sizes in bytes: as people read them, and the classes by which pages are counted."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+NO_BODY: Final = "no body"
+"""The class of the pages without a body."""
+CLASS_BOUNDS: Final = tuple(digit * 10**power for power in range(2, 18) for digit in (1, 2, 5))
+"""Where one class of sizes ends and the next begins: 100, 200, 500, 1,000 bytes and so on."""
+
+
+def size_text(size: float | None) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> size_text(999), size_text(12_345), size_text(5_000_000)
+    ('999 B', '12.3 kB', '5.0 MB')
+    """
+    if size is None:
+        return ""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.95 or (unit == "B" and size < 1_000):
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:,.1f} TB"
+
+
+def round_size_text(size: float) -> str:
+    """Return a round number of bytes as people read it: `1 kB` rather than `1.0 kB`."""
+    return size_text(size).replace(".0 ", " ")
+
+
+def size_class(size: int | None) -> int:
+    """Return the number of the class that *size* is in, which rises with the size; 0 for no body.
+
+    >>> [size_class(size) for size in (None, 0, 99, 100, 999, 1_000)]
+    [0, 1, 1, 2, 4, 5]
+    """
+    return 0 if size is None else bisect_right(CLASS_BOUNDS, size) + 1
+
+
+def class_bounds(number: int) -> tuple[int, int]:
+    """Return from which size on, and below which one, a class of bodies is; the last one reaches ten times as far.
+
+    >>> class_bounds(1), class_bounds(5)
+    ((0, 100), (1000, 2000))
+    """
+    bounds = (0, *CLASS_BOUNDS, 10 * CLASS_BOUNDS[-1])
+    return bounds[number - 1], bounds[number]
+
+
+def class_name(number: int) -> str:
+    """Return what a class is called.
+
+    >>> [class_name(number) for number in (0, 1, 2, 4, 5)]
+    ['no body', 'under 100 B', '100 to 200 B', '500 B to 1 kB', '1 to 2 kB']
+    """
+    if number == 0:
+        return NO_BODY
+    low, high = map(round_size_text, class_bounds(number))
+    amount, _, unit = low.partition(" ")
+    return f"under {high}" if number == 1 else f"{amount if high.endswith(f' {unit}') else low} to {high}"
+
+
+CLASSES: Final = {class_name(number): number for number in range(len(CLASS_BOUNDS) + 2)}
+"""The numbers of all classes by their names."""
