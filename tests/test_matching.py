@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.repository.text.excerpts import Excerpt, excerpts
-from webtable.repository.text.matcher import Matcher
+from webtable.repository.text.matching import Matcher
 from webtable.repository.text.words import Words
 
 URL = "https://example.com/"

@@ -11,7 +11,7 @@ import webtable
 from store_differences import on_every_store
 from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, OtherProcess, UnknownColumn
-from webtable.repository.text import matched_rows as matched
+from webtable.repository.text import matching as matched
 from webtable.store import Cell, Row
 
 BODY = b"content:html"

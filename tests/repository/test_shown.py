@@ -13,8 +13,7 @@ from webtable._shown import MOST_CHARACTERS, Marked, Shown
 from webtable.repository.answers.tabular import SHOWN_ROWS
 from webtable.repository.questions import hosts
 from webtable.repository.questions.stats import SHOWN_GROUPS
-from webtable.repository.text.difference import Change
-from webtable.repository.text.side_by_side import SHOWN_CHANGES, side_by_side
+from webtable.repository.text.diff_views import SHOWN_CHANGES, DifferenceRow, side_by_side
 from webtable.rowkey.advice import advise
 from webtable.schema import TableSchema, plan
 from webtable.testing import ListeningStore
@@ -138,7 +137,7 @@ def test_a_hit_shows_where_its_words_are(site):
 
 
 def changes(*rows):
-    return [Change(*row) for row in rows]
+    return [DifferenceRow(*row) for row in rows]
 
 
 def test_a_difference_shows_both_sides_with_the_words_marked_that_differ(site):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from webtable.repository.samples import sample_urls
     from webtable.repository.table import WebTable
     from webtable.repository.text.difference import Difference
-    from webtable.repository.text.matcher import Hit, SearchIn
+    from webtable.repository.text.matching import Hit, SearchIn
     from webtable.repository.times import Moment
     from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, Receipt
     from webtable.repository.writing.writer import Writer
@@ -139,7 +139,7 @@ _HOMES = {
     "webtable.repository.hints.drift": ("Drift",),
     "webtable.repository.indexes": ("Index",),
     "webtable.repository.indexes.web": ("handle_of",),
-    "webtable.repository.text.matcher": (
+    "webtable.repository.text.matching": (
         "Hit",
         "SearchIn",
     ),

@@ -117,7 +117,7 @@ def _indexes(counts: Counter[str]) -> dict[str, IndexMetrics]:
     return {index: IndexMetrics(some.get("read", 0), some.get("dropped", 0)) for index, some in found.items()}
 
 
-class Measured(NamedTuple):
+class Exposed(NamedTuple):
     """What is exposed under a name without prefix: what it is, its labels, and a value for each."""
 
     name: str
@@ -126,7 +126,7 @@ class Measured(NamedTuple):
     values: Iterable[tuple[Sequence[str], float]]
 
     @classmethod
-    def of(cls, name: str, about: str, value: float) -> Measured:
+    def of(cls, name: str, about: str, value: float) -> Exposed:
         """Return one value without labels."""
         return cls(name, about, (), [((), value)])
 
@@ -140,13 +140,13 @@ def prometheus() -> Any:
     return prometheus_client
 
 
-def gauge_families(table: str, gauges: Iterable[Measured]) -> Iterator[Metric]:
+def gauge_families(table: str, gauges: Iterable[Exposed]) -> Iterator[Metric]:
     """Yield *gauges* of the *table*; raises `MissingExtra`."""
     family = prometheus().core.GaugeMetricFamily
     return (_family(family, table, gauge) for gauge in gauges)
 
 
-def _operation_counters(metrics: Metrics) -> Iterator[Measured]:
+def _operation_counters(metrics: Metrics) -> Iterator[Exposed]:
     each = {
         "operations": ("Calls of the store.", "calls"),
         "operation_failures": ("Calls of the store that ended in an error.", "failed"),
@@ -157,38 +157,38 @@ def _operation_counters(metrics: Metrics) -> Iterator[Measured]:
         yield _of_each(name, about, "operation", metrics.operations.items(), field)
 
 
-def _other_counters(metrics: Metrics) -> Iterator[Measured]:
+def _other_counters(metrics: Metrics) -> Iterator[Exposed]:
     indexes, gateways = metrics.indexes.items(), [(one.name, one) for one in metrics.gateways]
-    yield Measured("events", "What was logged.", ("event",), [((event,), n) for event, n in metrics.events.items()])
+    yield Exposed("events", "What was logged.", ("event",), [((event,), n) for event, n in metrics.events.items()])
     yield _of_each("index_entries_read", "Entries of indexes that were read.", "index", indexes, "read")
     yield _of_each("index_entries_dropped", "Those whose pages were others by then.", "index", indexes, "dropped")
-    yield Measured.of("damaged_rows", "Rows that answers have left out.", metrics.damaged)
+    yield Exposed.of("damaged_rows", "Rows that answers have left out.", metrics.damaged)
     yield _of_each("gateway_connections_opened", "Connections that were opened.", "gateway", gateways, "opened")
     yield _of_each("gateway_connections_dropped", "Those on which a call was lost.", "gateway", gateways, "dropped")
 
 
-def _gauges(metrics: Metrics) -> Iterator[Measured]:
+def _gauges(metrics: Metrics) -> Iterator[Exposed]:
     """Yield what writers hold, and how gateways are."""
     writers = metrics.writers
-    yield Measured.of("writers", "Writers that are open.", writers.open)
-    yield Measured.of("writer_pages", "Pages that writers hold.", writers.pages)
-    yield Measured.of("writer_bytes", "About how many bytes these have.", writers.bytes)
-    yield Measured.of("writer_batches", "Batches on their way.", writers.batches)
+    yield Exposed.of("writers", "Writers that are open.", writers.open)
+    yield Exposed.of("writer_pages", "Pages that writers hold.", writers.pages)
+    yield Exposed.of("writer_bytes", "About how many bytes these have.", writers.bytes)
+    yield Exposed.of("writer_batches", "Batches on their way.", writers.batches)
     states = [((one.name, "in_use"), one.in_use) for one in metrics.gateways]
     states += [((one.name, "idle"), one.idle) for one in metrics.gateways]
-    yield Measured("gateway_connections", "Connections to a gateway.", ("gateway", "state"), states)
+    yield Exposed("gateway_connections", "Connections to a gateway.", ("gateway", "state"), states)
     up = [((one.name,), not one.is_down) for one in metrics.gateways]
-    yield Measured("gateway_up", "Whether the last connection to a gateway was answered.", ("gateway",), up)
+    yield Exposed("gateway_up", "Whether the last connection to a gateway was answered.", ("gateway",), up)
 
 
-def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Measured:
+def _of_each(name: str, about: str, label: str, each: Iterable[tuple[str, object]], field: str) -> Exposed:
     """Return the *field* of each of some named values, which *label* says what they are."""
-    return Measured(name, about, (label,), [((one,), getattr(value, field)) for one, value in each])
+    return Exposed(name, about, (label,), [((one,), getattr(value, field)) for one, value in each])
 
 
-def _family(family: Any, table: str, measured: Measured) -> Metric:
-    made: Metric = family(f"webtable_{measured.name}", measured.help, labels=("table", *measured.labels))
-    for labels, value in measured.values:
+def _family(family: Any, table: str, exposed: Exposed) -> Metric:
+    made: Metric = family(f"webtable_{exposed.name}", exposed.help, labels=("table", *exposed.labels))
+    for labels, value in exposed.values:
         made.add_metric((table, *labels), float(value))  # type: ignore[attr-defined]
     return made
 

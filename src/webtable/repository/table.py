@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.versions import History
     from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
     from webtable.repository.text.difference import Difference
-    from webtable.repository.text.matcher import Hit, SearchIn
+    from webtable.repository.text.matching import Hit, SearchIn
     from webtable.repository.times import Moment
     from webtable.repository.writing.outcomes import OutcomeCallback
     from webtable.repository.writing.writer import Writer

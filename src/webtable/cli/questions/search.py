@@ -20,7 +20,7 @@ from webtable.cli.terminal.output import Format, console
 from webtable.cli.terminal.records import HITS
 from webtable.cli.terminal.text import examples, plural
 from webtable.repository import Results, WebTable
-from webtable.repository.text.matcher import Hit
+from webtable.repository.text.matching import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

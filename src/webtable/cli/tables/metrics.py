@@ -14,7 +14,7 @@ from webtable.cli.terminal.output import write_bytes
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch, WebTableError
 from webtable.repository.diagnosis.doctor import SECONDS, doctor
-from webtable.repository.metrics import Measured, gauge_families, prometheus
+from webtable.repository.metrics import Exposed, gauge_families, prometheus
 from webtable.repository.questions.holdings import Holdings, estimated
 from webtable.store import StoreURL, table_of
 
@@ -89,7 +89,7 @@ class _Gauges:
                 pass
             except WebTableError:
                 self.is_up = False
-        self._found.append(Measured.of("up", "Whether the table can be opened.", self.is_up))
+        self._found.append(Exposed.of("up", "Whether the table can be opened.", self.is_up))
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
@@ -107,35 +107,35 @@ def _keeps_from_opening(check: Check) -> bool:
     return is_of_opening and check.state == "failed"
 
 
-def _of_checks(checks: tuple[Check, ...]) -> Iterator[Measured]:
+def _of_checks(checks: tuple[Check, ...]) -> Iterator[Exposed]:
     worst: dict[str, int] = defaultdict(int)
     for check in checks:
         worst[check.check] = max(worst[check.check], _STATES[check.state])
     told = "What the doctor finds: 0 ok, 1 a warning, 2 failed."
-    yield Measured("check_state", told, ("check",), [((name,), state) for name, state in worst.items()])
+    yield Exposed("check_state", told, ("check",), [((name,), state) for name, state in worst.items()])
 
 
-def _of_table(table: WebTable) -> Iterator[Measured]:
+def _of_table(table: WebTable) -> Iterator[Exposed]:
     yield from _of_holdings(estimated(table))
     freshness = table.links_freshness()
-    yield Measured.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
+    yield Exposed.of("queue_batches", "Batches whose links and hosts are not counted yet.", freshness.waiting)
     if freshness.since is not None:
         told = "Since when the oldest of them waits."
-        yield Measured.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
+        yield Exposed.of("queue_oldest_timestamp_seconds", told, freshness.since.timestamp())
     ready = [((name,), state.phase == "ready") for name, state in table.index_states().items()]
-    yield Measured("index_ready", "Whether an index is complete.", ("index",), ready)
+    yield Exposed("index_ready", "Whether an index is complete.", ("index",), ready)
     space = table.store.space()
     if space is not None:
-        yield Measured.of("store_bytes", "The size of the file.", space.bytes)
-        yield Measured.of("store_free_bytes", "How much of it compact would give back now.", space.free)
+        yield Exposed.of("store_bytes", "The size of the file.", space.bytes)
+        yield Exposed.of("store_free_bytes", "How much of it compact would give back now.", space.free)
 
 
-def _of_holdings(found: Holdings) -> Iterator[Measured]:
+def _of_holdings(found: Holdings) -> Iterator[Exposed]:
     for name, told in _HELD.items():
         unit = "_bytes" if name in ("stored", "unpacked") else ""
-        yield Measured.of(f"{name}{unit}", told, getattr(found, name))
+        yield Exposed.of(f"{name}{unit}", told, getattr(found, name))
     if found.waiting is not None:
-        yield Measured.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
+        yield Exposed.of("queue_rows", "Pages that have changed since then and are not counted yet.", found.waiting)
     if found.newest is not None:
         told = "When the newest page was fetched."
-        yield Measured.of("newest_page_timestamp_seconds", told, found.newest.timestamp())
+        yield Exposed.of("newest_page_timestamp_seconds", told, found.newest.timestamp())

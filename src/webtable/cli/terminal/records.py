@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.questions.inlinks import Inlink
-    from webtable.repository.text.matcher import Hit
+    from webtable.repository.text.matching import Hit
 
 COUNTS = ("inlinks", "internal", "external", "self_links", "counted_at")
 

@@ -18,8 +18,7 @@ from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.text.matched_rows import matched
-from webtable.repository.text.matcher import Hit, Matcher, SearchIn
+from webtable.repository.text.matching import Hit, Matcher, SearchIn, matched
 from webtable.repository.text.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing

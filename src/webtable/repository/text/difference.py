@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import UTC
-from difflib import Match, SequenceMatcher
-from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webtable._page.digests import digest_like
 from webtable._page.extract import extract, is_html
@@ -17,40 +13,22 @@ from webtable._page.page import Link, Page, charset_of
 from webtable._shown import harmless
 from webtable.repository.answers.columns import CHANGES, Kind
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.text.matcher import text_of
-from webtable.repository.text.side_by_side import side_by_side
+from webtable.repository.text.diff_views import DifferenceRow, side_by_side, unified
+from webtable.repository.text.matching import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webtable._shown import Shown
 
-    Pair = tuple[int, int]
-
 _CLOCKS = ("date", "age")
-_CONTEXT = 3
-_DEPTH = 8
-"""How often what is between lines in common is cut at such lines again."""
-
-
-class Change(NamedTuple):
-    """One of the differences as a row of a table: the part of the page, what in it, and both values as text.
-
-    `part` is title, status_code, header, link or text; `name` is that of the header, or where the link leads. A line of
-    text that is the same in both is left out.
-    """
-
-    part: str
-    name: str | None
-    old: str | None
-    new: str | None
 
 
 @dataclass(frozen=True)
-class Difference(Tabular[Change]):
+class Difference(Tabular[DifferenceRow]):
     """What `difference` found; each part is None or empty where the versions are the same in it.
 
-    As a table it has a row for each `Change`.
+    As a table it has a row for each `DifferenceRow`.
     """
 
     old: Page
@@ -80,18 +58,18 @@ class Difference(Tabular[Change]):
     def _shown(self) -> Shown:
         return side_by_side(next(self._lines()), self)
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[DifferenceRow]:
         if self.title:
-            yield Change("title", None, *self.title)
+            yield DifferenceRow("title", None, *self.title)
         if self.status_code:
-            yield Change("status_code", None, *map(str, self.status_code))
-        yield from (Change("header", name, *values) for name, values in self.headers.items())
-        yield from (Change("link", link.url, None, link.anchor) for link in self.links_added)
-        yield from (Change("link", link.url, link.anchor, None) for link in self.links_removed)
-        yield from (Change("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
-        for line in self.text[2:]:  # behind the names of both sides
+            yield DifferenceRow("status_code", None, *map(str, self.status_code))
+        yield from (DifferenceRow("header", name, *values) for name, values in self.headers.items())
+        yield from (DifferenceRow("link", link.url, None, link.anchor) for link in self.links_added)
+        yield from (DifferenceRow("link", link.url, link.anchor, None) for link in self.links_removed)
+        yield from (DifferenceRow("link", old.url, old.anchor, new.anchor) for old, new in self.links_changed)
+        for line in self.text[2:]:  # after the names of both sides
             if line[0] in "-+":
-                yield Change("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
+                yield DifferenceRow("text", None, *((line[1:], None) if line[0] == "-" else (None, line[1:])))
 
     @property
     def _links(self) -> bool:
@@ -188,7 +166,7 @@ def _text(old: Page, new: Page) -> tuple[str, ...]:
     before, after = _lines_of(old), _lines_of(new)
     if before is None or after is None:
         return () if old.html == new.html else (f"binary body: {_size(old)} -> {_size(new)}",)
-    changes = list(_unified(before, after))
+    changes = list(unified(before, after))
     return (f"--- {_moment(old)}", f"+++ {_moment(new)}", *changes) if changes else ()
 
 
@@ -222,106 +200,3 @@ def _change(values: tuple[str | None, str | None]) -> str:
 
 def _shown(link: Link) -> str:
     return " ".join([link.url, repr(link.anchor), *([f"rel={link.rel!r}"] if link.rel else [])])
-
-
-def _unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    for group in _Lines(old, new).get_grouped_opcodes(_CONTEXT):
-        (_, old_start, _, new_start, _), (_, _, old_stop, _, new_stop) = group[0], group[-1]
-        yield f"@@ -{_range(old_start, old_stop)} +{_range(new_start, new_stop)} @@"
-        for tag, first, last, new_first, new_last in group:
-            if tag == "equal":
-                yield from (f" {line}" for line in old[first:last])
-            else:
-                yield from (f"-{line}" for line in old[first:last])
-                yield from (f"+{line}" for line in new[new_first:new_last])
-
-
-def _range(start: int, stop: int) -> str:
-    """Return a range as unified diffs have it: an empty one begins at the line before it."""
-    length = stop - start
-    return f"{start + 1}" if length == 1 else f"{start + 1 if length else start},{length}"
-
-
-class _Lines(SequenceMatcher[str]):
-    """Matches lines in time that hardly grows faster than their number.
-
-    The matching of `difflib` is quadratic where every other line changed: 50,000 lines take it over a minute. Here the
-    lines that are the same at both ends are matched first, then those that are there just once in both versions
-    ("patience diff"), and so on with what is between them.
-    """
-
-    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
-        super().__init__(None, old, new, autojunk=False)
-        self._sides = old, new
-
-    def get_matching_blocks(self) -> list[Match]:
-        old, new = self._sides
-        blocks: list[Match] = []
-        for i, j in _common(old, new):
-            if blocks and (i, j) == (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size):
-                blocks[-1] = blocks[-1]._replace(size=blocks[-1].size + 1)
-            else:
-                blocks.append(Match(i, j, 1))
-        return [*blocks, Match(len(old), len(new), 0)]
-
-
-def _common(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
-    """Return the places of lines that are in both versions in the same order."""
-    pairs: list[Pair] = []
-    gaps = [(0, len(old), 0, len(new), 0)]
-    while gaps:
-        i, i_stop, j, j_stop, depth = gaps.pop()
-        while i < i_stop and j < j_stop and old[i] == new[j]:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        while i < i_stop and j < j_stop and old[i_stop - 1] == new[j_stop - 1]:
-            i_stop, j_stop = i_stop - 1, j_stop - 1
-            pairs.append((i_stop, j_stop))
-        if i == i_stop or j == j_stop or depth == _DEPTH:
-            continue
-        anchors = _anchors(old[i:i_stop], new[j:j_stop])
-        pairs += (found := [(i + place, j + new_place) for place, new_place in anchors])
-        ends = [*found, (i_stop, j_stop)] if found else []
-        for place, new_place in ends:
-            gaps.append((i, place, j, new_place, depth + 1))
-            i, j = place + 1, new_place + 1
-    return sorted(pairs)
-
-
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[Pair]:
-    """Return the places of lines that are there once in both, or else of the first with the first, and so on."""
-    places, new_places = _single(old), _single(new)
-    if places.keys().isdisjoint(new_places):
-        places, new_places = _numbered(old), _numbered(new)
-    return _increasing([(place, new_places[line]) for line, place in places.items() if line in new_places])
-
-
-def _single(lines: Sequence[str]) -> dict[Hashable, int]:
-    counts = Counter(lines)
-    return {line: place for place, line in enumerate(lines) if counts[line] == 1}
-
-
-def _numbered(lines: Sequence[str]) -> dict[Hashable, int]:
-    counts: defaultdict[str, count[int]] = defaultdict(count)
-    return {(line, next(counts[line])): place for place, line in enumerate(lines)}
-
-
-def _increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return as many of *pairs*, whose first numbers increase, as can be had with second numbers that increase too.
-
-    >>> _increasing([(0, 5), (1, 1), (2, 2), (3, 0), (4, 3)])
-    [(1, 1), (2, 2), (4, 3)]
-    """
-    ends: list[int] = []
-    rows: list[int] = []
-    before: list[int] = []
-    for row, (_, number) in enumerate(pairs):
-        length = bisect_left(ends, number)
-        before.append(rows[length - 1] if length else -1)
-        ends[length : length + 1] = [number]
-        rows[length : length + 1] = [row]
-    found, row = [], rows[-1] if rows else -1
-    while row >= 0:
-        found.append(pairs[row])
-        row = before[row]
-    return found[::-1]

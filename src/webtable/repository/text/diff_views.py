@@ -1,0 +1,213 @@
+"""How a difference is shown: lines as a unified diff, changes side by side with the words marked that differ."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from difflib import Match, SequenceMatcher
+from itertools import count, islice, zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.repository.text.excerpts import excerpts
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from webtable.repository.text.excerpts import Span
+
+SHOWN_CHANGES = 30
+"""How many changes are shown."""
+MOST_WORDS = 100
+"""Words between the first and the last that differ are compared as long as they are no more; else all are marked."""
+_WORD = re.compile(r"\w+|[^\w\s]")
+_CONTEXT = 3
+_DEPTH = 8
+"""How often what is between lines in common is cut at such lines again."""
+
+
+class DifferenceRow(NamedTuple):
+    """One of the differences as a row of a table: the part of the page, what in it, and both values as text.
+
+    `part` is title, status_code, header, link or text; `name` is that of the header, or where the link leads. A line of
+    text that is the same in both is left out.
+    """
+
+    part: str
+    name: str | None
+    old: str | None
+    new: str | None
+
+
+def side_by_side(title: str, changes: Iterable[DifferenceRow]) -> Shown:
+    """Return *changes*, each with `part`, `name`, `old` and `new`, as a table that notebooks and terminals show."""
+    pairs = list(islice(paired(changes), SHOWN_CHANGES + 1))
+    rows = [(pair.part, pair.name, *_marked(pair.old, pair.new)) for pair in pairs[:SHOWN_CHANGES]]
+    more = f"the first {SHOWN_CHANGES}; str() or .to_dicts() has all" if len(pairs) > SHOWN_CHANGES else ""
+    return Shown(title, ("part", "name", "old", "new"), rows, more or ("" if pairs else "no difference"))
+
+
+def paired(changes: Iterable[DifferenceRow]) -> Iterator[DifferenceRow]:
+    """Yield *changes*, with lines of text that were taken out beside those that came in their place."""
+    removed: list[str | None] = []
+    added: list[str | None] = []
+    for change in changes:
+        is_line = change.part == "text"
+        # A line that goes, behind one that has come, begins another place of the text.
+        if not is_line or (added and change.new is None):
+            yield from _lines(removed, added)
+            removed, added = [], []
+        if not is_line:
+            yield change
+        elif change.new is None:
+            removed.append(change.old)
+        else:
+            added.append(change.new)
+    yield from _lines(removed, added)
+
+
+def _lines(removed: list[str | None], added: list[str | None]) -> Iterator[DifferenceRow]:
+    return (DifferenceRow("text", None, old, new) for old, new in zip_longest(removed, added))
+
+
+def _marked(old: str | None, new: str | None) -> tuple[Marked | None, Marked | None]:
+    """Return both values with the words marked that the other one has not, as excerpts where they are long."""
+    if old is None or new is None:
+        return _excerpt(old, []), _excerpt(new, [])
+    words, others = list(_WORD.finditer(old)), list(_WORD.finditer(new))
+    spans = [(_span(words, *step[:2]), _span(others, *step[2:])) for step in _steps(_texts(words), _texts(others))]
+    return _excerpt(old, [one for one, _ in spans if one]), _excerpt(new, [other for _, other in spans if other])
+
+
+def _texts(words: list[re.Match[str]]) -> list[str]:
+    return [word[0] for word in words]
+
+
+def _span(words: list[re.Match[str]], first: int, last: int) -> Span | None:
+    """Return from where to where the *words* from *first* up to *last* stand, None where there are none."""
+    return (words[first].start(), words[last - 1].end()) if last > first else None
+
+
+def _steps(words: list[str], others: list[str]) -> list[tuple[int, int, int, int]]:
+    """Return which words differ: from where to where in both, as far as a comparison takes no long time."""
+    shortest = min(len(words), len(others))
+    start = next((at for at in range(shortest) if words[at] != others[at]), shortest)
+    same = next((at for at in range(shortest - start) if words[-1 - at] != others[-1 - at]), shortest - start)
+    one, other = words[start : len(words) - same], others[start : len(others) - same]
+    if max(len(one), len(other)) > MOST_WORDS:
+        return [(start, start + len(one), start, start + len(other))]
+    found = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return [(start + a, start + b, start + c, start + d) for name, a, b, c, d in found if name != "equal"]
+
+
+def _excerpt(text: str | None, marks: list[Span]) -> Marked | None:
+    if text is None:
+        return None
+    shortened = [(start, min(stop, start + MOST_CHARACTERS)) for start, stop in marks]
+    pieces = excerpts(text, shortened or [(0, 0)])
+    return Marked([piece for one in pieces for piece in one.marked().pieces])
+
+
+def unified(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    """Yield the differences of two texts, given as lines, as a unified diff without its head."""
+    for group in _Lines(old, new).get_grouped_opcodes(_CONTEXT):
+        (_, old_start, _, new_start, _), (_, _, old_stop, _, new_stop) = group[0], group[-1]
+        yield f"@@ -{_range(old_start, old_stop)} +{_range(new_start, new_stop)} @@"
+        for tag, first, last, new_first, new_last in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[first:last])
+            else:
+                yield from (f"-{line}" for line in old[first:last])
+                yield from (f"+{line}" for line in new[new_first:new_last])
+
+
+def _range(start: int, stop: int) -> str:
+    """Return a range as unified diffs have it: an empty one begins at the line before it."""
+    length = stop - start
+    return f"{start + 1}" if length == 1 else f"{start + 1 if length else start},{length}"
+
+
+class _Lines(SequenceMatcher[str]):
+    """Matches lines in time that hardly grows faster than their number.
+
+    The matching of `difflib` is quadratic where every other line changed: 50,000 lines take it over a minute. Here the
+    lines that are the same at both ends are matched first, then those that are there just once in both versions
+    ("patience diff"), and so on with what is between them.
+    """
+
+    def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
+        super().__init__(None, old, new, autojunk=False)
+        self._sides = old, new
+
+    def get_matching_blocks(self) -> list[Match]:
+        old, new = self._sides
+        blocks: list[Match] = []
+        for i, j in _common(old, new):
+            if blocks and (i, j) == (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size):
+                blocks[-1] = blocks[-1]._replace(size=blocks[-1].size + 1)
+            else:
+                blocks.append(Match(i, j, 1))
+        return [*blocks, Match(len(old), len(new), 0)]
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> list[Span]:
+    """Return the places of lines that are in both versions in the same order."""
+    pairs: list[Span] = []
+    gaps = [(0, len(old), 0, len(new), 0)]
+    while gaps:
+        i, i_stop, j, j_stop, depth = gaps.pop()
+        while i < i_stop and j < j_stop and old[i] == new[j]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        while i < i_stop and j < j_stop and old[i_stop - 1] == new[j_stop - 1]:
+            i_stop, j_stop = i_stop - 1, j_stop - 1
+            pairs.append((i_stop, j_stop))
+        if i == i_stop or j == j_stop or depth == _DEPTH:
+            continue
+        anchors = _anchors(old[i:i_stop], new[j:j_stop])
+        pairs += (found := [(i + place, j + new_place) for place, new_place in anchors])
+        ends = [*found, (i_stop, j_stop)] if found else []
+        for place, new_place in ends:
+            gaps.append((i, place, j, new_place, depth + 1))
+            i, j = place + 1, new_place + 1
+    return sorted(pairs)
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[Span]:
+    """Return the places of lines that are there once in both, or else of the first with the first, and so on."""
+    places, new_places = _single(old), _single(new)
+    if places.keys().isdisjoint(new_places):
+        places, new_places = _numbered(old), _numbered(new)
+    return _increasing([(place, new_places[line]) for line, place in places.items() if line in new_places])
+
+
+def _single(lines: Sequence[str]) -> dict[Hashable, int]:
+    counts = Counter(lines)
+    return {line: place for place, line in enumerate(lines) if counts[line] == 1}
+
+
+def _numbered(lines: Sequence[str]) -> dict[Hashable, int]:
+    counts: defaultdict[str, count[int]] = defaultdict(count)
+    return {(line, next(counts[line])): place for place, line in enumerate(lines)}
+
+
+def _increasing(pairs: Sequence[Span]) -> list[Span]:
+    """Return as many of *pairs*, whose first numbers increase, as can be had with second numbers that increase too.
+
+    >>> _increasing([(0, 5), (1, 1), (2, 2), (3, 0), (4, 3)])
+    [(1, 1), (2, 2), (4, 3)]
+    """
+    ends: list[int] = []
+    rows: list[int] = []
+    before: list[int] = []
+    for row, (_, number) in enumerate(pairs):
+        length = bisect_left(ends, number)
+        before.append(rows[length - 1] if length else -1)
+        ends[length : length + 1] = [number]
+        rows[length : length + 1] = [row]
+    found, row = [], rows[-1] if rows else -1
+    while row >= 0:
+        found.append(pairs[row])
+        row = before[row]
+    return found[::-1]
