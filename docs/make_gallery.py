@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import webtable
 from webtable.cli.questions.plots import write_picture
-from webtable.demo.crawls import write_crawls
+from webtable.demo.sample import write_crawls
 from webtable.demo.web import SampleWeb
 from webtable.formats import read_pages
 

@@ -1,16 +1,19 @@
-"""The sample web in a folder: its crawls, and the store that has them."""
+"""The sample web in a folder: its crawls as WARC files, as crawlers save them, and the store that has them."""
 
 from __future__ import annotations
 
+import gzip
+import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import webtable
-from webtable.demo.crawls import write_crawls
-from webtable.demo.web import SampleWeb
+from webtable._whole_file import OWN_FOLDER, own_file
+from webtable.demo.web import CRAWLS, Answer, SampleWeb, http_date
 from webtable.formats import read_pages
+from webtable.formats.archives.warc_records import REVISIT, record
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -63,3 +66,34 @@ def sample_table(folder: str | PathLike[str] = "webtable-demo") -> WebTable:
     >>> table.close()
     """
     return webtable.open(make_sample(folder).store)
+
+
+def write_crawls(web: SampleWeb, folder: Path) -> list[Path]:
+    """Write each crawl of *web* to a file in *folder*, the oldest first: a fetch every two seconds up to its date.
+
+    The same web gives the same bytes.
+    """
+    folder.mkdir(OWN_FOLDER, parents=True, exist_ok=True)
+    paths = [folder / f"crawl-{crawl + 1}.warc.gz" for crawl in range(CRAWLS)]
+    for crawl, path in enumerate(paths):
+        fetches = list(web.fetches(crawl))
+        begin = web.dates[crawl] - timedelta(seconds=2 * len(fetches))
+        with open(path, "wb", opener=own_file) as file:
+            file.writelines(
+                _warc_record(url, answer, begin + timedelta(seconds=2 * number))
+                for number, (url, answer) in enumerate(fetches, start=1)
+            )
+    return paths
+
+
+def _warc_record(url: str, answer: Answer, when: datetime) -> bytes:
+    """Return *answer* as a WARC 1.1 record in a gzip member of its own, as the standard recommends."""
+    lines = [f"HTTP/1.1 {answer.status}", f"Date: {http_date(when)}"]
+    lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+    block = ("\r\n".join(lines).encode() + b"\r\n\r\n", answer.body)
+    fields = [("WARC-Target-URI", url)]
+    if answer.unchanged:
+        fields += [("WARC-Profile", f"{REVISIT}{answer.unchanged}"), ("WARC-Refers-To-Target-URI", url)]
+    kind, identity = "revisit" if answer.unchanged else "response", uuid.uuid5(uuid.NAMESPACE_URL, f"{url} {when}")
+    written = record(kind, when.replace(microsecond=0), fields, block, identity=identity)
+    return gzip.compress(b"".join(written.parts), mtime=0)

@@ -23,10 +23,9 @@ from webtable.store.counting import CountingStore
 from webtable.store.memory import MemoryStore
 from webtable.store.wrapped import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, hbase_server
-from webtable.testing.pages import sample_pages
+from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
 from webtable.testing.stores import FailingStore, ListeningStore
 from webtable.testing.tables import fresh_table
-from webtable.testing.warc import MakeWarc, RawResponse, write_warc
 
 __all__ = [
     "Call",

@@ -17,15 +17,15 @@ from webtable.store.memory import MemoryStore
 from webtable.testing.hbase import NoHBase
 from webtable.testing.keeper import shared_hbase
 from webtable.testing.pages import sample_pages as pages_of_many_kinds
+from webtable.testing.pages import write_warc
 from webtable.testing.tables import fresh_table
-from webtable.testing.warc import write_warc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from webtable import Page, WebTable
-    from webtable.testing.warc import MakeWarc, RawResponse
+    from webtable.testing.pages import MakeWarc, RawResponse
 
 
 @pytest.fixture
