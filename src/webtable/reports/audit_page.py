@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._html import escaped
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.reports.charts import groups_table, sizes_picture
 from webtable.reports.section_html import moment_text, report_page
 

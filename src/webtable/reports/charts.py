@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._html import escaped
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

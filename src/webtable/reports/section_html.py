@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from webtable._html import document, escaped, shortened, web_link
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.reports.section import Pair
 from webtable.reports.style import SCOPE, page_style
 

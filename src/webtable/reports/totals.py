@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page.extract import is_html_page
 from webtable._progress import counting
-from webtable._sizes import class_bounds, class_name, size_class
+from webtable._shown.sizes import class_bounds, class_name, size_class
 from webtable.reports.section import Found
 from webtable.rowkey.urls import canonical_or_none, split_url
 

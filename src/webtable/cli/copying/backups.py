@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable._shown import harmless
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, plural

@@ -10,7 +10,7 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._shown import harmless
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
 from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.copying.journal import CopyJournal
 from webtable.cli.terminal.interrupts import handling_interrupts
 from webtable.cli.terminal.text import plural

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from webtable._progress import progress_bar
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE
 from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.options.resuming import ResumeOption, resuming

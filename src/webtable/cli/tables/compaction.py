@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples, plural
 

@@ -9,7 +9,7 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._shown import harmless
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.options.questions import FullScanOption, HostOnlyOption, PathOption

@@ -11,7 +11,7 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._shown import harmless
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import IndexLine, index_lines

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from webtable._shown import harmless
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.terminal.links_shown import CLICKABLE, url_cell
 from webtable.formats.text import decoded, value_text
 from webtable.repository.text.excerpts import Excerpt

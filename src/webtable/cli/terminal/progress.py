@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webtable._progress import terminal_bar
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.cli.terminal.text import plural
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webtable._sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
+from webtable._shown.sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
 from webtable.repository.pictures.calendar import draw_calendar
 from webtable.repository.pictures.canvas import (
     BLUE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.repository.pictures.canvas import (
     BLUE,
     ORANGE,

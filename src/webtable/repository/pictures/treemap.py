@@ -6,7 +6,7 @@ import heapq
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.errors import InvalidArgument
 from webtable.repository.pictures.canvas import (
     AMOUNTS,

@@ -37,7 +37,7 @@ SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
     "large": (10_000, 99_999),
     "huge": (100_000, HIGHEST_SIZE),
 }
-"""The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `_sizes`."""
+"""The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `_shown.sizes`."""
 
 NEWEST_FIRST = {"newest": True, "oldest": False}
 OLDEST_FIRST = {"oldest": False, "newest": True}

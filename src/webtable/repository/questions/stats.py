@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from webtable._clock import clock
 from webtable._shown import Shown
-from webtable._sizes import class_name, size_class
+from webtable._shown.sizes import class_name, size_class
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import GROUPS, Kind
 from webtable.repository.answers.tabular import Tabular

@@ -13,7 +13,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from webtable._sizes import size_text
+from webtable._shown.sizes import size_text
 from webtable.store.deadline import of_call
 from webtable.store.health import Check, failed, warned, well
 from webtable.store.sqlite.failures import without_heading
