@@ -10,6 +10,12 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -38,3 +44,36 @@ class SystemClock:
 
 clock = SystemClock()
 """The only one; ask it as `clock.monotonic()`, not by a name bound earlier, so that a test can replace it."""
+
+
+class Fresh(Generic[T]):
+    """A value that is read again when it is older than *seconds*, counted from when its reading began.
+
+    May be used by many threads, which may read it at the same time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._known: tuple[float, T] | None = None
+
+    def recent(self, read: Callable[[], T]) -> T:
+        """Return the value as it was at most those seconds ago, by `read()` where that was not known."""
+        known = self._known
+        if known is not None and clock.monotonic() - known[0] < self._seconds:
+            return known[1]
+        return self.read(read)
+
+    def read(self, read: Callable[[], T]) -> T:
+        """Return the value as it is now, by `read()`."""
+        began = clock.monotonic()
+        value = read()
+        self.learn(value, began)
+        return value
+
+    def learn(self, value: T, read_at: float) -> None:
+        """Take *value*, whose reading began at that moment of `clock.monotonic`."""
+        self._known = read_at, value
+
+    def forget(self) -> None:
+        """Have the value read when it is asked for next."""
+        self._known = None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webtable._clock import clock
+from webtable._clock import Fresh, clock
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
 from webtable.repository.indexes.index import ORDERED, Index
 from webtable.repository.indexes.user_indexes import VARIABLE, imported, known
@@ -77,10 +77,13 @@ class Indexes:
         self._layouts = layouts
         self._table = table
         self._meta = meta_table(table).name
-        self._known: tuple[float, dict[str, Maintained]] = 0.0, {}
+        self._known: Fresh[dict[str, Maintained]] = Fresh(FRESH_SECONDS)
 
     def read(self) -> dict[str, Maintained]:
         """Return the indexes as they are now, by name; the layout of the table is read with them."""
+        return self._known.read(self._read)
+
+    def _read(self) -> dict[str, Maintained]:
         began = clock.monotonic()
         layout, row = self._store.read(self._meta, [LAYOUT_ROW, STATES_ROW], Wanted([STATES_FAMILY]))
         if self._layouts is not None:
@@ -92,13 +95,11 @@ class Indexes:
             if state.phase == "dropped":
                 continue
             found[name] = Maintained(name, index_table(self._table, name).name, state, self._defined)
-        self._known = began, found
         return found
 
     def recent(self) -> dict[str, Maintained]:
         """Return the indexes as they were at most `FRESH_SECONDS` ago."""
-        read_at, found = self._known
-        return found if read_at and clock.monotonic() - read_at < FRESH_SECONDS else self.read()
+        return self._known.recent(self._read)
 
     def ready(self, name: str, question: str) -> Maintained:
         """Return the index *name*, to answer *question*; raises `IndexNeeded` where it is not complete."""
@@ -136,7 +137,7 @@ class Indexes:
         # Above the last one also where another machine's clock is ahead of this one's.
         cell = NewCell(column, max(clock.milliseconds(), before + 1), state.to_json())
         (error,) = self._store.write(self._meta, [Put(STATES_ROW, [cell])])
-        self._known = 0.0, {}
+        self._known.forget()
         if error is not None:
             raise error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from webtable._clock import clock
+from webtable._clock import Fresh, clock
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.repository.stored.timestamps import milliseconds
 
@@ -30,7 +30,7 @@ class Limits:
         self._table = table
         self._names = codec.columns
         self._layouts = layouts
-        self._described: tuple[float, Mapping[str, FamilySchema]] = 0.0, {}
+        self._families: Fresh[Mapping[str, FamilySchema]] = Fresh(FRESH_SECONDS)
 
     @property
     def versions(self) -> int:
@@ -71,7 +71,7 @@ class Limits:
 
         It goes by the family itself, which somebody may have altered in HBase.
         """
-        found = self._families().get(family)
+        found = self._families.recent(self._described).get(family)
         return found is not None and (newer >= found.versions or _is_over(at, found.ttl))
 
     def _dropped(self, at: datetime, newer: int) -> bool:
@@ -79,12 +79,8 @@ class Limits:
         altered = self._layouts.altered_at("versions")
         return newer > 0 and altered is not None and milliseconds(at) < altered
 
-    def _families(self) -> Mapping[str, FamilySchema]:
-        read_at, families = self._described
-        if not families or clock.monotonic() - read_at > FRESH_SECONDS:
-            families = {one.name: one for one in self._store.describe(self._table).schema.families}
-            self._described = clock.monotonic(), families
-        return families
+    def _described(self) -> Mapping[str, FamilySchema]:
+        return {one.name: one for one in self._store.describe(self._table).schema.families}
 
 
 def _is_over(at: datetime, ttl: int | None) -> bool:

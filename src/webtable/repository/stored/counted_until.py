@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
-from webtable._clock import clock
+from webtable._clock import Fresh
 from webtable._page.page import LinkCounts, Page
 from webtable.repository.stored.json_values import JSONValue, checked_json
 from webtable.repository.stored.layouts import FRESH_SECONDS
@@ -50,23 +50,21 @@ class Refreshed:
     def __init__(self, store: Store, table: str) -> None:
         self._store = store
         self._meta = meta_table(table).name
-        self._known: tuple[float, datetime | None] = 0.0, None
+        self._known: Fresh[datetime | None] = Fresh(FRESH_SECONDS)
 
     def until(self) -> datetime | None:
         """Return up to when all links were counted, as of a moment ago; None where they never were."""
-        read_at, known = self._known
-        if read_at and clock.monotonic() - read_at < FRESH_SECONDS:
-            return known
-        began = clock.monotonic()
+        return self._known.recent(self._read)
+
+    def _read(self) -> datetime | None:
         (row,) = self._store.read(self._meta, [_ROW], Wanted([_COLUMN]))
-        self._known = began, None if row is None else _mark(row)
-        return self._known[1]
+        return None if row is None else _mark(row)
 
     def advance(self, until: int) -> None:
         """Store that all links were counted up to *until*, in epoch milliseconds; a later mark that is there stays."""
         value = checked_json(_Mark(moment_of(until)), _ROW, until)
         (error,) = self._store.write(self._meta, [Put(_ROW, [NewCell(_COLUMN, until, value)])])
-        self._known = 0.0, None
+        self._known.forget()
         if error is not None:
             raise error
 

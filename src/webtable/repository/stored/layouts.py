@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._clock import clock
+from webtable._clock import Fresh, clock
 from webtable.errors import LayoutMismatch, TableNotFound
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import Wanted
@@ -29,13 +29,14 @@ class Layouts:
         self._table = table
         self._cells: dict[bytes, bytes] = {}
         self._altered: dict[bytes, int] | None = None
-        self._read_at = clock.monotonic()
+        self._recent: Fresh[Layout] = Fresh(FRESH_SECONDS)
+        self._recent.learn(known, clock.monotonic())
         self.known = known
         """The layout as it was when it was read last."""
 
     def recent(self) -> Layout:
         """Return the layout as it was at most `FRESH_SECONDS` ago."""
-        return self.known if clock.monotonic() - self._read_at < FRESH_SECONDS else self.read()
+        return self._recent.recent(self.read)
 
     def read(self) -> Layout:
         """Return the layout as it is now; raises `LayoutMismatch` where this version cannot read it."""
@@ -67,7 +68,7 @@ class Layouts:
                 raise LayoutMismatch(f"{name} was dropped and created anew, with another layout: open it again")
             self.known, self._cells = found, cells
         self._altered = {column: versions[0].timestamp for column, versions in row.cells.items()} if row else {}
-        self._read_at = read_at
+        self._recent.learn(self.known, read_at)
 
 
 def cells_of(row: Row | None) -> dict[bytes, bytes]:

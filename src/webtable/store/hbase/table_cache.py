@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webtable._clock import clock
+from webtable._clock import Fresh
 from webtable.errors import StoreRefused
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Known:
         self._tables = tables
         self._name = name
         self._families: dict[str, Collection[bytes]] = {}
-        self._bounds: dict[str, tuple[float, list[bytes]]] = {}
+        self._bounds: dict[str, Fresh[list[bytes]]] = {}
 
     def families(self, table: str, deadline: Deadline, anew: bool = False) -> Collection[bytes]:
         """Return the names of the table's families, with *anew* as they are now."""
@@ -43,11 +43,8 @@ class Known:
 
     def region_bounds(self, table: str, deadline: Deadline) -> list[bytes]:
         """Return the first keys of the regions behind the first one, as they were a minute ago at most."""
-        read, bounds = self._bounds.get(table, (0.0, []))
-        if not read or clock.monotonic() - read > _REGIONS_SECONDS:
-            bounds = [region.keys.start for region in self._tables.regions(table, deadline)][1:]
-            self._bounds[table] = clock.monotonic(), bounds
-        return bounds
+        bounds = self._bounds.setdefault(table, Fresh(_REGIONS_SECONDS))
+        return bounds.recent(lambda: [region.keys.start for region in self._tables.regions(table, deadline)][1:])
 
     def forget(self, table: str) -> None:
         """Read what there is to know of *table* anew."""
