@@ -14,8 +14,10 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.cli.journal import Journal
+from webtable.cli.loading.journal import IngestJournal
+from webtable.errors import InvalidArgument
 from webtable.formats import Place
+from webtable.formats.parts import FilePart
 
 URLS = [f"https://h{number % 5}.example/{number}" for number in range(1_200)]
 
@@ -84,7 +86,7 @@ def test_two_runs_do_not_share_a_journal(run: Run):
     written(Path("one.jsonl"), URLS[:5])
     run("ingest", "--resume", "one.jsonl")
 
-    with Journal(Path("webtable.db.ingest"), ""):
+    with IngestJournal(Path("webtable.db.ingest"), ""):
         done = run("ingest", "--resume", "one.jsonl")
 
     assert done.code == 2
@@ -109,7 +111,7 @@ def test_what_was_killed_goes_on_with_the_last_batch_and_misses_nothing(run: Run
     done = subprocess.run(command, capture_output=True, text=True, check=True)
 
     pages = int(done.stdout.split()[0].replace(",", ""))
-    # Two batches may have been on their way, and a line is added every 100 pages.
+    # Two batches may have been on their way, and what is stored is noted every 100 pages.
     assert len(URLS) - read <= pages <= len(URLS) - read + 3 * 50 + 100
     assert stored() == sorted(URLS)
 
@@ -119,61 +121,58 @@ def position() -> int:
     journal = Path("webtable.db.ingest")
     if not journal.exists():
         return 0
-    lines = [json.loads(line) for line in journal.read_text().splitlines(keepends=True) if line.endswith("}\n")]
-    return max((line.get("records", 0) for line in lines), default=0)
+    written = journal.read_bytes()
+    return max(part.get("records", 0) for part in json.loads(written)["found"]["parts"]) if written else 0
 
 
 class TestTheJournal:
     @pytest.fixture
-    def file(self, tmp_path):
+    def part(self, tmp_path) -> FilePart:
         path = tmp_path / "crawl.jsonl"
         path.write_text("x")
-        return str(path)
+        return FilePart(str(path))
 
-    def test_nothing_is_passed_that_is_not_settled(self, tmp_path, file):
-        with Journal(tmp_path / "journal", "") as journal:
-            journal.begin(file)
-            for number in range(1, 4):
-                journal.take(f"https://example.com/{number}", Place(number * 10, 1), number)
-            journal.settle("https://example.com/1")
-            journal.settle("https://example.com/3")
+    def test_a_part_goes_on_where_it_was_stored_up_to(self, tmp_path, part):
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            assert journal.begin(part) == (Place(), 0)
+            journal.note(part, Place(10, 1), 1, is_done=False)
 
-        with Journal(tmp_path / "journal", "") as journal:
-            assert journal.begin(file) == (Place(10, 1), 1)
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            assert journal.begin(part) == (Place(10, 1), 1)
+            assert journal.is_known(part)
+        with IngestJournal(tmp_path / "journal", "other options") as journal:
+            assert journal.begin(part) == (Place(), 0)
 
-    def test_a_url_that_comes_twice_is_settled_twice(self, tmp_path, file):
-        with Journal(tmp_path / "journal", "") as journal:
-            journal.begin(file)
-            for number in range(1, 4):
-                journal.take("https://example.com/", Place(number * 10, 1), number)
-            journal.settle("https://example.com/")
-            journal.settle("https://example.com/")
-            journal.end()
+    def test_a_part_that_is_done_is_not_read_again(self, tmp_path, part):
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            journal.begin(part)
+            journal.note(part, Place(10, 1), 1, is_done=True)
 
-        with Journal(tmp_path / "journal", "") as journal:
-            assert journal.begin(file) == (Place(20, 1), 2)
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            assert journal.begin(part) is None
 
-    def test_a_file_is_done_once_its_last_page_is_settled(self, tmp_path, file):
-        with Journal(tmp_path / "journal", "") as journal:
-            journal.begin(file)
-            journal.take("https://example.com/", Place(10, 1), 1)
-            journal.end()
-            journal.settle("https://example.com/")
+    def test_a_file_that_is_named_twice_is_read_twice_in_one_run(self, tmp_path, part):
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            journal.begin(part)
+            journal.note(part, Place(10, 1), 1, is_done=True)
 
-        with Journal(tmp_path / "journal", "") as journal:
-            assert journal.begin(file) is None
+            assert journal.begin(part) == (Place(), 0)
 
-    @pytest.mark.parametrize("left", [b"", b'{"file":"/x","si', b"\x00" * 50, b'{"file":1}\n', b"\xff\n"])
-    def test_what_a_kill_has_left_of_a_line_is_none(self, tmp_path, file, left):
-        with Journal(tmp_path / "journal", "") as journal:
-            journal.begin(file)
-            journal.take("https://example.com/", Place(10, 1), 1)
-            journal.settle("https://example.com/")
-        with (tmp_path / "journal").open("ab") as damaged:
-            damaged.write(left)
+    def test_it_is_held_also_when_it_was_written_again(self, tmp_path, part):
+        with IngestJournal(tmp_path / "journal", "") as journal:
+            journal.begin(part)
+            for records in range(3):
+                journal.note(part, Place(10, 1), records, is_done=False)
+                with pytest.raises(InvalidArgument, match="another ingest uses this journal"):
+                    IngestJournal(tmp_path / "journal", "")
+                time.sleep(0.02)  # until it is due to be kept again
 
-        with Journal(tmp_path / "journal", "") as journal:
-            assert journal.begin(file) == (Place(10, 1), 1)
-            journal.end()
-        with Journal(tmp_path / "journal", "") as journal:
-            assert journal.begin(file) is None
+    @pytest.mark.parametrize("content", [b'{"file":"/x","si', b"\x00" * 50, b'{"file":1}\n', b"\xff\n"])
+    def test_a_file_of_anything_else_is_refused_and_stays(self, tmp_path, content):
+        file = tmp_path / "journal"
+        file.write_bytes(content)
+
+        with pytest.raises(InvalidArgument, match="this is not what an earlier run has kept"):
+            IngestJournal(file, "")
+
+        assert file.read_bytes() == content

@@ -22,7 +22,7 @@ import webtable
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS
-from webtable.cli.journal import Journal
+from webtable.cli.options.resuming import beside
 from webtable.cli.session import Session
 from webtable.repository.hints import maintenance
 from webtable.testing import write_warc
@@ -361,4 +361,4 @@ def test_metrics_name_a_table_as_it_names_itself(store: None, seen: Seen):
 
 
 def test_a_journal_is_the_same_one_when_the_password_has_moved_to_netrc():
-    assert Journal.beside(ANSWERS) == Journal.beside("hbase+http://127.0.0.1:9/crawl?auth=basic")
+    assert beside(ANSWERS, "ingest") == beside("hbase+http://127.0.0.1:9/crawl?auth=basic", "ingest")

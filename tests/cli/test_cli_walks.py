@@ -9,7 +9,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable.repository import checkpoint
+from webtable.repository import journal
 from webtable.repository.hints import entry_drift
 from webtable.repository.questions import integrity, stats
 from webtable.store.sqlite import SQLiteStore
@@ -25,8 +25,8 @@ COMMANDS = {
 @pytest.fixture
 def walk(request, monkeypatch, empty_directory):
     """The name of a walk over a table of ten pages, which keeps what it has found after each row."""
-    monkeypatch.setattr(checkpoint, "SAVE_SECONDS", 0)
-    monkeypatch.setattr(checkpoint, "SHARE", 0)
+    monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(journal, "SHARE", 0)
     monkeypatch.setattr(entry_drift, "PIECE", 1)
     for module in (stats, integrity):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
@@ -86,4 +86,4 @@ def test_a_file_of_another_question_is_named(run: Run, interrupted, walk):
     other = run("verify", "example.com", "--resume")
 
     assert other.code == 2
-    assert "webtable.db.verify: this is how far another walk has come (verify pages: all pages)" in other.err
+    assert "webtable.db.verify: this is how far another run has come (verify pages: all pages)" in other.err

@@ -243,5 +243,5 @@ def noted() -> int:
     journal = Path("webtable.db.ingest")
     if not journal.exists():
         return 0
-    lines = [json.loads(line) for line in journal.read_text().splitlines(keepends=True) if line.endswith("}\n")]
-    return sum({(line["file"], line.get("begin", 0)): line.get("records", 0) for line in lines}.values())
+    written = journal.read_bytes()
+    return sum(part.get("records", 0) for part in json.loads(written)["found"]["parts"]) if written else 0

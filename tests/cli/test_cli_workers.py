@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import random
 from contextlib import suppress
@@ -15,9 +16,9 @@ from running import Run
 
 import webtable
 from webtable import Page, WebTable
-from webtable.cli.loading.workers.chunks import COUNTERS, NUMBERS, Reading, add_report
-from webtable.cli.loading.workers.shared import SharedLoad, files_in_parts
-from webtable.formats import Place, ReadReport
+from webtable.cli.loading.chunks import Reading
+from webtable.cli.loading.load import COUNTERS, NUMBERS, Job, Load, add_report, files_in_parts
+from webtable.formats import ReadReport
 from webtable.formats.parts import PART_BYTES
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
@@ -138,7 +139,7 @@ class TestTheTable:
         small = written("small.warc.gz", records[0])
         assert "2 files stored before" not in run("ingest", "--workers", "2", "--resume", small).out
         assert "2 files stored before" in run("ingest", "--workers", "2", "--resume", file, small).out
-        assert len(Path("webtable.db.ingest").read_text().splitlines()) >= 5
+        assert len(json.loads(Path("webtable.db.ingest").read_bytes())["found"]["parts"]) >= 3
 
 
 class TestWhatCannotBeRead:
@@ -190,7 +191,7 @@ class TestWhatCannotBeRead:
 def test_there_are_no_more_workers_than_there_is_to_read(tmp_path: Path):
     files = [str(tmp_path / name) for name in crawl(tmp_path, files=2)]
 
-    assert SharedLoad(files, None, workers=8).most_workers == 2
+    assert Load(files=files, job=Job(None), workers=8).most_workers == 2
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_as_few_files_are_read_in_parts_as_keep_all_workers_busy(megabytes, work
 
 
 def test_a_report_is_taken_in_pieces_that_add_up():
-    reading, total = Reading(Place()), ReadReport()
+    reading, total = Reading(), ReadReport()
     assert {*NUMBERS, *COUNTERS, "place", "total_bytes", "damaged"} == {field.name for field in fields(ReadReport)}
 
     for number in range(1, 4):

@@ -20,7 +20,7 @@ from gateways import HOST, RowsThrift1, RowsThrift2
 from http_gateways import HTTPGateway, fixed, status
 
 import webtable
-from webtable.cli.journal import Journal
+from webtable.cli.options.resuming import beside
 from webtable.cli.session import Session
 from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of
@@ -330,7 +330,12 @@ def test_a_secret_is_in_nothing_that_is_shown_logged_or_raised(pair, monkeypatch
             told.error(lambda url=url: webtable.open(url))
             parsed = StoreURL.parse(url)
             told.parts += [repr(parsed), str(parsed), repr(address_of(parsed)), repr(address_of(parsed).settings())]
-            told.parts += [Session(url).command("info"), str(Journal.beside(url)), table_of(url), str(adapter_of(url))]
+            told.parts += [
+                Session(url).command("info"),
+                str(beside(url, "ingest")),
+                table_of(url),
+                str(adapter_of(url)),
+            ]
     told.parts += [str(one.message) for one in warned]
 
     text = told.text()

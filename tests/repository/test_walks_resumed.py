@@ -12,7 +12,7 @@ from deaths import Killed, Town
 import webtable
 from webtable import KeyRange
 from webtable.errors import InvalidArgument
-from webtable.repository import checkpoint
+from webtable.repository import journal
 from webtable.repository.hints import drift, entry_drift
 from webtable.repository.questions import integrity, stats
 from webtable.store import NewCell, Put
@@ -41,8 +41,8 @@ def repair(table, **options):
 @pytest.fixture
 def at_each_row(monkeypatch):
     """Let what was found be kept after each row."""
-    monkeypatch.setattr(checkpoint, "SAVE_SECONDS", 0)
-    monkeypatch.setattr(checkpoint, "SHARE", 0)
+    monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
+    monkeypatch.setattr(journal, "SHARE", 0)
     for module in (stats, integrity):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     for module in (drift, entry_drift):
@@ -175,22 +175,22 @@ def test_what_another_question_has_kept_is_refused_and_stays(table, tmp_path):
     kept = file.read_bytes()
 
     for other in (count, compare, repair):
-        with pytest.raises(InvalidArgument, match="how far another walk has come"):
+        with pytest.raises(InvalidArgument, match="how far another run has come"):
             other(table, resume=file)
-    with pytest.raises(InvalidArgument, match="how far another walk has come"):
+    with pytest.raises(InvalidArgument, match="how far another run has come"):
         table.verify("example.com", resume=file)
 
     assert file.read_bytes() == kept
 
 
 @pytest.mark.parametrize(
-    "content", [b"\x00\xff", b"[]", b"{}", b'{"question": 1}', b"hello", json.dumps({"at": "now"}).encode()]
+    "content", [b"\x00\xff", b"[]", b"{}", b'{"job": 1}', b"hello", json.dumps({"at": "now"}).encode()]
 )
 def test_a_file_of_anything_else_is_refused_and_stays(table, tmp_path, content):
     file = tmp_path / "found"
     file.write_bytes(content)
 
-    with pytest.raises(InvalidArgument, match="this is not what a walk over a table has kept"):
+    with pytest.raises(InvalidArgument, match="this is not what an earlier run has kept"):
         verify(table, resume=file)
 
     assert file.read_bytes() == content
@@ -204,7 +204,7 @@ def test_what_was_found_that_cannot_be_read_is_refused(table, tmp_path):
     kept["found"]["pages"] = "many"
     file.write_text(json.dumps(kept))
 
-    with pytest.raises(InvalidArgument, match="this is not what a walk over a table has kept"):
+    with pytest.raises(InvalidArgument, match="this is not what an earlier run has kept"):
         verify(table, resume=file)
 
 

@@ -31,6 +31,8 @@ class FilePart(NamedTuple):
     @property
     def name(self) -> str:
         """The file, and where in it the part begins, unless that is at the beginning."""
+        if self.file == "-":
+            return "standard input"
         return f"{self.file} from byte {self.begin:,}" if self.begin else self.file
 
     @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +21,7 @@ from webtable.cli.options.layouts import (
     TTLOption,
     layout_options,
 )
+from webtable.cli.options.resuming import beside
 from webtable.cli.session import Session, import_indexes, session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples, plural
@@ -91,10 +91,10 @@ def copy(
 
     What is damaged in SRC is left out and named; the exit code is 1 then, and where the comparison finds a difference.
     """
-    from webtable.cli.copying.journal import CopyJournal
-    from webtable.cli.copying.run import CopyRun
+    from webtable.cli.copying.run import CopyRun, Tokens
     from webtable.cli.terminal.progress import shown_progress
     from webtable.repository.copying.tables import Pace
+    from webtable.repository.journal import Journal
 
     given = layout_options(
         salt=salt, digits=digits, ttl=ttl, names=names, compression=compression, versions=versions, indexes=indexes
@@ -108,8 +108,9 @@ def copy(
         webtable.copy_target(table, here.store, regions=regions, **given) as other,
     ):
         run = CopyRun(rate, follow)
-        journal = CopyJournal(table.name, here.store) if resume else None
-        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)), journal or nullcontext():
+        path = beside(here.store, "copy") if resume else None
+        journal = Journal(path, "copy", Tokens, seconds=0).alone("copy")
+        with run.handling_interrupts(), shown_progress("copy", None, lambda: (0, run.now)), journal:
             run.journal = journal
             run.run(table, other)
             if run.ended_by is None:

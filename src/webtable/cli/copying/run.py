@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webtable._shown.sizes import size_text
-from webtable.cli.copying.journal import CopyJournal
 from webtable.cli.terminal.interrupts import handling_interrupts
 from webtable.cli.terminal.text import plural
 from webtable.repository import Copied, CopyCheck
+from webtable.repository.journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0
 """How many seconds a copy that follows waits between two passes."""
-NOTE_SECONDS = 1.0
-"""A line of the journal is written so often at most."""
+
+
+class Tokens(msgspec.Struct):
+    """Up to which place of each source all is copied, which a journal keeps."""
+
+    of: dict[str, str] = {}
 
 
 @dataclass
@@ -31,7 +38,7 @@ class CopyRun:
 
     rate: float | None = None
     follow: bool = False
-    journal: CopyJournal | None = None
+    journal: Journal[Tokens] = field(default_factory=lambda: Journal(None, "copy", Tokens))
     passes: int = 0
     written: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("pages", "versions", "bytes", "deleted"), 0))
     last: Copied | None = None
@@ -43,7 +50,7 @@ class CopyRun:
     """What it does now, for a progress bar."""
     started: float = field(default_factory=time.monotonic)
     _asked: signal.Signals | None = None
-    _noted: float = 0.0
+    _tokens: Tokens = field(default_factory=Tokens)
 
     @property
     def seconds(self) -> float:
@@ -52,7 +59,8 @@ class CopyRun:
 
     def run(self, source: WebTable, target: WebTable) -> None:
         """Copy, with a pass over all behind one that went on in the middle, or behind those that have followed."""
-        token = None if self.journal is None else self.journal.token()
+        self._tokens = self.journal.begun() or Tokens()
+        token = self._tokens.of.get(source.name)
         if token is not None and next(iter(target.pages(full_scan=True, limit=1, order="storage")), None) is None:
             token = None  # the target was made anew
         try:
@@ -90,22 +98,27 @@ class CopyRun:
 
     def _pass(self, source: WebTable, target: WebTable, token: str | None = None) -> None:
         self.passes += 1
-        done = source.copy_to(target, after=token, rate=self.rate, on_copied=self._take)
+        done = source.copy_to(target, after=token, rate=self.rate, on_copied=partial(self._take, source))
         self._take_last(done)
-        if self.journal is not None:
-            self.journal.note(None)
+        self._keep(source, done)
 
-    def _take(self, copied: Copied) -> None:
+    def _take(self, source: WebTable, copied: Copied) -> None:
         self._show(copied)
         self.last = copied
-        if self.journal is not None and time.monotonic() - self._noted >= NOTE_SECONDS:
-            self.journal.note(copied.token)
-            self._noted = time.monotonic()
-        if self._asked and not self.follow:
-            if self.journal is not None:
-                self.journal.note(copied.token)
+        is_asked = self._asked and not self.follow
+        if is_asked or self.journal.is_due():
+            self._keep(source, copied)
+        if is_asked:
             self._take_last(copied)
             raise KeyboardInterrupt
+
+    def _keep(self, source: WebTable, copied: Copied) -> None:
+        """Keep up to where all of *source* is copied; forget it where nothing is left."""
+        if copied.token is None:
+            self._tokens.of.pop(source.name, None)
+        else:
+            self._tokens.of[source.name] = copied.token
+        self.journal.keep(self._tokens)
 
     def _take_last(self, copied: Copied) -> None:
         self.last = copied

@@ -56,20 +56,21 @@ def import_(
     """
     from webtable.cli.loading.conclusion import conclude
     from webtable.cli.loading.ingestion import journal_of
-    from webtable.cli.loading.load import Load
+    from webtable.cli.loading.intake import Intake
+    from webtable.cli.loading.load import Job, Load
     from webtable.cli.terminal.progress import load_progress
 
     limits = parse_limits(limit or (), BACKUP_LIMITS)
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
-    this, load = session(ctx), Load(files, types=None, limits=limits)
+    this, load = session(ctx), Load(files=files, job=Job(None, limits))
     with ExitStack() as stack:
         table = stack.enter_context(_opened(this, checked.manifest))
         journal = journal_of(this, files, repr(("import", limit))) if resume else None
         with load.handling_interrupts(), load_progress(load), journal or nullcontext():
             load.journal = journal
-            load.run(lambda _: table, batch=500, max_body=None)
+            Intake(load, lambda _: table).run()
             if refresh:
                 load.count_links(table)
         code = conclude(load, this, table)

@@ -1,16 +1,17 @@
-"""The command `ingest`."""
+"""The command `ingest`, and the files that it is to read: those named, those of directories, those of patterns."""
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack, nullcontext
 from datetime import UTC, datetime, timedelta
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import webtable
-from webtable.cli.loading.archive_files import archive_files
 from webtable.cli.messages import options_of
 from webtable.cli.options.layouts import (
     DigitsOption,
@@ -22,19 +23,27 @@ from webtable.cli.options.layouts import (
     layout_options,
 )
 from webtable.cli.options.limits import LimitOption, parse_limits
+from webtable.cli.options.resuming import beside
 from webtable.cli.session import Session, session
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from webtable._page.page import Page
-    from webtable.cli.journal import Journal
+    from webtable.cli.loading.journal import IngestJournal
     from webtable.repository import LayoutOptions, WebTable
 
 commands = typer.Typer()
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_ARCHIVE = re.compile(r"\.(?:warc|jsonl|ndjson)(?:\.(?:gz|zst|lz4))?$|\.parquet$", re.IGNORECASE)
+# Common Crawl's names: CC-MAIN-….warc.wat.gz, and .warc.wet.gz.
+_DERIVED = re.compile(r"\.(wat|wet)(?:\.(?:gz|zst|lz4))?$", re.IGNORECASE)
+_HOLDS = {"wat": "a WAT file, which has the metadata of pages", "wet": "a WET file, which has the text of pages"}
+_FETCHED_BY = {"s3": "aws s3 cp {} -", "http": "curl -sL {}", "https": "curl -sL {}"}
 
 
 @commands.command(
@@ -109,10 +118,8 @@ def ingest(
     times its size. Sizes may end with kB, MB or GB.
     """
     from webtable.cli.loading.conclusion import conclude
-    from webtable.cli.loading.load import Load
-    from webtable.cli.loading.workers.intake import Intake
-    from webtable.cli.loading.workers.process import Job
-    from webtable.cli.loading.workers.shared import SharedLoad
+    from webtable.cli.loading.intake import Intake
+    from webtable.cli.loading.load import Job, Load
     from webtable.cli.terminal.progress import load_progress
 
     options = layout_options(salt=salt, digits=digits, ttl=ttl, names=names, indexes=indexes)
@@ -124,7 +131,9 @@ def ingest(
     this = session(ctx)
     _check_workers(workers, files)
     kinds, limits = _types(types), parse_limits(limit or ())
-    load = Load(files, kinds, limits) if workers == 1 else SharedLoad(files, kinds, limits, workers=workers)
+    stores = workers > 1 and adapter_of(this.store).processes_write_side_by_side
+    job = Job(kinds, limits, batch, cut, this if stores else None, options)
+    load = Load(files=files, job=job, workers=workers)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
     with load.handling_interrupts(), load_progress(load), journal or nullcontext(), ExitStack() as stack:
         load.journal = journal
@@ -132,15 +141,65 @@ def ingest(
         def opened(first: Page | None) -> WebTable:
             return stack.enter_context(_open(this, first, regions, options))
 
-        if isinstance(load, SharedLoad):
-            stores = adapter_of(this.store).processes_write_side_by_side
-            job = Job(kinds, limits, batch, cut, this if stores else None, options)
-            table = Intake(load, job, opened).run()
-        else:
-            table = load.run(opened, batch=batch, max_body=cut)
+        table = Intake(load, opened).run()
         if refresh and table is not None:
             load.count_links(table)
     raise typer.Exit(conclude(load, this, table, options=options_of(ctx.command, None)))
+
+
+def archive_files(given: Iterable[str]) -> list[str]:
+    """Return the files that *given* names: of a directory and of a pattern all archives, in the order of their names.
+
+    Raises `InvalidArgument` for what is no file here, or has no pages.
+    """
+    return [file for one in given for file in _files_of(one)]
+
+
+def _files_of(one: str) -> Iterator[str]:
+    path = Path(one)
+    if one != "-" and path.is_dir():
+        yield from _files_in(path)
+    elif one == "-" or path.exists():
+        yield _with_pages(one)
+    elif found := _ADDRESS.match(one):
+        raise InvalidArgument(f"{one}: {_fetch_first(one, found[1].lower())}")
+    elif has_magic(one):
+        yield from _matched(one)
+    else:
+        raise InvalidArgument(f"{one}: no such file")
+
+
+def _files_in(folder: Path) -> Iterator[str]:
+    files = [str(file) for file in sorted(folder.iterdir()) if file.is_file()]
+    archives = [file for file in files if _ARCHIVE.search(file)]
+    if not archives:
+        for file in files:
+            _with_pages(file)
+        raise InvalidArgument(f"{folder}: a directory without a WARC, JSON Lines or Parquet file in it")
+    yield from archives
+
+
+def _matched(pattern: str) -> Iterator[str]:
+    # Path.glob takes no pattern that begins at the root.
+    files = sorted(file for file in glob(pattern, recursive=True) if Path(file).is_file())  # noqa: PTH207
+    if not files:
+        raise InvalidArgument(f"{pattern}: no file matches it")
+    yield from map(_with_pages, files)
+
+
+def _with_pages(file: str) -> str:
+    """Return *file*; raises `InvalidArgument` where its name says that it has no pages."""
+    if derived := _DERIVED.search(file):
+        raise InvalidArgument(
+            f"{file}: {_HOLDS[derived[1].lower()]} and none of their HTML; take the WARC file that it was made of"
+        )
+    return file
+
+
+def _fetch_first(address: str, scheme: str) -> str:
+    command = _FETCHED_BY.get(scheme)
+    how = f"as in: {command.format(address)} | webtable ingest -" if command else "and name the file"
+    return f"ingest reads files and fetches nothing; fetch it first, {how}"
 
 
 def check_files(files: Sequence[str]) -> None:
@@ -163,13 +222,13 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
         raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
 
 
-def journal_of(this: Session, files: Sequence[str], made_with: str) -> Journal:
+def journal_of(this: Session, files: Sequence[str], made_with: str) -> IngestJournal:
     """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
-    from webtable.cli.journal import Journal
+    from webtable.cli.loading.journal import IngestJournal
 
     if "-" in files:
         raise InvalidArgument("resume=True needs files: standard input cannot be read from anywhere but its beginning")
-    journal = Journal(Journal.beside(this.store), made_with)
+    journal = IngestJournal(beside(this.store, "ingest"), made_with)
     if not journal.is_new and not _has_pages(this):
         journal.forget()
     return journal

@@ -1,47 +1,48 @@
-"""The loop of `ingest`: pages from files into a writer, with a count of everything that did not get there."""
+"""A run of `ingest` or `import`: what is to be read, what became of it, and why it ended."""
 
 from __future__ import annotations
 
+import heapq
 import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cached_property
+from itertools import count
+from pathlib import Path
 from signal import Signals
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import SIGNALLED
-from webtable.cli.journal import Journal
-from webtable.cli.loading.archive_files import is_empty
+from webtable.cli.loading.journal import IngestJournal
+from webtable.cli.session import Session
 from webtable.cli.terminal.interrupts import handling_interrupts
-from webtable.errors import (
-    FormatError,
-    InvalidCapture,
-    InvalidURL,
-    SchemaError,
-    StoreUnavailable,
-    WebTableError,
-)
-from webtable.formats import Place, ReadReport, read_pages
-from webtable.repository import Writer
+from webtable.errors import WebTableError
+from webtable.formats import Place, ReadReport
+from webtable.formats.base import MAX_DAMAGED
+from webtable.formats.parts import PART_BYTES, FilePart, parts_of
+from webtable.repository import LayoutOptions
 from webtable.repository.hints.refresh import Recount
 from webtable.repository.writing.outcomes import Dropped
-from webtable.rowkey.urls import canonical_or_none
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from io import BufferedReader
     from typing import BinaryIO
 
-    from webtable._page.page import Page, PageOutcome
     from webtable.repository import WebTable
-
 
 SHOWN_ERRORS = 10
 """How many errors of one kind are told."""
+NUMBERS = ("records", "pages", "bytes_read", "bytes_skipped", "damaged_count")
+COUNTERS = ("left_out", "unknown_fields", "skipped", "unparsed", "shortened")
+_NOTHING_READ = ReadReport()
+_TOLERANCE = 1.1
+"""So many times as long as it could the reading may take at most, before another file is read in parts."""
 
 
 @dataclass
@@ -66,29 +67,82 @@ class Failures:
 
 
 @dataclass
-class Load:
-    """A run of `ingest`: what was read, what was stored and why it ended."""
+class LoadCounts:
+    """What became of some records."""
 
-    files: Sequence[str]
+    report: ReadReport = field(default_factory=ReadReport)
+    stored: int = 0
+    unchanged: int = 0
+    """How many of those that are stored brought no new content."""
+    dropped: Dropped = field(default_factory=Dropped)
+    """What the limits of the table have dropped."""
+    refused: Failures = field(default_factory=Failures)
+    failed: Failures = field(default_factory=Failures)
+
+    def add(self, counts: LoadCounts) -> None:
+        """Count the records of *counts* as well."""
+        if counts.report != _NOTHING_READ:  # or two threads would write to the report of a load that reads itself
+            add_report(self.report, counts.report)
+        self.stored += counts.stored
+        self.unchanged += counts.unchanged
+        self.dropped.add(counts.dropped)
+        self.refused.add_all(counts.refused)
+        self.failed.add_all(counts.failed)
+
+
+def add_report(report: ReadReport, other: ReadReport) -> None:
+    """Add to *report* what *other* has counted and listed."""
+    for name in NUMBERS:
+        setattr(report, name, getattr(report, name) + getattr(other, name))
+    for name in COUNTERS:
+        counter: Counter[str] = getattr(report, name)
+        counter.update(getattr(other, name))
+    report.damaged += other.damaged[: MAX_DAMAGED - len(report.damaged)]
+
+
+@dataclass(frozen=True)
+class Job:
+    """How files are read and pages stored; by workers in the store *session*, where these store them themselves."""
+
     types: Collection[str] | None
     limits: ReadLimits = DEFAULT_LIMITS
-    report: ReadReport = field(default_factory=ReadReport)
-    writer: Writer | None = None
-    journal: Journal | None = None
+    batch: int = 500
+    max_body: int | None = None
+    session: Session | None = None
+    options: LayoutOptions | None = None
+
+
+class Given(NamedTuple):
+    """A part of a file to be read, after *records* records of it, which end at *place*."""
+
+    number: int
+    part: FilePart
+    place: Place
+    records: int
+
+    def __str__(self) -> str:
+        return f"behind record {self.records:,} of {self.part.name}"
+
+
+@dataclass(kw_only=True)
+class Load(LoadCounts):
+    """A run of `ingest`: its *files* are read by so many *workers*, by one in this process."""
+
+    files: Sequence[str]
+    job: Job
+    workers: int = 1
+    journal: IngestJournal | None = None
     """What is stored of which file, where that is kept."""
     skipped: int = 0
     """How many files were stored by an earlier run."""
-    # Two of them, since the writer tells of failures in a thread of its own.
-    refused: Failures = field(default_factory=Failures)
-    failed: Failures = field(default_factory=Failures)
-    dropped: Dropped = field(default_factory=Dropped)
-    """What the limits of the table have dropped."""
     damaged_files: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     signal: Signals | None = None
     """What has interrupted it: Ctrl-C, or somebody who ends processes."""
-    place: str | None = None
-    """The file that is being read; behind which record of it, `where` says."""
+    unfinished: list[Given] = field(default_factory=list)
+    """The parts that were begun and not read to their end, from where that goes on."""
+    deaths: list[str] = field(default_factory=list)
+    """How workers have died."""
     lost: WebTableError | None = None
     """The error that ended it, where the store is gone."""
     recount: Recount | None = None
@@ -97,103 +151,66 @@ class Load:
     """How many pages are counted so far, None before that begins."""
     uncounted: WebTableError | None = None
     """Why the links were not counted."""
-    _records_before: int = 0
-    _ending: bool = False
+    is_ending: bool = False
+    """Whether nothing more is to be read: it was interrupted, or the store is gone."""
     _waiting: bool = False
-
-    @property
-    def stored(self) -> int:
-        """How many pages are stored."""
-        return self.writer.stored if self.writer else 0
-
-    @property
-    def unchanged(self) -> int:
-        """How many of them brought no new content."""
-        return self.writer.unchanged if self.writer else 0
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether nothing more is to be read: it was interrupted, or the store is gone."""
-        return self._ending
 
     @property
     def remarks(self) -> list[str]:
         """What else is to be told of the run."""
-        return []
+        return [f"a worker has died ({death}): what it had not stored was read again" for death in self.deaths]
 
     @property
     def where(self) -> str:
-        """The place in the files that the reading has come to."""
-        if self.place is None:
-            return "before the first file"
-        return f"behind record {self.report.records - self._records_before:,} of {self.place}"
+        """The places in the files that the reading has come to."""
+        none = "before the first file" if self.workers == 1 else "between two files"
+        return " and ".join(map(str, self.unfinished)) or none
 
     @property
     def seconds(self) -> float:
         """How long it runs already."""
         return max(time.monotonic() - self.started, 1e-6)
 
-    def run(self, opened: Callable[[Page], WebTable], *, batch: int, max_body: int | None) -> WebTable | None:
-        """Store all pages, and return the table, which is opened for the first of them."""
-        pages = self.pages()
-        # The store is opened, and may be made, only when there is something to put into it.
-        first = next(pages, None)
-        if first is None:
-            return None
-        table = opened(first)
-        writer = table.writer(buffer_pages=batch, max_body=max_body, on_outcome=self.note_outcome)
-        self.store(chain([first], pages), writer)
-        return table
-
-    def pages(self) -> Iterator[Page]:
-        """Yield the pages of all files; a file that is damaged or cannot be read ends early and is noted."""
-        for file in self.files:
+    def parts(self) -> Iterator[Given]:
+        """Yield what is to be read; for workers the largest files first: what is read last should not take long."""
+        numbers = count()
+        for file in self.files if self.workers == 1 else sorted(self._sizes, key=lambda file: -self._sizes[file]):
             if is_empty(file):
                 self.damaged_files.append(f"{file}: it is empty")
                 continue
-            begun = (Place(), 0) if self.journal is None else self.journal.begin(file)
-            if begun is None:
-                self.skipped += 1
-                continue
-            start, before = begun
-            self.place, self._records_before = "standard input" if file == "-" else file, self.report.records - before
-            source = cast("BinaryIO", _StandardInput(self)) if file == "-" else file
-            try:
-                yield from read_pages(source, types=self.types, report=self.report, limits=self.limits, start=start)
-            except (FormatError, OSError) as exc:
-                self.damaged_files.append(str(exc))
-            except KeyboardInterrupt:
-                return
-            else:
-                if self.journal is not None:
-                    self.journal.end()
+            is_stored = True
+            for part in self._parts_of(file):
+                begun = (Place(part.begin), 0) if self.journal is None else self.journal.begin(part)
+                if begun is not None:
+                    is_stored = False
+                    yield Given(next(numbers), part, *begun)
+            self.skipped += is_stored
 
-    def store(self, pages: Iterable[Page], writer: Writer) -> None:
-        """Put *pages*, until they or the store end or a signal comes, and flush what was put."""
-        self.writer, self.dropped = writer, writer.dropped
-        put = writer.put
-        for page in pages:
-            url = self._taken(page)
-            try:
-                put(page)
-            except (InvalidURL, InvalidCapture) as exc:
-                self.refused.add(exc)
-                self._settled(url)
-            if self._ending:
-                break
-        writer.close()
+    @property
+    def most_workers(self) -> int:
+        """How many workers may have something to read."""
+        return min(self.workers, sum(len(_pieces(self._sizes[file], file in self._large)) for file in self._sizes))
 
-    def _taken(self, page: Page) -> str:
-        """Return the URL under which the outcome of *page* comes, which the journal is told."""
-        if self.journal is None:
-            return page.url
-        url = canonical_or_none(page.url) or page.url
-        self.journal.take(url, self.report.place, self.report.records - self._records_before)
-        return url
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {file: Path(file).stat().st_size for file in self.files}
 
-    def _settled(self, url: str) -> None:
-        if self.journal is not None:
-            self.journal.settle(url)
+    @cached_property
+    def _large(self) -> set[str]:
+        return set() if self.workers == 1 else files_in_parts(self._sizes, self.workers)
+
+    def _parts_of(self, file: str) -> Iterator[FilePart]:
+        """Yield the parts of *file*; what an earlier run has begun goes on as it was begun."""
+        journal, in_parts = self.journal, file in self._large
+        if journal is not None:
+            in_parts = not journal.is_known(FilePart(file)) and (in_parts or journal.is_in_parts(file))
+        if not in_parts:
+            return iter([FilePart(file)])
+        return parts_of(file, limits=self.job.limits)
+
+    def opened(self, part: FilePart) -> AbstractContextManager[str | BinaryIO]:
+        """Lend what `read_pages` reads *part* from in this process."""
+        return nullcontext(cast("BinaryIO", _StandardInput(self))) if part.file == "-" else part.opened()
 
     def count_links(self, table: WebTable) -> None:
         """Count the links to the pages that the run has linked, unless it came to no good end or Ctrl-C is pressed."""
@@ -213,21 +230,10 @@ class Load:
         except WebTableError as exc:
             self.uncounted = exc
 
-    def note_outcome(self, outcome: PageOutcome) -> None:
-        """Take from the writer what became of a page."""
-        error = outcome.error
-        if error is not None:
-            self.failed.add(error)
-            # A store that is gone is gone for the next thousand batches too, and each would wait for its deadline.
-            if isinstance(error, StoreUnavailable | SchemaError):
-                self.lose(error)
-                return
-        self._settled(outcome.url)
-
     def lose(self, error: WebTableError) -> None:
-        """End the reading, since the store is gone."""
+        """End the reading, since the store is gone: each batch would wait for its deadline."""
         self.lost = self.lost or error
-        self._ending = True
+        self.is_ending = True
 
     def handling_interrupts(self) -> AbstractContextManager[None]:
         """Let Ctrl-C, SIGTERM and SIGHUP end the reading behind the page at hand; the second one ends the process."""
@@ -237,7 +243,7 @@ class Load:
         """Read standard input, which may take for ever: here alone Ctrl-C ends it at once."""
         self._waiting = True
         try:
-            if self._ending:
+            if self.is_ending:
                 raise KeyboardInterrupt
             return cast("BufferedReader", sys.stdin.buffer).read1(size)  # what is there, without waiting for more
         finally:
@@ -250,7 +256,7 @@ class Load:
             show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
             os.write(2, f"{show_cursor}webtable: given up; what was not stored yet is lost\n".encode())
             os._exit(SIGNALLED + number)
-        self.signal, self._ending = number, True
+        self.signal, self.is_ending = number, True
         if self._waiting:
             raise KeyboardInterrupt
 
@@ -265,3 +271,34 @@ class _StandardInput:
 
     def fileno(self) -> int:
         return sys.stdin.fileno()
+
+
+def is_empty(file: str) -> bool:
+    """Whether *file* is a file without a byte in it; nobody knows that of a pipe."""
+    path = Path(file)
+    return file != "-" and path.is_file() and path.stat().st_size == 0
+
+
+def files_in_parts(sizes: Mapping[str, int], workers: int) -> set[str]:
+    """Return which files are to be read in parts: as few as keep all *workers* busy, since finding parts takes time."""
+    large: set[str] = set()
+    ideal = sum(sizes.values()) / workers
+    for file in sorted(sizes, key=lambda file: -sizes[file]):
+        pieces = [piece for one, size in sizes.items() for piece in _pieces(size, one in large)]
+        if sizes[file] <= PART_BYTES or _longest(pieces, workers) <= _TOLERANCE * ideal:
+            break
+        large.add(file)
+    return large
+
+
+def _pieces(size: int, in_parts: bool) -> list[int]:
+    whole, rest = divmod(size, PART_BYTES) if in_parts else (0, size)
+    return [PART_BYTES] * whole + [rest]
+
+
+def _longest(pieces: list[int], workers: int) -> int:
+    """Return how much the worker has read that ends last, where each takes the largest piece that is left."""
+    read = [0] * workers
+    for piece in sorted(pieces, reverse=True):
+        heapq.heapreplace(read, read[0] + piece)
+    return max(read)

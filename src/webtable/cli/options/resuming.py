@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
 from webtable.cli.exit_codes import note
-from webtable.cli.journal import beside
+from webtable.store.url import StoreURL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from webtable.cli.session import Session
 
@@ -20,6 +21,12 @@ ResumeOption = Annotated[
     bool,
     typer.Option("--resume", help="Keep what was found beside the store, and go on where an earlier run was ended."),
 ]
+
+
+def beside(store: str, ending: str) -> Path:
+    """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
+    url = StoreURL.parse(store)
+    return Path(f"{url.rest if url.is_path else quote(url.typed, safe=':')}.{ending}")
 
 
 @contextmanager

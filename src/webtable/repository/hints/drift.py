@@ -16,8 +16,8 @@ from webtable.store import Delete, NewCell, Put
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable.repository.checkpoint import Checkpoint
     from webtable.repository.frame import Frame
+    from webtable.repository.journal import Journal
     from webtable.repository.stored.damaged_rows import Damage
 
 T = TypeVar("T")
@@ -98,21 +98,21 @@ class Comparison:
         found: Iterator[list[Place]],
         still: Callable[[Sequence[Place]], list[Place]],
         kind: str,
-        checkpoint: Checkpoint[Compared] | None = None,
+        journal: Journal[Compared] | None = None,
     ) -> Iterator[None]:
         """Count what is *found* and *still* is so a moment later, and mend it; with a pause after each piece.
 
-        The *checkpoint* keeps how far it has come.
+        The *journal* keeps how far it has come.
         """
         suspects: list[Place] = []
         for some in found:
             suspects += some
-            is_due = checkpoint is not None and checkpoint.is_due()
+            is_due = journal is not None and journal.is_due()
             if len(suspects) >= AT_ONCE or is_due:
                 self._settled(suspects, still, kind)
                 suspects = []
-            if checkpoint is not None and is_due:
-                checkpoint.keep(Compared(kind, self.position, self._drift))
+            if journal is not None and is_due:
+                journal.keep(Compared(kind, self.position, self._drift))
             yield
         self._settled(suspects, still, kind)
 

@@ -20,9 +20,9 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.checkpoint import Checkpoint
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
+    from webtable.repository.journal import Journal
     from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Row
 
@@ -38,14 +38,14 @@ class EntryComparison(Comparison):
         self._entries = found.table
         self._is_link = found.keeps_inlinks
 
-    def run(self, checkpoint: Checkpoint[Compared], begun: Compared | None) -> Iterator[None]:
+    def run(self, journal: Journal[Compared], begun: Compared | None) -> Iterator[None]:
         """Compare what is left behind what is *begun*, with a pause after each piece of the work."""
         if begun is None or begun.kind == "missing":
             missing = self._missing_entries(begun.position if begun else b"")
-            yield from self.mend(missing, self._still_missing, "missing", checkpoint)
+            yield from self.mend(missing, self._still_missing, "missing", journal)
             begun = None
         stale = self._stale_entries(begun.position if begun else b"")
-        yield from self.mend(stale, self._still_stale, "stale", checkpoint)
+        yield from self.mend(stale, self._still_stale, "stale", journal)
 
     def _missing_entries(self, after: bytes) -> Iterator[list[Place]]:
         columns = [self._frame.codec.columns.page, *([self._frame.codec.columns.links] if self._is_link else [])]

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
-from webtable.repository.checkpoint import Checkpoint
 from webtable.repository.creation.tables import create_tables
 from webtable.repository.hints.drift import Compared, Drift
 from webtable.repository.hints.entry_drift import EntryComparison
@@ -29,6 +28,7 @@ from webtable.repository.hints.history_drift import HistoryComparison
 from webtable.repository.hints.inlink_drift import InlinkComparison
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
+from webtable.repository.journal import Journal
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.repository.times import Moment, moment_of
@@ -126,11 +126,11 @@ class Maintenance:
         """Do what `WebTable.repair_index` promises."""
         found, damage, until = self._frame.indexes.named(index), self._frame.damage(), moment_of("as_of", as_of)
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
-        checkpoint = Checkpoint(resume, question, Compared)
-        begun = checkpoint.begun()
+        journal = Journal(resume, question, Compared)
+        begun = journal.begun()
         drift = Drift(index, until or clock.now()) if begun is None else begun.drift
         entries = EntryComparison(self._frame, found, drift, damage, settle=settle, apply=apply)
-        walks = [entries.run(checkpoint, begun)]
+        walks = [entries.run(journal, begun)]
         if found.keeps_inlinks or not any(one.keeps_inlinks for one in self._frame.indexes.read().values()):
             pages = HistoryComparison(
                 self._frame, drift, damage, settle=settle, apply=apply, mend_pages=self._mend_pages
@@ -141,7 +141,7 @@ class Maintenance:
         for _ in chain.from_iterable(walks):
             if on_progress is not None:
                 on_progress(drift.pages + drift.entries)
-        checkpoint.end()
+        journal.end()
         return drift
 
     def _advance(self, index: str, found: Maintained, phase: Phase, position: str = "") -> None:

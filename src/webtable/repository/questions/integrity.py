@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, TableNotFound
-from webtable.repository.checkpoint import Checkpoint, Walked
+from webtable.repository.journal import Journal, Walked
 from webtable.repository.questions.missing_pages import MissingPages, missing_pages
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
@@ -77,14 +77,14 @@ def verify(
     """Return what `WebTable.verify` does."""
     asked, ranges = scope.ranges(frame)
     everywhere = [KeyRange()] if scope.domain is None else ranges
-    checkpoint = Checkpoint(resume, f"verify {frame.table}: {asked}", _Found)
-    found = checkpoint.begun() or _Found()
+    journal = Journal(resume, f"verify {frame.table}: {asked}", _Found)
+    found = journal.begun() or _Found()
     spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame))
     for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
-        if checkpoint.is_due():
-            checkpoint.keep(found)
+        if journal.is_due():
+            journal.keep(found)
     verification = _with_missing(frame, scope, ranges, found)
-    checkpoint.end()
+    journal.end()
     return verification
 
 

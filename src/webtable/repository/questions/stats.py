@@ -18,7 +18,7 @@ from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import GROUPS, Kind
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping
-from webtable.repository.checkpoint import Checkpoint, Walked
+from webtable.repository.journal import Journal, Walked
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
@@ -163,17 +163,17 @@ def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str 
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
     question = f"stats of {frame.table}: {said} by {', '.join(names)}, bytes {with_bytes}, now {now}"
-    checkpoint = Checkpoint(resume, question, _Found)
-    found = checkpoint.begun()
+    journal = Journal(resume, question, _Found)
+    found = journal.begun()
     if found is None:
         regions = frame.store.regions(frame.table) if "region" in names else ()
         found = _Found(now=now or clock.now(), starts=[region.keys.start for region in regions])
     tallies = {name: _tally(frame, name, found) for name in names}
     for _ in _count(frame, spec, tuple(tallies.values()), on_progress, found):
-        if checkpoint.is_due():
+        if journal.is_due():
             found.groups = {name: tally.counted() for name, tally in tallies.items()}
-            checkpoint.keep(found)
-    checkpoint.end()
+            journal.keep(found)
+    journal.end()
     groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
     size = found.size if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))

@@ -1,4 +1,4 @@
-"""What workers send: stored where they do not store themselves, counted, and noted in the journal."""
+"""What is read, here or by workers: stored where workers do not, counted, and noted in the journal."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from contextlib import suppress
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
-from webtable.cli.loading.workers.chunks import CHUNK_PAGES, Chunk, Given, Tally
-from webtable.cli.loading.workers.crew import Crew
-from webtable.cli.loading.workers.storing import Storing
+from webtable.cli.loading.chunks import CHUNK_PAGES, Chunk, ChunkWriter, chunks_of
+from webtable.cli.loading.crew import Crew
+from webtable.cli.loading.load import LoadCounts
 from webtable.formats import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
-    from webtable.cli.loading.workers.chunks import Ended
-    from webtable.cli.loading.workers.process import Job
-    from webtable.cli.loading.workers.shared import SharedLoad
+    from webtable.cli.loading.crew import Ended
+    from webtable.cli.loading.load import Given, Load
     from webtable.formats.parts import FilePart
     from webtable.repository import WebTable
 
@@ -28,18 +27,17 @@ _HELD_BYTES = 1 << 22
 
 
 class Intake:
-    """Has the files of *load* read by workers that do *job*.
+    """Has the files of *load* read, here or by workers.
 
-    Where the workers do not store, their pages are stored here, in the table that *opened* returns for the first of
-    them. Pages that repeat what is stored come last of all, whichever worker has read them.
+    Where workers do not store them, pages are stored here, in the table that *opened* returns for the first of them.
+    Pages that repeat what is stored come last of all, whichever worker has read them.
     """
 
-    def __init__(self, load: SharedLoad, job: Job, opened: Callable[[Page | None], WebTable]) -> None:
+    def __init__(self, load: Load, opened: Callable[[Page | None], WebTable]) -> None:
         self.table: WebTable | None = None
         self._load = load
-        self._job = job
         self._opened = opened
-        self._storing: Storing | None = None
+        self._writer: ChunkWriter | None = None
         self._parts: dict[int, FilePart] = {}
         self._repeats: IO[bytes]
         self._waiting: dict[int, Chunk | None] = {}
@@ -51,22 +49,34 @@ class Intake:
             self._read()
             if not self._load.lost:
                 self._store_repeats()
-        if self._storing is not None:
-            self._load.add(self._storing.close())
-            self._note_lost()
+        if self._writer is not None:
+            self._load.add(self._writer.close())
+            self._look_for_loss()
         if not self._load.lost:
             for chunk in filter(None, self._waiting.values()):
                 self._note(chunk)
         return self.table
 
     def _read(self) -> None:
-        with Crew(self._job, self._load.most_workers, self) as crew:
+        if self._load.workers == 1:
+            for given in self._load.parts():
+                self._read_here(given)
+                if self.is_ending:
+                    return
+            return
+        with Crew(self._load.job, self._load.most_workers, self) as crew:
             crew.start()
-            if self._job.store is not None:
+            if self._load.job.session is not None:
                 self.table = self._opened(None)  # the workers would all say that it is not there
             crew.run(self._load.parts())
             self._load.deaths = crew.deaths
-            self._load.unfinished = [_place(given) for given in crew.unfinished]
+            self._load.unfinished = crew.unfinished
+
+    def _read_here(self, given: Given) -> None:
+        self._load.unfinished = [given]
+        for chunk in chunks_of(given, self._load.job, self._load):
+            self.take(chunk, given)
+            self._load.unfinished = [given._replace(records=chunk.records)]
 
     @property
     def is_ending(self) -> bool:
@@ -81,7 +91,7 @@ class Intake:
         self._keep(chunk)
         if chunk.is_stored:
             self._count(chunk)
-        elif chunk.pages or self._storing is not None:
+        elif chunk.pages or self._writer is not None:
             self._put(chunk)
         else:
             self._count(chunk)
@@ -92,7 +102,7 @@ class Intake:
 
     def end(self, ended: Ended) -> None:
         """Take what a worker says at its end."""
-        self._load.add(ended.tally)
+        self._load.add(ended.counts)
         if ended.lost is not None:
             self._load.lose(ended.lost)
 
@@ -106,19 +116,20 @@ class Intake:
         chunk.repeats = []
 
     def _put(self, chunk: Chunk) -> None:
-        if self._storing is None:
+        if self._writer is None:
+            job = self._load.job
             self.table = self.table or self._opened(chunk.pages[0])
-            self._storing = Storing(self.table, self._count, batch=self._job.batch, max_body=self._job.max_body)
-        self._storing.put(chunk)
-        self._note_lost()
+            self._writer = ChunkWriter(self.table, self._count, batch=job.batch, max_body=job.max_body)
+        self._writer.put(chunk)
+        self._look_for_loss()
 
-    def _note_lost(self) -> None:
-        if self._storing is not None and self._storing.lost is not None:
-            self._load.lose(self._storing.lost)
+    def _look_for_loss(self) -> None:
+        if self._writer is not None and self._writer.lost is not None:
+            self._load.lose(self._writer.lost)
 
     def _count(self, chunk: Chunk) -> None:
         """Count a chunk that is stored."""
-        self._load.add(chunk.tally)
+        self._load.add(chunk.counts)
         if chunk.number in self._waiting:
             self._waiting[chunk.number] = chunk
         else:
@@ -132,11 +143,7 @@ class Intake:
     def _store_repeats(self) -> None:
         pages = _pickled(self._repeats)
         while not self._load.lost and (some := list(islice(pages, CHUNK_PAGES))):
-            self._put(Chunk(-1, Place(), 0, some, [], Tally()))
-
-
-def _place(given: Given) -> str:
-    return f"behind record {given.records:,} of {given.part.name}"
+            self._put(Chunk(-1, Place(), 0, some, [], LoadCounts()))
 
 
 def _pickled(file: IO[bytes]) -> Iterator[Page]:

@@ -1,29 +1,106 @@
-"""The workers: started as there is something to read, given parts, and replaced where they die."""
+"""The workers: processes that read parts of files, started, given parts, and replaced where they die."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import Counter, deque
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from webtable.cli.loading.workers.chunks import Chunk, Ended, Given, Wanted
-from webtable.cli.loading.workers.process import Job, work
+from webtable.cli.loading.chunks import Chunk, ChunkWriter, chunks_of
+from webtable.cli.loading.load import Given, Job, LoadCounts
 from webtable.cli.terminal.interrupts import ENDING
 from webtable.errors import WebTableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 _SECONDS = 0.2
 """So long it takes at most until a signal is noticed: no message comes with it."""
 MOST_DEATHS = 2
 """A part on which so many workers have died, none of which came further than the one before it, is given up."""
+
+
+class Idle(NamedTuple):
+    """A worker has nothing to read."""
+
+
+class Ended(NamedTuple):
+    """A worker comes to its end; `counts` are of what it has not told in chunks."""
+
+    counts: LoadCounts
+    lost: WebTableError | None = None
+    """The error that ended it, where the store is gone."""
+    broken: str | None = None
+    """What else has ended it."""
+
+
+def work(job: Job, pipe: Connection) -> None:
+    """Be a worker: read what comes through *pipe* until None does, and store it or send it back."""
+    for one in ENDING:  # they are for the process that was asked to do all this, which says what is to be done
+        signal.signal(one, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        ended = _work(job, pipe)
+    except WebTableError as exc:
+        ended = Ended(LoadCounts(), lost=exc)
+    except Exception as exc:  # noqa: BLE001 - it is told where it can be shown
+        ended = Ended(LoadCounts(), broken=f"unexpectedly: {exc!r}")
+    with suppress(OSError):  # there is nobody left to be told, and nobody should be told of that
+        pipe.send(ended)
+
+
+def _end_with_parent() -> None:
+    """End at once when the parent has: nobody would be told of what is stored."""
+    if parent := multiprocessing.parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _work(job: Job, pipe: Connection) -> Ended:
+    sending = threading.Lock()
+
+    def send(message: Chunk | Idle) -> None:
+        with sending:
+            pipe.send(message)
+
+    with ExitStack() as stack:
+        if job.session is None:
+            _read_all(job, pipe, send, send, lambda: False)
+            return Ended(LoadCounts())
+        table = stack.enter_context(job.session.open(**(job.options or {})))
+        writer = ChunkWriter(table, send, batch=job.batch, max_body=job.max_body)
+        _read_all(job, pipe, send, writer.put, lambda: writer.lost is not None)
+        rest = writer.close()
+        return Ended(rest, lost=writer.lost)
+
+
+def _read_all(
+    job: Job,
+    pipe: Connection,
+    send: Callable[[Idle], None],
+    hand_on: Callable[[Chunk], None],
+    is_lost: Callable[[], bool],
+) -> None:
+    """Ask for parts to read, and hand their chunks on, until there are no more or the store is lost."""
+    while not is_lost():
+        send(Idle())
+        given = pipe.recv()
+        if given is None:
+            return
+        for chunk in chunks_of(given, job):
+            hand_on(chunk)
+            if is_lost() or pipe.poll():  # what comes while it reads can only be that it is to end
+                return
 
 
 class Boss(Protocol):
@@ -149,7 +226,7 @@ class Crew:
             return
         worker.was_heard, self._false_starts = True, 0
         match message:
-            case Wanted():
+            case Idle():
                 worker.is_idle = True
             case Chunk():
                 self._take(worker, message)

@@ -1,0 +1,206 @@
+"""Chunks: some pages of a part of a file, with what became of its records, as they are read and stored."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webtable._page.page import Page, memory_of
+from webtable.cli.loading.load import COUNTERS, NUMBERS, LoadCounts
+from webtable.errors import FormatError, InvalidCapture, InvalidURL, SchemaError, StoreUnavailable
+from webtable.formats import Place, ReadReport, read_pages
+from webtable.rowkey.urls import canonical_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webtable._page.page import PageOutcome
+    from webtable.cli.loading.load import Given, Job, Load
+    from webtable.errors import WebTableError
+    from webtable.repository import WebTable
+
+CHUNK_PAGES = 100
+CHUNK_BYTES = 1 << 20
+"""A chunk is so many pages, or so many bytes of memory and one page more, at most."""
+
+
+@dataclass
+class Chunk:
+    """Some pages of the part that was given as *number*, which is read up to *place* with them."""
+
+    number: int
+    place: Place
+    records: int
+    pages: list[Page]
+    repeats: list[Page]
+    """Pages that repeat what is stored, by then: a revisit may be read before what it repeats."""
+    counts: LoadCounts
+    is_last: bool = False
+    damage: str | None = None
+    """Why the part cannot be read further."""
+    is_stored: bool = False
+
+    @property
+    def ends_part(self) -> bool:
+        """Whether nothing more of the part comes."""
+        return self.is_last or self.damage is not None
+
+
+class Reading:
+    """The report of a part that is being read, of which is taken what is new in it; nothing of that of a *load*."""
+
+    def __init__(self, load: Load | None = None) -> None:
+        self.report = ReadReport() if load is None else load.report
+        self._before = self.report.records
+        self._is_taken = load is None
+        self._taken = ReadReport()
+
+    @property
+    def records(self) -> int:
+        """How many records of the part were read."""
+        return self.report.records - self._before
+
+    def taken(self) -> ReadReport:
+        """Return what was reported since this was called last."""
+        report, before, new = self.report, self._taken, ReadReport()
+        if not self._is_taken:
+            return new
+        for name in NUMBERS:
+            setattr(new, name, getattr(report, name) - getattr(before, name))
+            setattr(before, name, getattr(report, name))
+        for name in COUNTERS:
+            setattr(new, name, getattr(report, name) - getattr(before, name))
+            setattr(before, name, copy(getattr(report, name)))
+        new.damaged = report.damaged[len(before.damaged) :]
+        before.damaged = list(report.damaged)
+        return new
+
+
+def chunks_of(given: Given, job: Job, load: Load | None = None) -> Iterator[Chunk]:
+    """Yield what is read of a part, up to its end or to where it is damaged.
+
+    In the process of *load* all is read in its order and reported to that at once, and it may end after any page.
+    """
+    reading = Reading(load)
+    pages: list[Page] = []
+    repeats: list[Page] = []
+    size = 0
+    # What comes through a pipe is handed on at once: nobody knows when more of it comes.
+    most = CHUNK_PAGES if Path(given.part.file).is_file() else 1
+
+    def chunk(*, is_last: bool = False, damage: str | None = None) -> Chunk:
+        records = given.records + reading.records
+        counts = LoadCounts(reading.taken())
+        return Chunk(given.number, reading.report.place, records, pages, repeats, counts, is_last, damage)
+
+    try:
+        with given.part.opened() if load is None else load.opened(given.part) as source:
+            for page in read_pages(
+                source, types=job.types, report=reading.report, limits=job.limits, start=given.place
+            ):
+                comes_last = load is None and page.same_as is not None and page.html is None
+                (repeats if comes_last else pages).append(page)
+                size += memory_of(page)
+                is_ending = load is not None and load.is_ending
+                if is_ending or size >= CHUNK_BYTES or len(pages) + len(repeats) >= most:
+                    yield chunk()
+                    if is_ending:
+                        return
+                    pages, repeats, size = [], [], 0
+    except (FormatError, OSError) as exc:
+        yield chunk(damage=str(exc))
+    except KeyboardInterrupt:  # while standard input was waited for
+        yield chunk()
+    else:
+        yield chunk(is_last=True)
+
+
+@dataclass
+class _Unsettled:
+    """A chunk of which so many pages are not settled yet; one more until all are put."""
+
+    chunk: Chunk
+    left: int
+
+
+class ChunkWriter:
+    """Puts chunks into a writer of *table*; *on_stored* is told of each once it and all before it are stored.
+
+    It is told in the order of the chunks, by one thread at a time, which may be any. Pages that the table refuses for
+    what they are count as settled; those that fail because the store is gone do not, and `lost` says why.
+    """
+
+    def __init__(
+        self, table: WebTable, on_stored: Callable[[Chunk], None], *, batch: int, max_body: int | None
+    ) -> None:
+        self.lost: WebTableError | None = None
+        self._on_stored = on_stored
+        self._lock = threading.RLock()
+        self._chunks: deque[_Unsettled] = deque()
+        self._of_url: defaultdict[str, deque[_Unsettled]] = defaultdict(deque)
+        self._writer = table.writer(buffer_pages=batch, max_body=max_body, on_outcome=self._note)
+
+    def put(self, chunk: Chunk) -> None:
+        """Put the pages of *chunk*, as long as the store is there; they are taken out of it."""
+        pages, chunk.pages = chunk.pages, []
+        entry = _Unsettled(chunk, len(pages) + 1)
+        with self._lock:
+            self._chunks.append(entry)
+        for page in pages:
+            if self.lost:
+                return
+            url = canonical_or_none(page.url) or page.url
+            with self._lock:
+                self._of_url[url].append(entry)
+            try:
+                self._writer.put(page)
+            except (InvalidURL, InvalidCapture) as exc:
+                chunk.counts.refused.add(exc)
+                chunk.counts.dropped.note_error(exc)
+                self._settle(self._taken(url, last=True))
+        self._settle(entry)
+
+    def close(self) -> LoadCounts:
+        """Store what was put, and return what became of the chunks that *on_stored* was not told of."""
+        self._writer.close()
+        rest = LoadCounts()
+        for entry in self._chunks:
+            rest.add(entry.chunk.counts)
+        return rest
+
+    def _note(self, outcome: PageOutcome) -> None:
+        error = outcome.error
+        with self._lock:
+            entry = self._taken(outcome.url)
+            counts = entry.chunk.counts
+            counts.dropped.note(outcome)
+            if error is None:
+                counts.stored += 1
+                counts.unchanged += not outcome.is_new
+            else:
+                counts.failed.add(error)
+            if isinstance(error, StoreUnavailable | SchemaError):
+                self.lost = self.lost or error
+            else:
+                self._settle(entry)
+
+    def _taken(self, url: str, *, last: bool = False) -> _Unsettled:
+        """Return the chunk of the page *url*: the outcomes of one URL come in the order of its pages."""
+        with self._lock:
+            entries = self._of_url[url]
+            entry = entries.pop() if last else entries.popleft()
+            if not entries:
+                del self._of_url[url]
+            return entry
+
+    def _settle(self, entry: _Unsettled) -> None:
+        with self._lock:
+            entry.left -= 1
+            while self._chunks and not self._chunks[0].left:
+                chunk = self._chunks.popleft().chunk
+                chunk.is_stored = True
+                self._on_stored(chunk)

@@ -1,0 +1,135 @@
+"""What `ingest --resume` and `import --resume` keep beside a store: which file was stored up to which record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+from msgspec.structs import replace
+
+from webtable.formats import Place
+from webtable.repository.journal import Journal
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from webtable.formats.parts import FilePart
+
+
+class _StoredPart(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file, or a part of one from `begin` to `stop`, and the `place` in it that all `records` are stored up to.
+
+    `made_with` names the options that decide what of a file is stored.
+    """
+
+    file: str
+    size: int
+    mtime: int
+    made_with: str
+    place: Place = Place()
+    records: int = 0
+    is_done: bool = False
+    begin: int = 0
+    stop: int | None = None
+
+    @property
+    def _source(self) -> tuple[object, ...]:
+        return self.file, self.size, self.mtime, self.made_with, self.begin, self.stop
+
+    def is_of(self, other: _StoredPart) -> bool:
+        """Whether both are of the same file, the same part of it and the same options."""
+        return self._source == other._source
+
+
+class _Ingested(msgspec.Struct):
+    parts: list[_StoredPart] = []
+
+
+class IngestJournal:
+    """The journal at *path* for a run that stores with the options *made_with*.
+
+    Raises `InvalidArgument` where another run uses it, `OSError` where it cannot be written.
+    """
+
+    def __init__(self, path: Path, made_with: str) -> None:
+        self._made_with = made_with
+        self._journal = Journal(path, "ingest", _Ingested, seconds=0).alone("ingest")
+        try:
+            found = self._journal.begun() or _Ingested()
+        except BaseException:
+            self._journal.close()
+            raise
+        self._before = {(part.file, part.begin): part for part in found.parts}
+        self._now = self._before.copy()
+        self._begun: dict[FilePart, _StoredPart] = {}
+        self._is_kept = True
+
+    def forget(self) -> None:
+        """Forget what earlier runs have stored."""
+        self._before, self._now, self._is_kept = {}, {}, False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no earlier run has stored anything."""
+        return not self._before
+
+    def begin(self, part: FilePart) -> tuple[Place, int] | None:
+        """Return where *part* is to be read from, and how many records are before that; None where it is stored.
+
+        Of a file that is another one by now, or was stored with other options, all is read.
+        """
+        begun = self._begun[part] = self._stored(part)
+        return None if begun.is_done else (begun.place, begun.records)
+
+    def is_known(self, part: FilePart) -> bool:
+        """Whether an earlier run has stored some of *part*."""
+        stored = self._stored(part)
+        return stored.place != Place(part.begin) or stored.is_done
+
+    def is_in_parts(self, file: str) -> bool:
+        """Whether an earlier run has read *file* in parts."""
+        path = str(Path(file).resolve())
+        return any(one.file == path and (one.begin or one.stop is not None) for one in self._before.values())
+
+    def note(self, part: FilePart, place: Place, records: int, *, is_done: bool) -> None:
+        """Take note that of the begun *part* all is stored up to *place*: one thread at a time."""
+        stored = replace(self._begun[part], place=place, records=records, is_done=is_done)
+        self._now[stored.file, stored.begin] = stored
+        self._is_kept = False
+        if self._journal.is_due():
+            self._keep()
+
+    def close(self) -> None:
+        """Keep what is known, and let others use it."""
+        if not self._is_kept:
+            self._keep()
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _keep(self) -> None:
+        self._journal.keep(_Ingested(list(self._now.values())))
+        self._is_kept = True
+
+    def _stored(self, part: FilePart) -> _StoredPart:
+        """Return what an earlier run has stored of *part*, nothing of one that it does not know."""
+        path = Path(part.file).resolve()
+        status = path.stat()
+        new = _StoredPart(
+            str(path),
+            status.st_size,
+            status.st_mtime_ns,
+            self._made_with,
+            Place(part.begin),
+            begin=part.begin,
+            stop=part.stop,
+        )
+        known = self._before.get((new.file, new.begin))
+        return known if known is not None and known.is_of(new) else new
