@@ -9,7 +9,7 @@ import pandas as pd
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
 from webtable import KeyRange
-from webtable.formats.columns import METADATA
+from webtable.repository.answers.page_columns import PAGES
 from webtable.store import Wanted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webtable import WebTable
 
 SITES = [f"site-{number}.example" for number in range(50)]
-COLUMNS = [name for name in METADATA if name not in ("headers", "links_digest", "inlinks_at", "hints_at")]
+COLUMNS = PAGES.usual
 
 
 def results(setting: Setting, table: WebTable, store: str) -> list[Result]:
@@ -56,7 +56,7 @@ def results(setting: Setting, table: WebTable, store: str) -> list[Result]:
             ours=ours,
             peer=objects,
             pairs=setting.pairs(5),
-            note="18 columns; a table without indexes",
+            note=f"{len(COLUMNS)} columns; a table without indexes",
         ),
         compare(
             f"{what}: pages(...).to_arrow(), batch by batch",

@@ -164,7 +164,10 @@ def table(tmp_path):
         (lambda table: table.hosts(), ["name,pages,bytes,counted_at", "example.com,2,"]),
         (
             lambda table: table.linking_to("https://example.com/b"),
-            ["source,anchor,rel,at,is_current,url", "https://example.com/,next,,2026-03-01T10:20:30.123Z,true,https"],
+            [
+                "source,anchor,rel,at,is_current,source_status,source_title",
+                "https://example.com/,next,,2026-03-01T10:20:30.123Z,true,200,Salt",
+            ],
         ),
         (
             lambda table: table.broken_links(),
@@ -172,7 +175,10 @@ def table(tmp_path):
         ),
         (
             lambda table: table.search("salt", domain="example.com"),
-            ["url,title,excerpts,matches", "https://example.com/,[Salt],next some [salt],2"],
+            [
+                "url,matches,title,excerpts,status_code,fetched_at",
+                "https://example.com/,2,Salt,next some [salt],200,2026",
+            ],
         ),
     ],
     ids=["hosts", "inlinks", "broken links", "hits"],

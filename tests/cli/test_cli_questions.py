@@ -294,14 +294,16 @@ def test_matches_are_marked_with_brackets_in_a_pipe(run: Run, site: None) -> Non
     assert first == [ABOUT, "3", "About [salt]", "A [salt] in front of a [row] key.home"]
 
 
-def test_hits_in_json_have_an_excerpt_each(run: Run, site: None) -> None:
+def test_hits_in_json_have_what_they_have_in_frames(run: Run, site: None) -> None:
     first, _ = run("search", "row", "--domain", "example.com", "--format", "jsonl").lines
 
     assert json.loads(first) == {
         "url": ABOUT,
         "matches": 1,
         "title": "About salt",
-        "excerpts": ["A salt in front of a [row] key.home"],
+        "excerpts": "A salt in front of a [row] key.home",
+        "status_code": 200,
+        "fetched_at": (NOW - timedelta(days=5)).isoformat().replace("+00:00", "Z"),
     }
 
 

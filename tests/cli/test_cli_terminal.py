@@ -15,6 +15,7 @@ import webtable
 from webtable import Page
 from webtable.cli.terminal.cells import print_table
 from webtable.cli.terminal.links_shown import cut, url_cell
+from webtable.repository.answers.page_columns import PAGES
 
 LONG = "https://example.com/a/very/long/directory/with/much/in/it/and/a/page-name.html?q=1&r=2"
 
@@ -22,7 +23,8 @@ LONG = "https://example.com/a/very/long/directory/with/much/in/it/and/a/page-nam
 def printed(*pages: Page, width: int = 80) -> str:
     out = io.StringIO()
     target = Console(file=out, width=width, force_terminal=True, color_system="standard", markup=False)
-    print_table(target, pages, ("url", "status_code", "size", "title"), asked_for=False, to_width=True)
+    columns = PAGES.chosen(["url", "status_code", "size", "title"])
+    print_table(target, pages, columns, asked_for=False, to_width=True)
     return out.getvalue()
 
 

@@ -18,7 +18,7 @@ from webtable import Link, Page, WebTable
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn
 from webtable.repository.answers import arrow_batches as batches
 from webtable.repository.answers import arrow_cells as cells
-from webtable.repository.answers.columns import PAGES
+from webtable.repository.answers.page_columns import PAGES
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
 

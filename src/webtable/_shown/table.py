@@ -29,6 +29,10 @@ class Marked:
     def __str__(self) -> str:
         return "".join(text for text, _ in self.pieces)
 
+    def highlighted(self, before: str = "[", after: str = "]") -> str:
+        """Return the text with *before* and *after* around each piece that is marked."""
+        return "".join(f"{before}{text}{after}" if marked else text for text, marked in self.pieces)
+
     @classmethod
     def of(cls, text: str, marks: Iterable[tuple[int, int]]) -> Marked:
         """Return *text* with the pieces marked that *marks* tell from where to where; they do not overlap."""

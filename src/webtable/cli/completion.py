@@ -19,10 +19,10 @@ def profiles(incomplete: str) -> list[str]:
 
 def columns(incomplete: str) -> list[str]:
     """Return a list of columns with each column of a page that its last one may become."""
-    from webtable.formats.columns import ALL_COLUMNS
+    from webtable.repository.answers.page_columns import PAGES
 
     *given, last = incomplete.split(",")
-    return [",".join([*given, name]) for name in ALL_COLUMNS if name.startswith(last) and name not in given]
+    return [",".join([*given, name]) for name in PAGES.names if name.startswith(last) and name not in given]
 
 
 def indexes(ctx: typer.Context, incomplete: str) -> list[str]:

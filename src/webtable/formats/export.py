@@ -5,10 +5,13 @@ from __future__ import annotations
 import io
 import pkgutil
 from importlib import import_module
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
 from webtable.formats import exports
+from webtable.repository.answers.columns import Column, Columns, column, columns_of
+from webtable.repository.answers.tabular import Tabular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,22 +32,50 @@ def write(
 ) -> int:
     """Write *records*, which are pages or what else a question gives, to *stream* as they come; return their count.
 
-    *stream* is a file that is open for bytes, or for text. *columns* are fields of the records, or of the page that is
-    in a record (a hit, an inlink). Without them a page has what every listing reads, so no body, links and counts, but
-    all that it has in `jsonl`; other records have all of their fields. *format* is one of `FORMATS`, which the command
-    line's `--format` takes too: values come out in the same way. With *for_terminal* none commands a terminal.
-    Raises `InvalidArgument` for another format, `UnknownColumn` for what a record does not have.
+    *stream* is a file that is open for bytes, or for text. *columns* are those of an answer as a table
+    (docs/frames.md lists them); without them come those that the table has. In `jsonl` a page then has its headers, its
+    body and its links as well, as far as they were read: pages are read from it again. *format* is one of `FORMATS`,
+    which the command line's `--format` takes too. With *for_terminal* no value commands a terminal. Raises
+    `InvalidArgument` for another format, `UnknownColumn` for what a record does not have.
     """
     if format not in FORMATS:
         raise InvalidArgument(f"format={format!r} must be one of {', '.join(FORMATS)}")
     if isinstance(columns, str):
         raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
+    rows, known = _rows_of(records)
+    if known is None:
+        if columns is None:
+            return 0
+        chosen: Sequence[Column] = [column(name) for name in columns]
+    else:
+        chosen = known.in_json() if columns is None and format == "jsonl" else known.chosen(columns)
+    return write_rows(rows, chosen, stream, format, for_terminal=for_terminal)
+
+
+def write_rows(
+    records: Iterable[Any],
+    columns: Sequence[Column],
+    stream: IO[bytes] | IO[str],
+    format: str,  # noqa: A002
+    *,
+    for_terminal: bool = False,
+) -> int:
+    """Write these *columns* of *records* to *stream* in a *format*, and return how many records there were."""
     counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
     for line in import_module(f"{exports.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
         put(line.decode() if is_text else line)
     return counted.count
+
+
+def _rows_of(records: Iterable[Any]) -> tuple[Iterable[Any], Columns | None]:
+    """Return the rows of *records*, and which columns these have; None where there are none that tell."""
+    if isinstance(records, Tabular):
+        return records._rows(), records._columns
+    rest = iter(records)
+    first = next(rest, rest)
+    return (rest, None) if first is rest else (chain([first], rest), columns_of(first))
 
 
 class CountedRecords:
@@ -65,6 +96,10 @@ def write_pages(pages: Iterable[Page], out: IO[bytes], fields: Iterable[str] | N
 
     They have the fields *fields*, or all that are there; raises `UnknownColumn` for one that a page does not have.
     """
-    from webtable._page.json_lines import checked_fields
+    from webtable._page.json_lines import checked_fields, page_to_json
 
-    return write(pages, out, format="jsonl", columns=None if fields is None else checked_fields(fields))
+    names = None if fields is None else checked_fields(fields)
+    counted = CountedRecords(pages)
+    for page in counted:
+        out.write(page_to_json(page, names) + b"\n")
+    return counted.count

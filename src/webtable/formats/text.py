@@ -3,10 +3,38 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from webtable.repository.text.excerpts import Excerpt
+from webtable._shown import Marked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webtable.repository.answers.columns import Column
+
+
+def rows_of(
+    records: Iterable[Any], columns: Sequence[Column], shown: Callable[[str], str] = str
+) -> Iterator[list[str]]:
+    """Yield the names of the *columns*, then their values in each record as text, each as *shown*."""
+    yield [column.name for column in columns]
+    for record in records:
+        yield list(map(shown, texts(record, columns)))
+
+
+def texts(record: Any, columns: Iterable[Column]) -> Iterator[str]:
+    """Yield the values of these *columns* of *record* as text."""
+    for column in columns:
+        value = column.of(record)
+        yield value_text(value, charset_in(record) if isinstance(value, bytes) else None)
+
+
+def charset_in(record: Any) -> str | None:
+    """Return the charset of *record*, which is a page, or of the page in it; None where nothing says it."""
+    found: str | None = getattr(record, "charset", None) or getattr(getattr(record, "page", None), "charset", None)
+    return found
 
 
 def value_text(value: object, charset: str | None = None) -> str:
@@ -17,10 +45,10 @@ def value_text(value: object, charset: str | None = None) -> str:
     match value:
         case None:
             return ""
-        case Excerpt():
-            return value.highlighted()
         case str():
             return value
+        case Marked():
+            return value.highlighted()
         case bool():
             return "true" if value else "false"
         case datetime():
@@ -29,7 +57,7 @@ def value_text(value: object, charset: str | None = None) -> str:
             return decoded(value, charset)
         case int():
             return str(value)
-        case tuple() if value and all(isinstance(one, str) for one in value):
+        case tuple() | list() if value and all(isinstance(one, str) for one in value):
             return " ".join(value)
         case _:
             return msgspec.json.encode(value).decode()

@@ -9,10 +9,13 @@ import typer
 
 from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, Paging, PathOption
 from webtable.cli.questions.listings import question
-from webtable.cli.terminal.records import CHAINS, CRAWLS, GROUPS, TITLES
 from webtable.cli.terminal.text import examples
 from webtable.repository import Crawl, DuplicateGroup, RedirectChain, Results, Sameness, TitleProblem, WebTable
 from webtable.repository.arguments import MAX_TITLE
+from webtable.repository.questions.crawls import CRAWLS
+from webtable.repository.questions.duplicate_groups import DUPLICATE_GROUPS
+from webtable.repository.questions.redirect_chains import REDIRECT_CHAINS
+from webtable.repository.questions.titles import TITLE_PROBLEMS
 from webtable.repository.times import DURATIONS
 
 commands = typer.Typer()
@@ -29,7 +32,7 @@ else:
 
 @question(
     commands,
-    GROUPS,
+    DUPLICATE_GROUPS,
     orders=("pages", "bytes"),
     panel=_PANEL,
     epilog=examples(
@@ -56,7 +59,7 @@ def duplicate_groups(
 
 @question(
     commands,
-    TITLES,
+    TITLE_PROBLEMS,
     orders=("problem",),
     panel=_PANEL,
     epilog=examples(
@@ -82,7 +85,7 @@ def titles(
 
 @question(
     commands,
-    CHAINS,
+    REDIRECT_CHAINS,
     orders=("url",),
     panel=_PANEL,
     epilog=examples(

@@ -10,10 +10,10 @@ import typer
 from webtable.cli import completion
 from webtable.cli.options.questions import MaxSizeOption, MinSizeOption, parse_wanted_size
 from webtable.cli.questions.listings import question
-from webtable.cli.terminal.records import MODIFIED, PAGES, REDIRECTS
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.times import TIME
 from webtable.repository import Pages, WebTable
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.questions.index_answer import Asking
 from webtable.repository.questions.indexed import SIZE_CLASSES
 from webtable.repository.times import FORMS
@@ -48,7 +48,7 @@ def fetched(table: WebTable, since: SinceOption = None, until: UntilOption = Non
 
 @question(
     commands,
-    MODIFIED,
+    PAGES.listing("url", "status_code", "last_modified", "changed_at", "title"),
     orders=_NEWEST_FIRST,
     panel=_PANEL,
     epilog=examples(
@@ -155,7 +155,7 @@ def errors(table: WebTable, **asking: Unpack[Asking]) -> Pages:
 
 @question(
     commands,
-    REDIRECTS,
+    PAGES.listing("url", "status_code", "redirect_to", "fetched_at"),
     orders=("status", "url", "storage"),
     panel=_PANEL,
     epilog=examples(

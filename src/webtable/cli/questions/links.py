@@ -14,12 +14,12 @@ from webtable.cli.questions.listings import question
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import on_terminal, write_lines
-from webtable.cli.terminal.records import BROKEN, COUNTED, INLINKS, LINKS
 from webtable.cli.terminal.text import examples, plural
 from webtable.repository import Pages, Results, WebTable
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.questions.index_answer import Asking
-from webtable.repository.questions.inlinks import Inlink
-from webtable.repository.questions.links import BrokenLink
+from webtable.repository.questions.inlinks import INLINKS, Inlink
+from webtable.repository.questions.links import BROKEN_LINKS, LINKS, BrokenLink
 
 commands = typer.Typer()
 group = typer.Typer(help="Count the links that lead to pages.", no_args_is_help=False)
@@ -29,7 +29,7 @@ _PANEL = "Links"
 
 @question(
     commands,
-    COUNTED,
+    PAGES.listing("url", "inlinks", "internal", "external", "title"),
     orders=("most", "fewest", "storage"),
     panel=_PANEL,
     has_counts=True,
@@ -43,7 +43,6 @@ def most_linked(table: WebTable, **asking: Unpack[Asking]) -> Pages:
 
     The counts are those of the last `links refresh`; how many wait to be made anew is told on standard error.
     """
-    asking["columns"] = [*(asking["columns"] or ()), "link_counts"]
     return table.most_linked(**asking)
 
 
@@ -132,7 +131,7 @@ def links_of(
 
 @question(
     commands,
-    BROKEN,
+    BROKEN_LINKS,
     orders=("status",),
     panel=_PANEL,
     epilog=examples(

@@ -21,12 +21,12 @@ from webtable.cli.session import session
 from webtable.cli.suggestions import why_nothing
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import TABLE, Format, chosen_format, write_records
-from webtable.cli.terminal.records import PAGES, Kind
-from webtable.cli.terminal.text import plural
-from webtable.formats.columns import ALL_COLUMNS
+from webtable.cli.terminal.text import parse_names, plural
+from webtable.repository.answers.page_columns import PAGES, read_for
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
+    from webtable.repository.answers.columns import Columns
 
 T = TypeVar("T")
 Question = Callable[..., "Results[Any]"]
@@ -36,7 +36,7 @@ Writer = Callable[..., int]
 
 def question(
     commands: typer.Typer,
-    kind: Kind = PAGES,
+    known: Columns = PAGES,
     *,
     orders: Sequence[str],
     epilog: str,
@@ -44,7 +44,7 @@ def question(
     has_counts: bool = False,
     table_writer: Writer = write_records,
 ) -> Callable[[Question], Question]:
-    """Make the function a command that lists the results of a question, which are of this *kind*.
+    """Make the function a command that lists the results of a question, whose columns are those *known*.
 
     The function takes a table, its own options, and as keywords what the question shares with others: which those are
     is told by the annotation, as in `**asking: Unpack[Paging]`. Options that are datetimes are written as `parse_time`
@@ -59,9 +59,9 @@ def question(
 
         def command(ctx: typer.Context, **given: Any) -> None:
             goes_on = parse_asked_times(times, given)
-            listed = _Listed.taken_from(given, kind)
+            listed = _Listed.taken_from(given)
             limit = given["limit"]
-            _complete(given, orders[0], listed.columns if "columns" in keys else None)
+            _complete(given, orders[0], listed if "columns" in keys else None)
             with session(ctx).open() as table:
                 if "full_scan" in given:
                     check_scan(given["domain"], given["full_scan"])
@@ -70,7 +70,7 @@ def question(
                     typer.echo(str(results.explain()))
                     return
                 listing = Limited(results, limit)
-                found = listed.write(map(kind.record, listing), table_writer)
+                found = listed.write(listing, results._columns, known.listed, table_writer)
                 if has_counts:
                     tell_freshness(ctx, table)
                 damaged = table.metrics.damaged
@@ -90,11 +90,11 @@ def question(
     return made
 
 
-def _complete(given: dict[str, Any], order: str, columns: Sequence[str] | None) -> None:
+def _complete(given: dict[str, Any], order: str, listed: _Listed | None) -> None:
     """Make of the options that are *given* what the question takes: an order, the columns to read, a limit."""
     given["order"] = given["order"].value if given["order"] else order
-    if columns is not None:
-        given["columns"] = [name for name in columns if name in ALL_COLUMNS]
+    if listed is not None:
+        given["columns"] = read_for([*(listed.columns or ()), *(["html"] if listed.has_bodies else [])])
     limit = given["limit"]
     # One more tells whether a token is worth showing.
     given["limit"] = limit + 1 if limit and limit > 0 else limit
@@ -103,22 +103,25 @@ def _complete(given: dict[str, Any], order: str, columns: Sequence[str] | None) 
 class _Listed(NamedTuple):
     """How the results are to be written."""
 
-    columns: tuple[str, ...]
-    is_asked_for: bool
+    columns: Sequence[str] | None
+    has_bodies: bool
     format: Format
     is_explained: bool
 
     @classmethod
-    def taken_from(cls, given: dict[str, Any], kind: Kind) -> Self:
+    def taken_from(cls, given: dict[str, Any]) -> Self:
         """Return what the options say of it, and remove those from *given*."""
-        text, html, form = given.pop("columns", None), given.pop("html", False), chosen_format(given.pop("format"))
-        columns = kind.chosen(text, html=html, json=form == "jsonl")
-        return cls(columns, text is not None or html, form, given.pop("explain"))
+        text = given.pop("columns", None)
+        names = None if text is None else parse_names(text)
+        return cls(names, given.pop("html", False), chosen_format(given.pop("format")), given.pop("explain"))
 
-    def write(self, records: Iterable[object], table_writer: Writer) -> int:
-        """Write *records*, and return how many they were."""
-        write = table_writer if self.format == TABLE and not self.is_asked_for else write_records
-        return write(records, self.columns, self.format, asked_for=self.is_asked_for)
+    def write(self, records: Iterable[object], known: Columns, listed: Sequence[str], table_writer: Writer) -> int:
+        """Write *records* that have the columns *known*, and return how many they were; raises `UnknownColumn`."""
+        is_asked_for = self.columns is not None or self.has_bodies
+        default = [one.name for one in known.in_json()] if self.format == "jsonl" else listed
+        names = [*(default if self.columns is None else self.columns), *(["html"] if self.has_bodies else [])]
+        write = table_writer if self.format == TABLE and not is_asked_for else write_records
+        return write(records, known.chosen(names), self.format, asked_for=is_asked_for)
 
 
 class Limited(Generic[T]):

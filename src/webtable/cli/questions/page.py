@@ -16,16 +16,16 @@ from webtable.cli.terminal.output import (
     FormatOption,
     console,
     on_terminal,
+    parse_columns,
     write_body,
     write_fields,
     write_json,
     write_lines,
     write_records,
 )
-from webtable.cli.terminal.records import parse_columns
 from webtable.cli.terminal.text import examples, plural
 from webtable.cli.terminal.times import TIME, parse_times
-from webtable.formats.columns import METADATA
+from webtable.repository.answers.page_columns import PAGES, read_for
 from webtable.repository.times import FORMS, parse_time
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.cli.terminal.output import Format
+    from webtable.repository.answers.columns import Column
     from webtable.repository.text.difference import Difference
 
 commands = typer.Typer()
 
 _PANEL = "One page"
 _HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
-_SHOWN = (*METADATA, "link_counts")
+_SHOWN = (*PAGES.usual, "headers", "link_counts")
 
 URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
 HTMLOption = Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")]
@@ -73,7 +74,7 @@ def get(
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Show the newest capture of a page, or what it was at a time."""
-    shown, moment = parse_columns(columns, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
+    shown, moment = parse_columns(columns, PAGES, _SHOWN), None if as_of is None else parse_time("as-of", as_of)
     with session(ctx).open() as table:
         page = table.get(url, as_of=moment, columns=_read(shown, html=html))
         likes = stored_likes(table, url) if page is None and as_of is None else ""
@@ -100,7 +101,7 @@ def by_handle(
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Show the page whose URL has a handle."""
-    shown = parse_columns(columns, _SHOWN)
+    shown = parse_columns(columns, PAGES, _SHOWN)
     with session(ctx).open() as table:
         page = table.by_handle(handle, columns=_read(shown, html=html))
     _show(page, shown, format, html=html, missing=f"{handle}: not stored")
@@ -125,7 +126,7 @@ def history(
     if not versions and not damaged:
         complain(f"{url}: not stored{likes}")
         raise typer.Exit(NOT_DONE)
-    write_records(versions, _HISTORY, format)
+    write_records(versions, PAGES.chosen(_HISTORY), format)
     if damaged:
         complain(f"{url}: {plural(damaged, 'damaged version')} left out")
         raise typer.Exit(NOT_DONE)
@@ -244,13 +245,13 @@ def not_modified(
     typer.echo(f"not modified\t{harmless(url)}")
 
 
-def _read(shown: Sequence[str], *, html: bool) -> tuple[str, ...]:
-    return ("html", "charset") if html else tuple(shown)
+def _read(shown: Sequence[Column], *, html: bool) -> tuple[str, ...]:
+    return ("html", "charset") if html else read_for(one.name for one in shown)
 
 
 def _show(
     page: Page | None,
-    shown: Sequence[str],
+    shown: Sequence[Column],
     format: Format | None,  # noqa: A002
     *,
     html: bool,

@@ -15,6 +15,7 @@ from webtable.cli.terminal.output import write_bytes, write_json, write_records
 from webtable.cli.terminal.page_file import check_page_file, write_page
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.times import TIME, parse_times
+from webtable.repository.answers.columns import column
 from webtable.repository.times import FORMS
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _write(found: Audit | Comparison, html: Path | None, format: ReportFormat, l
     elif format is ReportFormat.json:
         write_json(found.to_dict())
     else:
-        write_records(lines, _Line._fields, None)
+        write_records(lines, [column("finding", width=26), column("found", "count"), column("command", "urls")], None)
         for section in found.sections:
             if section.left_out:
                 note(f"{section.title} left out: {section.left_out}")

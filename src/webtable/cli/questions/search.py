@@ -17,13 +17,14 @@ from webtable.cli.options.questions import (
 from webtable.cli.questions.listings import question
 from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.output import Format, console
-from webtable.cli.terminal.records import HITS
 from webtable.cli.terminal.text import examples, plural
 from webtable.repository import Results, WebTable
-from webtable.repository.text.matching import Hit
+from webtable.repository.text.matching import HITS, Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from webtable.repository.answers.columns import Column
 
 commands = typer.Typer()
 
@@ -38,7 +39,7 @@ class SearchedName(StrEnum):
     in_all = "all"
 
 
-def _write_hits(records: Iterable[Any], columns: Sequence[str], format: Format | None, *, asked_for: bool) -> int:  # noqa: A002, ARG001
+def _write_hits(records: Iterable[Any], columns: Sequence[Column], format: Format | None, *, asked_for: bool) -> int:  # noqa: A002, ARG001
     """Write what was found for a reader at a terminal: each URL, its title, and the excerpts below."""
     from rich.padding import Padding
     from rich.text import Text
@@ -47,9 +48,9 @@ def _write_hits(records: Iterable[Any], columns: Sequence[str], format: Format |
     for hit in records:
         count += 1
         matches = Text(f"  {plural(hit.matches, 'match', 'es')}", style="dim")
-        target.print(Text.assemble((harmless(hit.url), "bold"), matches), soft_wrap=True)
+        target.print(Text.assemble((harmless(hit.page.url), "bold"), matches), soft_wrap=True)
         for excerpt in (*([hit.title] if hit.title else []), *hit.excerpts):
-            target.print(Padding(highlighted(excerpt), (0, 0, 0, 2), expand=False))
+            target.print(Padding(highlighted(excerpt.marked()), (0, 0, 0, 2), expand=False))
     return count
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
@@ -21,14 +20,13 @@ from webtable.cli.options.questions import (
     parse_wanted_size,
 )
 from webtable.cli.questions.listings import question
-from webtable.cli.terminal.records import HOSTS, URLS
-from webtable.cli.terminal.records import Kind as RecordKind
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.times import TIME
 from webtable.errors import InvalidArgument
 from webtable.repository import Change, ChangeKind, Host, Pages, Results, WebTable
-from webtable.repository.answers.columns import PAGE_CHANGES
-from webtable.repository.questions.changes import CHANGE_KINDS
+from webtable.repository.questions.changes import CHANGE_KINDS, PAGE_CHANGES
+from webtable.repository.questions.frontier import URLS
+from webtable.repository.questions.hosts import HOSTS
 from webtable.repository.times import FORMS
 
 if TYPE_CHECKING:
@@ -41,13 +39,6 @@ commands = typer.Typer()
 
 _PANEL = "Pages of a site"
 _BY_URL = ("url", "storage")
-
-
-def _change(change: Change) -> SimpleNamespace:
-    return SimpleNamespace(**{column.name: column.of(change) for column in PAGE_CHANGES.columns})
-
-
-CHANGES = RecordKind("change", PAGE_CHANGES.usual, PAGE_CHANGES.listed, record=_change)
 
 
 @question(
@@ -135,7 +126,7 @@ def discovered(
 
 @question(
     commands,
-    CHANGES,
+    PAGE_CHANGES,
     orders=_BY_URL,
     panel=_PANEL,
     epilog=examples(

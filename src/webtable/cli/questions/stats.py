@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, parse_names, plural
 from webtable.repository.arguments import GROUPINGS
+from webtable.repository.questions.stats import GROUPS, GroupRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,35 +82,27 @@ def stats(
     if chosen_format(format) == TABLE:
         _show_stats(found)
     else:
-        columns = ("by", "group", "pages") if no_bytes else ("by", "group", "pages", "bytes")
-        write_records(_counts(found), columns, format)
+        names = ["by", "group", "pages"] if no_bytes else None
+        write_records(_counts(found), GROUPS.chosen(names), format)
     if found.damaged:
         tell_damage(found.examples, found.damaged)
         raise typer.Exit(NOT_DONE)
 
 
-class _Count(NamedTuple):
-    """A line of what was counted."""
-
-    by: str
-    group: str
-    pages: int
-    bytes: int | None
-
-
-def _counts(found: Stats) -> Iterator[_Count]:
-    yield _Count("all", "", found.pages, found.bytes)
+def _counts(found: Stats) -> Iterator[GroupRow]:
+    yield GroupRow("all", "", found.pages, found.bytes)
     for by, groups in found.by.items():
-        yield from (_Count(by, name, group.pages, group.bytes) for name, group in groups.items())
+        yield from (GroupRow(by, name, group.pages, group.bytes) for name, group in groups.items())
 
 
 def _show_stats(found: Stats) -> None:
     size = "" if found.bytes is None else f", {size_text(found.bytes)}"
     typer.echo(f"{plural(found.pages, 'page')}{size}")
     for by, groups in found.by.items():
-        lines = [_Count(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
+        lines = [GroupRow(by, name or "–", group.pages, group.bytes) for name, group in groups.items()]
         if len(lines) > _MOST_GROUPS:
             lines.sort(key=lambda line: -line.pages)
-        write_records(lines[:_MOST_GROUPS], ("group", "pages", "bytes"), TABLE, asked_for=False, title=f"By {by}")
+        columns = GROUPS.chosen(["group", "pages", "bytes"])
+        write_records(lines[:_MOST_GROUPS], columns, TABLE, asked_for=False, title=f"By {by}")
         if len(lines) > _MOST_GROUPS:
             typer.echo(f"… and {len(lines) - _MOST_GROUPS:,} more; in a pipe all of them are shown")

@@ -17,6 +17,7 @@ from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, plural
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch
+from webtable.repository.answers.columns import Column, column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="Add, drop, rebuild, verify and repair the indexes of a table.", no_args_is_help=False)
 
-_DRIFT = ("index", "pages", "entries", "missing", "stale", "pending", "crossed")
+_DRIFT = (
+    column("index"),
+    *(column(name, "count") for name in ("pages", "entries", "missing", "stale", "pending", "crossed")),
+)
 
 NameArgument = Annotated[
     str,
@@ -67,7 +71,7 @@ def list_(ctx: typer.Context, format: FormatOption = None) -> None:  # noqa: A00
     """
     with session(ctx).open() as table:
         found = index_lines(table)
-    write_records(found, ("name", "phase", "of"), format, asked_for=False)
+    write_records(found, [column("name", share=3), column("phase"), column("of")], format, asked_for=False)
     if not found:
         note("no indexes")
 
@@ -174,7 +178,7 @@ def repair(
     this = session(ctx)
     with this.open() as table:
         drifts, errors = _compared(this, table, _names(table, index, all_), apply=apply, resume=resume)
-    _conclude(drifts, errors, format, (*_DRIFT, "repaired"))
+    _conclude(drifts, errors, format, (*_DRIFT, column("repaired", "count")))
     if all(drift.differences == drift.repaired and not drift.damaged for drift in drifts):
         return
     if not apply and not all(drift.differences == drift.repaired for drift in drifts):
@@ -225,7 +229,7 @@ def _conclude(
     drifts: Sequence[Drift],
     errors: Sequence[LayoutMismatch | IndexFailed],
     format: Format | None,  # noqa: A002
-    columns: Sequence[str],
+    columns: Sequence[Column],
 ) -> None:
     """Show what was compared; names all *errors*, and raises the one with the highest exit code."""
     write_records(drifts, columns, chosen_format(format))

@@ -12,8 +12,16 @@ from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_findings
 from webtable.cli.terminal.output import FormatOption, write_records
 from webtable.cli.terminal.text import examples, plural
+from webtable.repository.answers.columns import column
 
 commands = typer.Typer()
+
+_FOUND = (
+    column("pages", "count"),
+    column("bodies", "count"),
+    column("bytes", "bytes", heading="size"),
+    *(column(name, "count") for name in ("damaged", "lost", "missing", "crossed")),
+)
 
 
 @commands.command(epilog=examples("webtable verify example.com", "webtable -s crawl.db verify --full-scan --resume"))
@@ -40,7 +48,7 @@ def verify(
         progress_bar("verify", "page") as counted,
     ):
         found = table.verify(domain, full_scan=full_scan, on_progress=counted, resume=path)
-    write_records([found], ("pages", "bodies", "bytes", "damaged", "lost", "missing", "crossed"), format)
+    write_records([found], _FOUND, format)
     tell_findings(found)
     if found.crossed:
         told = f"{plural(found.crossed, 'page')} whose newest capture disagrees with the history"

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from webtable._shown import harmless
+from webtable._shown import Marked, harmless
 from webtable._shown.sizes import size_text
-from webtable.cli.terminal.links_shown import CLICKABLE, url_cell
-from webtable.formats.text import decoded, value_text
-from webtable.repository.text.excerpts import Excerpt
+from webtable.cli.terminal.links_shown import url_cell
+from webtable.formats.text import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from webtable._page.page import LinkCounts
+    from webtable._page.page import LinkCounts, Page
+    from webtable.repository.answers.columns import Column, Form
 
 CHUNK = 200
 """How many rows a table is laid out for at once."""
@@ -27,101 +27,12 @@ UNLIMITED = 100_000
 """The width of a table in a pipe, where nothing is wrapped or cut."""
 CELL_WIDTH = 1_000
 """How many characters of a value a table shows; other formats show all of them."""
-FOLDED = {"urls", "command"}
-"""What can be copied only as a whole; of the rest the beginning tells enough."""
+FOLDED = ("urls", "command")
+"""The forms that can be copied only as a whole; of the others the beginning tells enough."""
 
 _PADDING = 3
 """What rich puts between two columns."""
 _NARROWEST = 12
-_HEADINGS = {
-    "status_code": "status",
-    "content_type": "type",
-    "fetched_at": "fetched",
-    "outlink_count": "links",
-    "last_modified": "modified",
-    "changed_at": "changed",
-    "redirect_to": "leads to",
-    "counted_at": "counted",
-    "self_links": "self",
-    "is_current": "current",
-    "bytes": "size",
-    "status_before": "was",
-    "status_after": "status",
-    "title_after": "title",
-    "is_loop": "loop",
-}
-_NUMBERS = {
-    "status_code",
-    "size",
-    "change_count",
-    "outlink_count",
-    "inlinks",
-    "internal",
-    "external",
-    "self_links",
-    "pages",
-    "bytes",
-    "matches",
-    "others",
-    "length",
-    "hosts",
-    "found",
-    "entries",
-    "missing",
-    "stale",
-    "pending",
-    "repaired",
-}
-_WIDE = {
-    "url": 3,
-    "urls": 3,
-    "redirect_to": 3,
-    "source": 3,
-    "target": 3,
-    "title": 2,
-    "title_before": 2,
-    "title_after": 2,
-    "anchor": 2,
-    "headers": 2,
-    "outlinks": 2,
-    "html": 3,
-    "excerpts": 3,
-    "name": 3,
-    "group": 3,
-    "value": 2,
-    "command": 3,
-}
-_WIDTHS = {
-    "status_code": 6,
-    "status_before": 6,
-    "status_after": 6,
-    "size": 8,
-    "bytes": 8,
-    "fetched_at": 16,
-    "last_modified": 16,
-    "changed_at": 16,
-    "content_at": 16,
-    "inlinks_at": 16,
-    "hints_at": 16,
-    "counted_at": 16,
-    "as_of": 16,
-    "at": 16,
-    "begin": 16,
-    "end": 16,
-    "inlinks": 9,
-    "internal": 8,
-    "external": 8,
-    "self_links": 4,
-    "pages": 9,
-    "matches": 7,
-    "others": 7,
-    "length": 6,
-    "is_loop": 5,
-    "hosts": 9,
-    "finding": 26,
-    "found": 9,
-    "rel": 9,
-}
 
 
 def new_table(title: str | None = None) -> Table:
@@ -135,7 +46,7 @@ def new_table(title: str | None = None) -> Table:
 def print_table(
     target: Console,
     records: Iterable[object],
-    columns: Sequence[str],
+    columns: Sequence[Column],
     *,
     asked_for: bool,
     to_width: bool,
@@ -152,7 +63,7 @@ def print_table(
     if not first:
         return
     if not asked_for and not following:
-        columns = [name for name in columns if any(_is_filled(getattr(record, name)) for record in first)]
+        columns = [one for one in columns if any(_is_filled(one.of(record)) for record in first)]
     table = _table(first, columns, title=title)
     # A short listing is as wide as it needs; a wide one fills the terminal, so that URLs and titles share what is left,
     # and so does a long one, so that all of its parts look alike.
@@ -165,24 +76,24 @@ def print_table(
         target.print(_table(chunk, columns, widths, heading=False))
 
 
-def _widths(records: Sequence[object], columns: Sequence[str], width: int) -> dict[str, int]:
+def _widths(records: Sequence[object], columns: Sequence[Column], width: int) -> dict[str, int]:
     """Return how wide the columns are that do not share the rest of a terminal: URLs are cut last."""
     from rich.cells import cell_len
 
-    widths = {name: _WIDTHS.get(name, 12) for name in columns if name not in _WIDE}
+    widths = {one.name: one.width for one in columns if not one.share}
     free = width - sum(widths.values()) - _PADDING * len(columns)
-    urls = [name for name in columns if name in FOLDED | CLICKABLE]
-    if len(urls) < sum(name in _WIDE for name in columns):
+    urls = [one for one in columns if one.form == "url" or one.form in FOLDED]
+    if len(urls) < sum(one.share > 0 for one in columns):
         free = free * 7 // 10
-    for name in urls:
-        longest = max(cell_len(str(getattr(record, name) or "")) for record in records)
-        widths[name] = max(min(longest, free // len(urls)), _NARROWEST)
+    for one in urls:
+        longest = max(cell_len(value_text(one.of(record))) for record in records)
+        widths[one.name] = max(min(longest, free // len(urls)), _NARROWEST)
     return widths
 
 
 def _table(
     records: Sequence[object],
-    columns: Sequence[str],
+    columns: Sequence[Column],
     widths: Mapping[str, int] | None = None,
     *,
     heading: bool = True,
@@ -191,74 +102,56 @@ def _table(
     table = new_table(title)
     table.show_header = heading
     table.expand = widths is not None
-    for name in columns:
-        options: dict[str, Any] = {"justify": "right" if name in _NUMBERS else "left"}
-        if name in _WIDE:
-            options |= {"overflow": "fold"} if name in FOLDED else {"overflow": "ellipsis", "no_wrap": True}
-        else:
-            options |= {"no_wrap": True, "overflow": "ellipsis"}
+    for one in columns:
+        options: dict[str, Any] = {"justify": "right" if one.type == "int" else "left"}
+        options |= {"overflow": "fold"} if one.form in FOLDED else {"overflow": "ellipsis", "no_wrap": True}
         if widths is not None:
-            options |= {"width": widths[name]} if name in widths else {"ratio": _WIDE[name]}
-        table.add_column(_HEADINGS.get(name, name), **options)
+            options |= {"width": widths[one.name]} if one.name in widths else {"ratio": one.share}
+        table.add_column(one.heading, **options)
     for record in records:
-        table.add_row(*(_cell(record, name, (widths or {}).get(name)) for name in columns))
+        table.add_row(*(_cell(record, one, (widths or {}).get(one.name)) for one in columns))
     return table
 
 
 def _is_filled(value: object) -> bool:
-    return value not in (None, "", (), {})
+    return value not in (None, "", (), {}, [])
 
 
-def _cell(record: object, name: str, width: int | None = None) -> Text:
+def _cell(record: object, column: Column, width: int | None = None) -> Text:
     from rich.text import Text
 
-    value = getattr(record, name)
-    match name, value:
-        case (("size" | "bytes"), int()):
+    value = shown_of(record, column)
+    match column.form, value:
+        case "bytes", int():
             return Text(size_text(value))
-        case "status_code", int():
+        case "status", int():
             return Text(str(value), style=status_style(value))
-        case _, bool():
+        case "count", int():
+            return Text(f"{value:,}")
+        case "moment", datetime():
             return Text(value_text(value))
-        case _, int():
-            return Text(f"{value:,}" if name in _NUMBERS else str(value))
-        case (("begin" | "end"), datetime()):
-            return Text(value_text(value))  # whole, as `compare` takes it: a minute would leave captures out
         case _, datetime():
             return Text(f"{value.astimezone(UTC):%Y-%m-%d %H:%M}")
         case "digest", str():
             return Text(value.rpartition(":")[2][:12])
-        case _, str() if name in CLICKABLE:
+        case "url", str():
             return url_cell(value, width)
-        case _, Excerpt():
+        case _, Marked():
             return highlighted(value)
-        case "excerpts", tuple():
-            return Text(" ").join(map(highlighted, value))
         case _:
-            return Text(harmless(value_text(value, getattr(record, "charset", None))[:CELL_WIDTH]))
+            return Text(harmless(value_text(value, charset_in(record))[:CELL_WIDTH]))
 
 
-def highlighted(excerpt: Excerpt) -> Text:
-    """Return an excerpt with its marks in colour."""
+def shown_of(record: object, column: Column) -> Any:
+    """Return the value of a *column* of *record* for people: with its marks, where it has any."""
+    return (column.marked or column.of)(record)
+
+
+def highlighted(text: Marked) -> Text:
+    """Return a text with its marks in colour."""
     from rich.text import Text
 
-    shown = Text()
-    at = 0
-    for start, stop in merged(excerpt.marks):
-        shown.append(harmless(excerpt.text[at:start])).append(harmless(excerpt.text[start:stop]), style="bold red")
-        at = stop
-    return shown.append(harmless(excerpt.text[at:]))
-
-
-def merged(marks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return *marks*, which may overlap, in order and apart."""
-    apart: list[tuple[int, int]] = []
-    for start, stop in sorted(marks):
-        if apart and start < apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(stop, apart[-1][1]))
-        else:
-            apart.append((start, stop))
-    return apart
+    return Text.assemble(*((harmless(piece), "bold red" if marked else "") for piece, marked in text.pieces))
 
 
 def _link_counts(counts: LinkCounts) -> str:
@@ -269,24 +162,25 @@ def _link_counts(counts: LinkCounts) -> str:
     )
 
 
-_FIELDS: dict[str, Callable[[Any, str | None], str]] = {
-    "size": lambda size, _: f"{size:,} bytes",
+_FIELDS: dict[Form, Callable[[Any, str | None], str]] = {
+    "bytes": lambda size, _: f"{size:,} bytes",
     "headers": lambda headers, _: "\n".join(harmless(f"{name}: {text}") for name, text in headers.items()),
-    "outlinks": lambda links, _: "\n".join(harmless(f"{link.url}  {link.anchor}") for link in links),
-    "link_counts": lambda counts, _: _link_counts(counts),
-    "html": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
+    "links": lambda links, _: "\n".join(harmless(f"{link.url}  {link.anchor}") for link in links),
+    "counts": lambda counts, _: _link_counts(counts),
+    "body": lambda body, charset: "\n".join(map(harmless, decoded(body, charset).expandtabs().splitlines())),
 }
 """How the values of one page look where there is room for them."""
 
 
-def field(name: str, value: object, charset: str | None) -> Text:
-    """Return the value of a page's column where the page is shown by itself."""
+def field(page: Page, column: Column) -> Text:
+    """Return the value of a page's *column* where the page is shown by itself."""
     from rich.text import Text
 
-    if name == "status_code" and isinstance(value, int):
+    value = column.of(page)
+    if column.form == "status":
         return Text(str(value), style=status_style(value))
-    shown = _FIELDS.get(name)
-    return Text(shown(value, charset) if shown else harmless(value_text(value, charset)))
+    shown = _FIELDS.get(column.form)
+    return Text(shown(value, page.charset) if shown else harmless(value_text(value, page.charset)))
 
 
 def status_style(status: int) -> str:

@@ -9,9 +9,6 @@ from webtable._shown import harmless
 if TYPE_CHECKING:
     from rich.text import Text
 
-CLICKABLE = {"url", "source", "target", "redirect_to"}
-"""The columns that hold a URL."""
-
 
 def url_cell(url: str, width: int | None = None) -> Text:
     """Return *url* for a terminal: as a link (OSC 8), and in *width* columns if it is longer."""

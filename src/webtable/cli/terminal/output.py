@@ -11,11 +11,11 @@ import typer
 from webtable._shown import harmless
 from webtable.cli import completion
 from webtable.cli.terminal import pager
-from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table
-from webtable.formats import FORMATS, write
-from webtable.formats.columns import texts
-from webtable.formats.export import CountedRecords
-from webtable.formats.text import decoded, harmless_json, value_text
+from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table, shown_of
+from webtable.cli.terminal.text import parse_names
+from webtable.formats import FORMATS
+from webtable.formats.export import CountedRecords, write_rows
+from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from webtable._page.page import Page
+    from webtable.repository.answers.columns import Column, Columns
 
 
 TABLE = "table"
@@ -73,15 +74,21 @@ def chosen_format(format: Format | None) -> Format:  # noqa: A002
     return format or (TABLE if on_terminal() else LINES)
 
 
+def parse_columns(text: str | None, known: Columns, default: Sequence[str], *, html: bool = False) -> list[Column]:
+    """Return the columns that `--columns` names, with the body where *html*; raises `UnknownColumn`."""
+    given = default if text is None else parse_names(text)
+    return list(known.chosen([*given, *(["html"] if html else [])]))
+
+
 def write_records(
     records: Iterable[Any],
-    columns: Sequence[str],
+    columns: Sequence[Column],
     format: Format | None,  # noqa: A002
     *,
     asked_for: bool = True,
     title: str | None = None,
 ) -> int:
-    """Write *records*, whose attributes are *columns*, to standard output and return how many they were.
+    """Write the *columns* of *records* to standard output and return how many records they were.
 
     In a short table those columns that are empty are left out, unless they were *asked_for*.
     """
@@ -89,31 +96,36 @@ def write_records(
     if chosen == TABLE:
         print_table(console(), counted, columns, asked_for=asked_for, to_width=on_terminal(), title=title)
     elif chosen == LINES:
-        _write_lines(counted, columns)
+        write_lines([_text(record, one) for one in columns] for record in counted)
     else:
-        write(counted, sys.stdout.buffer, format=chosen, columns=columns, for_terminal=on_terminal())
+        write_rows(counted, columns, sys.stdout.buffer, chosen, for_terminal=on_terminal())
     sys.stdout.flush()
     return counted.count
 
 
-def write_fields(page: Page, columns: Sequence[str], format: Format | None) -> None:  # noqa: A002
+def _text(record: Any, column: Column) -> str:
+    value = shown_of(record, column)
+    return value_text(value, charset_in(record) if isinstance(value, bytes) else None)
+
+
+def write_fields(page: Page, columns: Sequence[Column], format: Format | None) -> None:  # noqa: A002
     """Write one page to standard output: a line for each of its columns that has a value, or as `write_records`."""
     chosen = chosen_format(format)
     if chosen in FORMATS:
         write_records([page], columns, chosen)
         return
-    fields = [(name, getattr(page, name)) for name in columns]
-    filled = [(name, value) for name, value in fields if value not in (None, {}, ())]
+    filled = [one for one in columns if one.of(page) not in (None, {}, ())]
     if chosen == LINES:
-        for name, value in filled:
-            write_bytes(f"{name}\t{harmless(value_text(value, page.charset))}\n".encode("utf-8", "replace"))
+        for one in filled:
+            text = harmless(value_text(one.of(page), page.charset))
+            write_bytes(f"{one.name}\t{text}\n".encode("utf-8", "replace"))
     else:
         table = new_table()
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         table.show_header = False
-        for name, value in filled:
-            table.add_row(name, field(name, value, page.charset))
+        for one in filled:
+            table.add_row(one.name, field(page, one))
         console().print(table)
     sys.stdout.flush()
 
@@ -162,8 +174,3 @@ def console() -> Console:
     return PlainConsole(
         file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=pager.is_open() or None
     )
-
-
-def _write_lines(records: Iterable[Any], columns: Sequence[str]) -> None:
-    for record in records:
-        write_bytes(("\t".join(map(harmless, texts(record, columns))) + "\n").encode("utf-8", "replace"))

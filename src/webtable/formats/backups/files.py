@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Protocol
 
 from webtable._page.json_lines import page_to_json
@@ -13,7 +12,8 @@ from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
 from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
 from webtable.repository.answers.arrow_pages import GIVEN
-from webtable.repository.answers.columns import PAGES, Column
+from webtable.repository.answers.columns import column
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.parquet import new_file
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ParquetFile:
     incomplete = 0
 
     def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002
-        self._columns = (*PAGES.chosen(GIVEN[:-1]), Column("same_as", "string", attrgetter("same_as")))
+        self._columns = (*PAGES.chosen(GIVEN[:-1]), column("same_as"))
         self._file = new_file(file, schema_of(self._columns))
         self._rows: list[Page] = []
         self.waiting = 0

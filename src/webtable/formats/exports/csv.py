@@ -14,13 +14,15 @@ from webtable.formats.exports import csv_raw
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from webtable.repository.answers.columns import Column
+
 # OWASP, "CSV Injection": a cell that begins with one of = + - @, a tab or a line end may be taken for a formula. The
 # wide forms of the first four are taken for them in some languages. A number is none, whatever its sign.
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 
 
-def lines(records: Iterable[Any], columns: Sequence[str] | None, *, for_terminal: bool) -> Iterator[bytes]:
+def lines(records: Iterable[Any], columns: Sequence[Column], *, for_terminal: bool) -> Iterator[bytes]:
     """Yield the heading and a line for each record."""
     return csv_raw.lines(records, columns, for_terminal=for_terminal, shown=defused)
 

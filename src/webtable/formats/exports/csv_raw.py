@@ -9,15 +9,17 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from webtable._shown import harmless
-from webtable.formats.columns import rows_of
+from webtable.formats.text import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from webtable.repository.answers.columns import Column
+
 
 def lines(
     records: Iterable[Any],
-    columns: Sequence[str] | None,
+    columns: Sequence[Column],
     *,
     for_terminal: bool,
     shown: Callable[[str], str] = str,

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from webtable._checksums import RIGHT
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
-from webtable.repository.answers.columns import URL
+from webtable.repository.answers.page_columns import URL
 from webtable.repository.scanning.read_ahead import ahead
 from webtable.store import Cell, Row
 

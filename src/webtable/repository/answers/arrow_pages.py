@@ -10,7 +10,7 @@ import msgspec
 from webtable._page.page import Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import arrow
-from webtable.repository.answers.columns import PAGES
+from webtable.repository.answers.page_columns import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,11 +45,11 @@ GIVEN = (
 
 Digest and size count where the body was cut or there is none, the date of the content where there is none.
 """
-_MADE = {column.name for column in PAGES.columns}.difference(GIVEN)
+_MADE = set(PAGES.names).difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"
 """What pandas calls the columns that it makes of its index."""
-_RENAMED = {theirs: ours for ours, theirs in PAGES.renamed}
+_RENAMED = {theirs: ours for ours, theirs in PAGES.renaming("commoncrawl").items()}
 
 
 class ArrowStream(Protocol):

@@ -1,242 +1,185 @@
-"""The columns that answers have as tables: their names, types and units, for each kind of record.
+"""What a column of a record is; each kind of record declares its columns once, beside its class, by `declared`.
 
-They are stable: a name stays, and keeps its type; new ones come last. Times are UTC to the microsecond, of which
-webtable keeps milliseconds; sizes are bytes.
+Frames, files, the terminal, notebooks and completion read that. Columns are stable: a name stays, and keeps its type;
+new ones come last. Times are UTC to the microsecond, of which webtable keeps milliseconds; sizes are bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from webtable._shown import Marked
 from webtable.errors import InvalidArgument, UnknownColumn
-from webtable.rowkey import registered_domain
-from webtable.rowkey.fields.domain import reversed_host
-from webtable.rowkey.urls import URLParts, split_url
 
 Type = Literal["string", "int", "bool", "time", "bytes", "strings", "headers", "links", "counts"]
 """Text, 64 bits with a sign, true or false, a moment in UTC, bytes, texts, and what is of several parts."""
+Form = Literal[
+    "text", "title", "url", "urls", "status", "count", "bytes", "digest", "bool", "time", "moment", "body", "headers",
+    "links", "counts",
+]  # fmt: skip
+"""What the values of a column are to people. A `moment` is shown whole, another time to the minute."""
 ColumnNames = Literal["webtable", "commoncrawl"]
+
+
+class _Look(NamedTuple):
+    """The type of the values, and how wide their column is in a terminal: fixed, or a share of what others leave."""
+
+    type: Type
+    width: int = 12
+    share: int = 0
+
+
+_LOOKS: dict[Form, _Look] = {
+    "text": _Look("string"),
+    "title": _Look("string", share=2),
+    "url": _Look("string", share=3),
+    "urls": _Look("strings", share=3),
+    "status": _Look("int", 6),
+    "count": _Look("int", 9),
+    "bytes": _Look("int", 8),
+    "digest": _Look("string"),
+    "bool": _Look("bool"),
+    "time": _Look("time", 16),
+    "moment": _Look("time", 16),
+    "body": _Look("bytes", share=3),
+    "headers": _Look("headers", share=2),
+    "links": _Look("links", share=2),
+    "counts": _Look("counts"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its type, what gives the value of a record, and the value that stored pages leave out."""
+    """A column: its name, what its values are, what gives the value of a record, and how a terminal shows it."""
 
     name: str
-    type: Type
+    form: Form
     of: Callable[[Any], Any]
+    heading: str
+    width: int
+    share: int
+    """Its part of the width that other columns leave; 0 where its own width is fixed."""
+    is_usual: bool = True
+    """Whether it comes where no columns are named."""
+    common_crawl: str | None = None
+    """What it is called in Common Crawl's index, where that has it."""
     default: object = None
     """What a stored page means that does not say it."""
     source: Literal["record", "stored", "url"] = "record"
     """What it is made of: the whole record, its member in a page's stored metadata, or the page's URL alone."""
+    marked: Callable[[Any], Marked | None] | None = None
+    """What gives the value with marks in it, for people."""
+
+    @property
+    def type(self) -> Type:
+        """The type of its values."""
+        return _LOOKS[self.form].type
+
+
+def column(
+    name: str,
+    form: Form = "text",
+    of: str | Callable[[Any], Any] | None = None,
+    *,
+    heading: str | None = None,
+    width: int | None = None,
+    share: int | None = None,
+    **more: Any,
+) -> Column:
+    """Return the column *name*: the attribute *of* of a record, or what that makes of it; by default that of its name.
+
+    Its looks are those of its *form*, as far as nothing else is said; *more* are the other fields of `Column`.
+    """
+    value = of if callable(of) else attrgetter(of or name)
+    look = _LOOKS[form]
+    return Column(
+        name,
+        form,
+        value,
+        name if heading is None else heading,
+        look.width if width is None else width,
+        look.share if share is None else share,
+        **more,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of record: its columns, and the `usual` ones, which come where none are named."""
+class Columns:
+    """The columns of a kind of record, which messages call by its *noun*."""
 
-    columns: tuple[Column, ...]
-    usual: tuple[str, ...]
-    renamed: tuple[tuple[str, str], ...] = ()
-    """What columns are called in Common Crawl's index, where it has them."""
-    listed: tuple[str, ...] = ()
-    """The columns that are enough to recognise a record by; all of the usual ones where there are few."""
+    noun: str
+    all: tuple[Column, ...]
+    listed: tuple[str, ...]
+    """Those that a terminal and a notebook show, unless others are named: enough to recognise a record by."""
+    read_again: tuple[str, ...] = ()
+    """Those that a line of JSON has beside the usual ones, for records that are read from such lines again."""
 
-    def chosen(self, names: Sequence[str] | None) -> tuple[Column, ...]:
-        """Return the columns *names*, in that order; raises `UnknownColumn`."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all."""
+        return tuple(column.name for column in self.all)
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The names of those that come where none are named."""
+        return tuple(column.name for column in self.all if column.is_usual)
+
+    def chosen(self, names: Sequence[str] | None = None) -> tuple[Column, ...]:
+        """Return the columns *names*, in that order, None the usual ones; raises `UnknownColumn`."""
         if isinstance(names, str):
             raise InvalidArgument(f"columns={names!r} must be a list of names, as in [{names!r}]")
-        known = {column.name: column for column in self.columns}
+        known = {column.name: column for column in self.all}
         for name in names or ():
             if name not in known:
-                raise UnknownColumn(f"columns={name!r} is no column of this answer; it has {', '.join(known)}")
+                raise UnknownColumn(f"columns={name!r} is no column of a {self.noun}; it has {', '.join(known)}")
         return tuple(known[name] for name in dict.fromkeys(self.usual if names is None else names))
+
+    def in_json(self) -> tuple[Column, ...]:
+        """Return the columns of a line of JSON where none are named."""
+        return self.chosen([*self.usual, *(name for name in self.read_again if name in self.names)])
+
+    def listing(self, *names: str) -> Columns:
+        """Return the same columns, of which other ones are listed."""
+        return replace(self, listed=names)
 
     def renaming(self, names: ColumnNames) -> dict[str, str]:
         """Return what columns are called by *names*, as far as it is something else; raises `InvalidArgument`."""
         if names not in ("webtable", "commoncrawl"):
             raise InvalidArgument(f"names={names!r} must be webtable or commoncrawl")
-        return {} if names == "webtable" else dict(self.renamed)
+        return {one.name: one.common_crawl for one in self.all if one.common_crawl and names == "commoncrawl"}
 
 
-def _column(name: str, kind: Type, of: str | Callable[[Any], Any] | None = None) -> Column:
-    return Column(name, kind, of if callable(of) else attrgetter(of or name))
+_DECLARED: dict[type, Columns] = {}
 
 
-def _stored(name: str, kind: Type, default: object = None) -> Column:
-    return Column(name, kind, attrgetter(name), default, "stored")
+def declared(
+    kind: type, noun: str, *columns: Column, listed: Sequence[str] = (), read_again: Sequence[str] = ()
+) -> Columns:
+    """Return the *columns* of records of a *kind*, called a *noun* in messages; all usual ones are listed by default.
+
+    `columns_of` finds them by the class of a record.
+    """
+    shown = listed or [one.name for one in columns if one.is_usual]
+    found = Columns(noun, columns, tuple(shown), tuple(read_again))
+    _DECLARED[kind] = found
+    return found
 
 
-def _part(name: str, of: Callable[[URLParts], str | None]) -> Column:
-    return Column(name, "string", lambda page: of(split_url(page.url)), source="url")
+def columns_of(record: object) -> Columns:
+    """Return the columns that the class of *record* has declared, or else one for each of its fields.
 
-
-def _columns(kind: Type, *names: str) -> list[Column]:
-    return [_column(name, kind) for name in names]
-
-
-URL = _stored("url", "string")
-_URLS = _column("urls", "strings", lambda one: list(one.urls))
-_PAGE = (
-    URL,
-    _stored("status_code", "int", 200),
-    _stored("title", "string"),
-    _stored("content_type", "string"),
-    _stored("charset", "string"),
-    _stored("size", "int"),
-    _stored("digest", "string"),
-    _stored("fetched_at", "time"),
-    _stored("last_modified", "time"),
-    _stored("etag", "string"),
-    _stored("truncated", "bool", False),
-    _stored("redirect_to", "string"),
-    _stored("changed_at", "time"),
-    _stored("change_count", "int", 0),
-    _stored("content_at", "time"),
-    _stored("has_body", "bool", False),
-    _stored("outlink_count", "int"),
-    _stored("only_self_links", "bool", False),
-    _stored("first_seen", "time"),
-    _stored("canonical", "string"),
-    _stored("description", "string"),
-    _stored("robots", "string"),
-    _stored("h1", "string"),
-    _stored("language", "string"),
-)
-_PARTS = (
-    _part("host", lambda url: url.host),
-    _part("host_reversed", lambda url: reversed_host(url.host)),
-    _part("registered_domain", lambda url: registered_domain(url.host)),
-    _part("scheme", lambda url: url.scheme),
-    _part("path", lambda url: url.path),
-    _part("query", lambda url: url.query.removeprefix("?") or None),
-)
-_EXTRA = (
-    _column("headers", "headers"),
-    _column("html", "bytes"),
-    _column("text", "string"),
-    _column("outlinks", "links"),
-    _column("link_counts", "counts"),
-)
-# Of https://github.com/commoncrawl/cc-index-table, its schema of the columnar index.
-_COMMON_CRAWL = (
-    ("status_code", "fetch_status"),
-    ("content_type", "content_mime_type"),
-    ("charset", "content_charset"),
-    ("digest", "content_digest"),
-    ("fetched_at", "fetch_time"),
-    ("redirect_to", "fetch_redirect"),
-    ("host", "url_host_name"),
-    ("host_reversed", "url_host_name_reversed"),
-    ("registered_domain", "url_host_registered_domain"),
-    ("scheme", "url_protocol"),
-    ("path", "url_path"),
-    ("query", "url_query"),
-)
-_USUAL = tuple(column.name for column in _PAGE)
-
-_LISTED = ("url", "status_code", "title", "size", "fetched_at")
-
-PAGES = Kind((*_PAGE, *_PARTS, *_EXTRA), _USUAL, _COMMON_CRAWL, _LISTED)
-"""Pages and versions: what every listing reads; parts of the URL and what is asked for where they are named."""
-INLINKS = Kind(
-    (
-        _column("source", "string"),
-        *_columns("string", "anchor", "rel"),
-        _column("at", "time"),
-        _column("is_current", "bool"),
-        _column("source_status", "int", lambda one: one.page and one.page.status_code),
-        _column("source_title", "string", lambda one: one.page and one.page.title),
-    ),
-    ("source", "anchor", "rel", "at", "is_current", "source_status", "source_title"),
-)
-LINKS = Kind(tuple(_columns("string", "url", "anchor", "rel")), ("url", "anchor", "rel"))
-NEIGHBOURS = Kind(
-    (*_columns("string", "direction", "url", "anchor", "rel"), _column("status_code", "int")),
-    ("direction", "url", "anchor", "rel", "status_code"),
-)
-BROKEN_LINKS = Kind(
-    (*_columns("string", "source", "target", "anchor", "rel"), _column("status_code", "int")),
-    ("source", "target", "status_code", "anchor", "rel"),
-)
-HOSTS = Kind(
-    (_column("name", "string"), *_columns("int", "pages", "bytes"), _column("counted_at", "time")),
-    ("name", "pages", "bytes", "counted_at"),
-)
-HITS = Kind(
-    (
-        _column("url", "string", "page.url"),
-        _column("matches", "int"),
-        _column("title", "string", "page.title"),
-        _column("excerpts", "string", lambda hit: " ".join(one.text for one in hit.excerpts)),
-        _column("status_code", "int", "page.status_code"),
-        _column("fetched_at", "time", "page.fetched_at"),
-    ),
-    ("url", "matches", "title", "excerpts", "status_code", "fetched_at"),
-)
-
-
-def pages_with(names: Iterable[str]) -> Kind:
-    """Return the kind of pages that were asked for with the page columns *names*: they are among the usual ones."""
-    asked = set(names)
-    missing = {"html", "outlinks", "link_counts"} - asked
-    if "html" in missing:
-        missing.add("text")
-    columns = tuple(column for column in PAGES.columns if column.name not in missing)
-    usual = dict.fromkeys([*PAGES.usual, *(column.name for column in _EXTRA if column.name in asked)])
-    return Kind(columns, tuple(usual), PAGES.renamed, PAGES.listed)
-
-
-URLS = Kind((_column("url", "string", str),), ("url",))
-GROUPS = Kind(
-    (*_columns("string", "by", "group"), *_columns("int", "pages", "bytes")), ("by", "group", "pages", "bytes")
-)
-CHANGES = Kind(tuple(_columns("string", "part", "name", "old", "new")), ("part", "name", "old", "new"))
-"""What differs between two versions: `part` is title, status_code, header, link or text."""
-
-
-def _sides(name: str, kind: Type, of: str) -> list[Column]:
-    """Return the columns of what the page of a change was before, and what it is after."""
-
-    def value(side: str) -> Callable[[Any], Any]:
-        page = attrgetter(side)
-        return lambda change: getattr(page(change), of, None)
-
-    return [_column(f"{name}_{side}", kind, value(side)) for side in ("before", "after")]
-
-
-PAGE_CHANGES = Kind(
-    (
-        *_columns("string", "url", "kind"),
-        *_sides("status", "int", "status_code"),
-        *_sides("title", "string", "title"),
-        *_sides("size", "int", "size"),
-        *_sides("redirect", "string", "redirect_to"),
-        *_sides("digest", "string", "digest"),
-        *_sides("fetched", "time", "fetched_at"),
-    ),
-    (
-        *("url", "kind", "status_before", "status_after", "title_before", "title_after", "size_before", "size_after"),
-        *("redirect_before", "redirect_after", "digest_before", "digest_after", "fetched_before", "fetched_after"),
-    ),
-    listed=("url", "kind", "status_before", "status_after", "title_after"),
-)
-"""What became of pages between two moments: the page as it was before, and as it is after."""
-DUPLICATE_GROUPS = Kind(
-    (*_columns("string", "by", "value"), *_columns("int", "pages", "bytes"), _URLS),
-    ("by", "value", "pages", "bytes", "urls"),
-)
-TITLE_PROBLEMS = Kind(
-    (*_columns("string", "problem", "url", "title"), _column("others", "int")), ("problem", "url", "title", "others")
-)
-REDIRECT_CHAINS = Kind(
-    (_URLS, _column("length", "int"), _column("is_loop", "bool"), _column("end", "int")),
-    ("urls", "length", "is_loop", "end"),
-)
-CRAWLS = Kind(
-    (*_columns("time", "begin", "end"), *_columns("int", "captures", "bytes", "hosts")),
-    ("begin", "end", "captures", "bytes", "hosts"),
-)
+    Raises `InvalidArgument` where there is no telling.
+    """
+    kind = type(record)
+    for one in kind.__mro__:
+        if one in _DECLARED:
+            return _DECLARED[one]
+    names = getattr(record, "__struct_fields__", None) or getattr(record, "_fields", None)
+    if names is None and is_dataclass(record):
+        names = tuple(field.name for field in fields(record))
+    if names is None:
+        raise InvalidArgument(f"a {kind.__name__} does not tell its columns: give an answer, or what one has given")
+    return Columns(kind.__name__, tuple(map(column, names)), tuple(names))

@@ -16,7 +16,7 @@ from webtable._page.page import Page
 from webtable._shown import harmless
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.repository.answers.arrow_batches import batches_of
-from webtable.repository.answers.columns import Kind
+from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange
@@ -83,13 +83,13 @@ class Explanation:
 class Several(Tabular[T]):
     """Some results in order, as a list has them; equal to a list or a tuple of the same results."""
 
-    def __init__(self, results: Iterable[T], kind: Kind) -> None:
+    def __init__(self, results: Iterable[T], columns: Columns) -> None:
         self._results = tuple(results)
-        self._of_kind = kind
+        self._of_columns = columns
 
     @property
-    def _kind(self) -> Kind:
-        return self._of_kind
+    def _columns(self) -> Columns:
+        return self._of_columns
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._results)
@@ -121,8 +121,8 @@ class Several(Tabular[T]):
 class Batch(Several[T]):
     """Some results in order, and the token that goes on behind them (`next_token`, None at the end)."""
 
-    def __init__(self, results: Sequence[T], next_token: str | None, kind: Kind) -> None:
-        super().__init__(results, kind)
+    def __init__(self, results: Sequence[T], next_token: str | None, columns: Columns) -> None:
+        super().__init__(results, columns)
         self.next_token = next_token
 
     def _title(self) -> str:
@@ -156,7 +156,7 @@ class Results(Tabular[T]):
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
     _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
-    _kind: Kind = field(repr=False, compare=False)
+    _columns: Columns = field(repr=False, compare=False)
     _cells: Cells | None = field(default=None, repr=False, compare=False)
     """Gives the results as record batches without making pages: columns that are stored, or made of the URL."""
     damaged: list[DamagedRow] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -193,7 +193,7 @@ class Results(Tabular[T]):
         more = wanted + (self.limit is None or wanted < self.limit)
         found = list(self._asked(more))
         token = self.token_behind(found[wanted - 1]) if len(found) > wanted > 0 else None
-        return Batch(found[:wanted], token, self._kind)
+        return Batch(found[:wanted], token, self._columns)
 
     def token_behind(self, result: T) -> str:
         """Return the token that goes on behind *result*, one of those that the question gave."""
@@ -229,7 +229,7 @@ class Slice(NamedTuple):
         place: Callable[[T], bytes],
         explain: Callable[[], Explanation],
         damage: Callable[[list[DamagedRow]], Damage],
-        kind: Kind,
+        columns: Columns,
         cells: Cells | None = None,
     ) -> Results[T]:
         """Return this part of the answer to *question*; the other arguments are those of `Results`.
@@ -237,7 +237,7 @@ class Slice(NamedTuple):
         Raises `InvalidToken` for a token that is damaged, or of another question.
         """
         behind = self.behind(question)
-        return Results(question, self.order, self.limit, behind, run, place, explain, damage, kind, cells)
+        return Results(question, self.order, self.limit, behind, run, place, explain, damage, columns, cells)
 
     def behind(self, question: str) -> bytes | None:
         """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from webtable.repository.answers.columns import Column, ColumnNames, Kind
+    from webtable.repository.answers.columns import Column, ColumnNames, Columns
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Tabular(ShowsItself, Generic[T]):
 
     @property
     @abstractmethod
-    def _kind(self) -> Kind:
+    def _columns(self) -> Columns:
         """Which columns the results have."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class Tabular(ShowsItself, Generic[T]):
         `InvalidArgument`, `MissingExtra`; while it is read `FormatError` for a value that Arrow cannot hold, and what
         the question raises.
         """
-        chosen, renamed = self._kind.chosen(columns), self._kind.renaming(names)
+        chosen, renamed = self._columns.chosen(columns), self._columns.renaming(names)
         schema = schema_of(chosen)
         batches = self._batches(chosen)
         if renamed:
@@ -110,14 +110,14 @@ class Tabular(ShowsItself, Generic[T]):
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""
-        chosen = self._kind.chosen(columns)
+        chosen = self._columns.chosen(columns)
         return [{column.name: column.of(row) for column in chosen} for row in self._rows()]
 
     def _shown(self) -> Shown:
         """Return the first rows, which are read for it."""
-        columns = self._kind.chosen(self._kind.listed or None)
+        columns = self._columns.chosen(self._columns.listed)
         head = self._head(SHOWN_ROWS + 1)
-        rows = [[column.of(row) for column in columns] for row in head[:SHOWN_ROWS]]
+        rows = [[(column.marked or column.of)(row) for column in columns] for row in head[:SHOWN_ROWS]]
         more = f"the first {SHOWN_ROWS}; iterate, or take .page(), .to_pandas(), .to_arrow() for all"
         return Shown(self._title(), [column.name for column in columns], rows, more if len(head) > SHOWN_ROWS else "")
 

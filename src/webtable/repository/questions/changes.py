@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.answers.columns import PAGE_CHANGES
+from webtable.repository.answers.columns import Column, Form, column, declared
 from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.versions import versions_in
@@ -22,7 +22,7 @@ from webtable.repository.times import Moment, moments
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from webtable.repository.answers.results import Explanation, Results, Slice
     from webtable.repository.frame import Frame
@@ -53,6 +53,31 @@ class Change:
     url: str
     before: Page | None
     after: Page | None
+
+
+def _sides(name: str, form: Form, field: str, **more: str) -> list[Column]:
+    """Return the columns of what the page of a change was before, and what it is after; *more* are their headings."""
+
+    def value(side: str) -> Callable[[Change], Any]:
+        return lambda change: getattr(getattr(change, side), field, None)
+
+    return [column(f"{name}_{side}", form, value(side), heading=more.get(side)) for side in ("before", "after")]
+
+
+PAGE_CHANGES = declared(
+    Change,
+    "change",
+    column("url", "url"),
+    column("kind"),
+    *_sides("status", "status", "status_code", before="was", after="status"),
+    *_sides("title", "title", "title", after="title"),
+    *_sides("size", "bytes", "size"),
+    *_sides("redirect", "text", "redirect_to"),
+    *_sides("digest", "digest", "digest"),
+    *_sides("fetched", "time", "fetched_at"),
+    listed=("url", "kind", "status_before", "status_after", "title_after"),
+)
+"""The page as it was before, and as it is after."""
 
 
 class Period(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.answers.columns import CRAWLS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.walk import Pass
@@ -57,6 +57,18 @@ class Crawl:
     captures: int
     bytes: int
     hosts: int
+
+
+CRAWLS = declared(
+    Crawl,
+    "crawl",
+    # Whole, as `compare` takes them: to the minute they would leave captures out.
+    column("begin", "moment"),
+    column("end", "moment"),
+    column("captures", "count", width=12),
+    column("bytes", "bytes", heading="size"),
+    column("hosts", "count"),
+)
 
 
 def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Results[Crawl]:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.repository.answers.columns import DUPLICATE_GROUPS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.walk import Pass, url_at
@@ -50,6 +50,18 @@ class DuplicateGroup:
     pages: int
     bytes: int
     urls: tuple[str, ...]
+
+
+DUPLICATE_GROUPS = declared(
+    DuplicateGroup,
+    "group",
+    column("by"),
+    column("value", share=2),
+    column("pages", "count"),
+    column("bytes", "bytes", heading="size"),
+    column("urls", "urls", lambda group: list(group.urls)),
+    listed=("value", "pages", "bytes", "urls"),
+)
 
 
 def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> Results[DuplicateGroup]:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
-from webtable.repository.answers.columns import URLS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
+
+URLS = declared(str, "URL", column("url", "url", str))
 
 
 def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._checksums import UNREADABLE
 from webtable.errors import DamagedRow, IndexNeeded
-from webtable.repository.answers.columns import HOSTS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import place_of
@@ -49,6 +49,16 @@ class Host:
     pages: int | None = None
     bytes: int | None = None
     counted_at: datetime | None = None
+
+
+HOSTS = declared(
+    Host,
+    "host",
+    column("name", share=3),
+    column("pages", "count"),
+    column("bytes", "bytes", heading="size"),
+    column("counted_at", "time", heading="counted"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.answers.columns import pages_with
+from webtable.repository.answers.page_columns import pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
@@ -59,6 +59,8 @@ class IndexQuestion:
     shard_of: Callable[[], bytes] | None = None
     only: Callable[[Page], bool] | None = None
     notes: Callable[[], Sequence[str]] | None = None
+    is_counted: bool = False
+    """Whether the pages come with their counts of links, whoever asks for these."""
     is_by_url: bool = False
     """Whether the pages in the only one of the places are in the order of their URLs."""
 
@@ -71,7 +73,9 @@ class IndexAnswer:
         self._asked = asked
         self._part = Slice(asking.get("order") or next(iter(asked.orders)), asking.get("limit"), asking.get("after"))
         self._part.check(*asked.orders, "storage")
-        self._columns = asking.get("columns")
+        named = column_names(asking.get("columns"))
+        self._record_columns = pages_with(named, is_counted=asked.is_counted)
+        self._columns = (*named, "link_counts") if asked.is_counted else named
         frame.codec.select(self._columns)
         self._domain = asking.get("domain")
         self._question = asked.said
@@ -84,8 +88,8 @@ class IndexAnswer:
 
     def pages(self) -> Pages:
         """Return the answer."""
-        kind = pages_with(column_names(self._columns))
-        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage, kind)
+        columns = self._record_columns
+        return self._part.of(self._question, self._run, self._place, self._explain, self._frame.damage, columns)
 
     @property
     def _is_storage(self) -> bool:
@@ -105,7 +109,7 @@ class IndexAnswer:
     def _run(self, behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
         if at_most == 0:
             return
-        names, only = column_names(self._columns), self._asked.only
+        names, only = self._columns, self._asked.only
         entries = EntryReader(self._frame)
         found = entries.pages(self._lookup(), names, damage, behind, at_most, storage=self._is_storage)
         chosen = found if only is None else ((place, page) for place, page in found if only(page))
@@ -134,7 +138,7 @@ class IndexAnswer:
         ranges = lookup.ranges()
         each = not self._is_storage and len(ranges) > 1
         calls = self._frame.store.describe_calls(lookup.table, ranges, each=each, reverse=lookup.reverse)
-        columns = self._frame.codec.select((*column_names(self._columns), *asked.index.columns))
+        columns = self._frame.codec.select((*self._columns, *asked.index.columns))
         notes = ["each entry is checked against its page: a read of the main table for 256 of them"]
         if self._inside is not None and not asked.is_by_url:
             notes.append(f"entries outside of {self._domain} are read and left out")

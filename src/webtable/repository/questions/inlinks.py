@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
-from webtable.repository.answers.columns import INLINKS
+from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.page_columns import page_in
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.targets import Targets
@@ -49,6 +51,24 @@ class Inlink:
     at: datetime
     is_current: bool
     page: Page | None
+
+
+_OWN = (
+    column("source", "url"),
+    column("anchor", share=2),
+    column("rel", width=9),
+    column("at", "time"),
+    column("is_current", "bool", heading="current"),
+    column("source_status", "status", lambda inlink: inlink.page and inlink.page.status_code),
+    column("source_title", "title", lambda inlink: inlink.page and inlink.page.title),
+)
+INLINKS = declared(
+    Inlink,
+    "link",
+    *_OWN,
+    *page_in(attrgetter("page"), [one.name for one in _OWN]),
+    listed=("source", "anchor", "rel", "at"),
+)
 
 
 def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: Slice) -> Results[Inlink]:

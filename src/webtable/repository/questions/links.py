@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable.repository.answers.columns import BROKEN_LINKS, LINKS
+from webtable._page.page import Link
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice, invalid_token
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.refresh import Recount, Refresh
@@ -22,7 +23,6 @@ from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable._page.page import Link
     from webtable.repository.answers.results import Pages
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
@@ -42,6 +42,19 @@ class BrokenLink:
     rel: str
 
 
+BROKEN_LINKS = declared(
+    BrokenLink,
+    "broken link",
+    column("source", "url"),
+    column("target", "url"),
+    column("status_code", "status", heading="status"),
+    column("anchor", share=2),
+    column("rel", width=9),
+    listed=("target", "status_code", "source", "anchor"),
+)
+LINKS = declared(Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9))
+
+
 class Freshness(NamedTuple):
     """How many batches of pages wait to have their links counted, and since when the oldest of them does."""
 
@@ -56,6 +69,7 @@ def most_linked(frame: Frame, asking: Asking) -> Pages:
         index=LINK,
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
         orders={"most": False, "fewest": True},
+        is_counted=True,
         notes=lambda: [_said(links_freshness(frame))],
     )
     return IndexAnswer(frame, asked, asking).pages()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webtable.errors import DamagedRow
-from webtable.repository.answers.columns import NEIGHBOURS, Kind
+from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.results import Slice
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import check_numbers
@@ -36,6 +36,17 @@ class Neighbour(NamedTuple):
     status_code: int | None
 
 
+NEIGHBOURS = declared(
+    Neighbour,
+    "neighbour",
+    column("direction"),
+    column("url", "url"),
+    column("anchor", share=2),
+    column("rel", width=9),
+    column("status_code", "status", heading="status"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours(Tabular[Neighbour]):
     """The pages around `url`, which need not be stored itself: those that link to it, and those that it links to.
@@ -51,7 +62,7 @@ class Neighbours(Tabular[Neighbour]):
     more_linked: int = 0
 
     @property
-    def _kind(self) -> Kind:
+    def _columns(self) -> Columns:
         return NEIGHBOURS
 
     def _title(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.answers.columns import pages_with
+from webtable.repository.answers.page_columns import pages_with
 from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.errors import InvalidURL
-from webtable.repository.answers.columns import REDIRECT_CHAINS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
 from webtable.repository.questions.walk import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
@@ -62,6 +62,16 @@ class RedirectChain:
     length: int
     is_loop: bool
     end: int | None
+
+
+REDIRECT_CHAINS = declared(
+    RedirectChain,
+    "chain",
+    column("urls", "urls", lambda chain: list(chain.urls)),
+    column("length", "count", width=6),
+    column("is_loop", "bool", heading="loop", width=5),
+    column("end", "status", width=16),
+)
 
 
 def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[RedirectChain]:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable.errors import DamagedRow
-from webtable.repository.answers.columns import HITS
 from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
 from webtable.repository.frame import Frame
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.text.matching import Hit, Matcher, SearchIn, matched
+from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matched
 from webtable.repository.text.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing

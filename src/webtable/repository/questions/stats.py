@@ -15,7 +15,7 @@ from webtable._clock import clock
 from webtable._shown import Shown
 from webtable._shown.sizes import class_name, size_class
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.repository.answers.columns import GROUPS, Kind
+from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping
 from webtable.repository.journal import Journal, Walked
@@ -69,6 +69,16 @@ class GroupRow(NamedTuple):
     bytes: int | None
 
 
+GROUPS = declared(
+    GroupRow,
+    "group",
+    column("by"),
+    column("group", share=3),
+    column("pages", "count"),
+    column("bytes", "bytes", heading="size"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Stats(Tabular[GroupRow]):
     """All pages, the bytes of their bodies (None where those were not counted), and the groups that have pages.
@@ -90,7 +100,7 @@ class Stats(Tabular[GroupRow]):
     """All regions of the table, where it was counted by them: those without pages have no group."""
 
     @property
-    def _kind(self) -> Kind:
+    def _columns(self) -> Columns:
         return GROUPS
 
     def _shown(self) -> Shown:

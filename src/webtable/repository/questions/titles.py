@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable._page.extract import is_html_page
 from webtable.errors import InvalidArgument
-from webtable.repository.answers.columns import TITLE_PROBLEMS
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.duplicate_groups import value_of
 from webtable.repository.questions.walk import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
@@ -39,6 +39,17 @@ class TitleProblem:
     url: str
     title: str | None
     others: int = 0
+
+
+TITLE_PROBLEMS = declared(
+    TitleProblem,
+    "title",
+    column("problem"),
+    column("url", "url"),
+    column("title", "title"),
+    column("others", "count", width=7),
+    listed=("url", "problem", "title", "others"),
+)
 
 
 _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}

@@ -68,7 +68,7 @@ class History(Several[Page]):
 
 def history(frame: Frame, url: str, columns: Sequence[str] | None) -> History:
     """Return what `WebTable.history` does."""
-    from webtable.repository.answers.columns import pages_with
+    from webtable.repository.answers.page_columns import pages_with
 
     found = frame.damage().sift(version for _, version in _contents(frame, url, columns or ()))
     return History(found, pages_with(column_names(columns)))

@@ -10,6 +10,7 @@ from itertools import count, islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown import MOST_CHARACTERS, Marked, Shown
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.text.excerpts import excerpts
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class DifferenceRow(NamedTuple):
     name: str | None
     old: str | None
     new: str | None
+
+
+DIFFERENCES = declared(
+    DifferenceRow, "change", column("part"), column("name", share=3), column("old", share=2), column("new", share=2)
+)
 
 
 def side_by_side(title: str, changes: Iterable[DifferenceRow]) -> Shown:

@@ -11,15 +11,15 @@ from webtable._page.extract import extract, is_html
 from webtable._page.headers import Headers
 from webtable._page.page import Link, Page, charset_of
 from webtable._shown import harmless
-from webtable.repository.answers.columns import CHANGES, Kind
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.text.diff_views import DifferenceRow, side_by_side, unified
+from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, side_by_side, unified
 from webtable.repository.text.matching import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable._shown import Shown
+    from webtable.repository.answers.columns import Columns
 
 _CLOCKS = ("date", "age")
 
@@ -52,8 +52,8 @@ class Difference(Tabular[DifferenceRow]):
         return not (self.title or self.status_code or self.headers or self.text or self._links)
 
     @property
-    def _kind(self) -> Kind:
-        return CHANGES
+    def _columns(self) -> Columns:
+        return DIFFERENCES
 
     def _shown(self) -> Shown:
         return side_by_side(next(self._lines()), self)

@@ -30,12 +30,17 @@ class Excerpt(NamedTuple):
         >>> Excerpt("web tables", ((0, 3), (4, 7), (5, 9))).highlighted()
         '[web] [table]s'
         """
-        pieces = self.marked().pieces
-        return "".join(f"{before}{text}{after}" if marked else text for text, marked in pieces)
+        return self.marked().highlighted(before, after)
 
     def marked(self) -> Marked:
         """Return the text with its marks, of which those that overlap are one."""
         return Marked.of(self.text, _merged(self.marks, gap=-1))
+
+
+def joined(some: Sequence[Excerpt]) -> Marked:
+    """Return several texts with their marks as one, with a space in between."""
+    pieces = [[*one.marked().pieces, (" ", False)] for one in some]
+    return Marked([piece for one in pieces for piece in one][:-1])
 
 
 def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 3) -> tuple[Excerpt, ...]:

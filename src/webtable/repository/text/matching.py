@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable._page.extract import plain_text
@@ -14,8 +15,10 @@ from webtable._page.page import Page, charset_of
 from webtable._shown import Shown, ShowsItself
 from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow, InvalidArgument
+from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.page_columns import page_in
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
-from webtable.repository.text.excerpts import Excerpt, excerpts
+from webtable.repository.text.excerpts import Excerpt, excerpts, joined
 from webtable.repository.text.words import Words
 from webtable.rowkey.fields.field import shown
 from webtable.store import Row
@@ -52,6 +55,28 @@ class Hit(ShowsItself):
         rows = [(name, one.marked()) for name, one in places if one is not None]
         matches = f"{self.matches:,} match{'' if self.matches == 1 else 'es'}"
         return Shown(self.page.url, ("in its", matches), rows)
+
+
+_OWN = (
+    column("url", "url", "page.url"),
+    column("matches", "count", width=7),
+    column("title", "title", "page.title", marked=lambda hit: hit.title and hit.title.marked()),
+    column(
+        "excerpts",
+        of=lambda hit: " ".join(one.highlighted() for one in hit.excerpts),
+        share=3,
+        marked=lambda hit: joined(hit.excerpts),
+    ),
+    column("status_code", "status", "page.status_code", heading="status"),
+    column("fetched_at", "time", "page.fetched_at", heading="fetched"),
+)
+HITS = declared(
+    Hit,
+    "hit",
+    *_OWN,
+    *page_in(attrgetter("page"), [one.name for one in _OWN]),
+    listed=("url", "matches", "title", "excerpts"),
+)
 
 
 @dataclass(frozen=True, slots=True)

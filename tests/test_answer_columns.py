@@ -1,0 +1,246 @@
+"""Every answer in every format: the same columns, in the same order, with the same values."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import csv
+import io
+import json
+import math
+import re
+import typing
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import webtable
+import webtable.aio
+from webtable import Link, Page
+from webtable.formats import write
+from webtable.repository.answers.tabular import Tabular
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOME, MOVED, GONE = "https://example.com/", "https://example.com/moved", "https://example.com/gone"
+HTML = b"<title>Home of salt</title><p>Some salt<a href=/gone rel=nofollow>gone</a><a href=/new>new</a>"
+READ = ["html", "outlinks", "link_counts"]
+
+ANSWERS = {
+    "pages": lambda table: table.pages("example.com"),
+    "history": lambda table: table.history(HOME),
+    "diff": lambda table: table.diff(HOME),
+    "hosts": lambda table: table.hosts(),
+    "search": lambda table: table.search("salt", domain="example.com"),
+    "stats": lambda table: table.stats("example.com"),
+    "changes": lambda table: table.changes("example.com", since="3d"),
+    "duplicate_groups": lambda table: table.duplicate_groups("example.com"),
+    "titles": lambda table: table.titles("example.com"),
+    "redirect_chains": lambda table: table.redirect_chains("example.com"),
+    "crawls": lambda table: table.crawls("example.com"),
+    "fetched": lambda table: table.fetched(),
+    "modified": lambda table: table.modified(),
+    "outdated": lambda table: table.outdated(not_fetched_since="1d"),
+    "largest": lambda table: table.largest(),
+    "with_status": lambda table: table.with_status(404),
+    "errors": lambda table: table.errors(),
+    "redirects": lambda table: table.redirects(),
+    "duplicates": lambda table: table.duplicates(GONE),
+    "indexed": lambda table: table.indexed("status"),
+    "linking_to": lambda table: table.linking_to(GONE),
+    "links_of": lambda table: table.links_of(HOME),
+    "neighbours": lambda table: table.neighbours(HOME),
+    "most_linked": lambda table: table.most_linked(),
+    "dead_ends": lambda table: table.dead_ends(),
+    "broken_links": lambda table: table.broken_links(),
+    "orphans": lambda table: table.orphans("example.com"),
+    "discovered": lambda table: table.discovered("example.com"),
+    "pages with all that is asked for": lambda table: table.pages("example.com", columns=READ),
+    "most_linked with its counts": lambda table: table.most_linked(columns=["link_counts"]),
+    "a batch": lambda table: table.pages("example.com").page(2),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    with webtable.open(tmp_path_factory.mktemp("answers") / "crawl.db", create=True) as table:
+        for age, html in ((5, b"<title>Old</title>"), (1, HTML)):
+            table.put(Page(url=HOME, html=html, headers={"ETag": '"7"'}, fetched_at=NOW - timedelta(days=age)))
+        for url, status in ((GONE, 404), (f"{GONE}2", 404)):
+            table.put(Page(url=url, html=b"n\xf6", charset="latin-1", status_code=status, fetched_at=NOW))
+        table.put(Page(url=f"{HOME}long", html=b"<title>" + b"long " * 30 + b"</title>", fetched_at=NOW))
+        table.put(Page(url=MOVED, status_code=301, redirect_to=HOME, fetched_at=NOW - timedelta(days=2)))
+        table.refresh_links()
+        yield table
+
+
+def test_all_answers_of_a_table_are_among_these():
+    returned = {name: one.__annotations__["return"] for name, one in vars(webtable.WebTable).items() if is_method(one)}
+    kinds = {name: getattr(webtable.repository, re.split(r"\W", text)[0], object) for name, text in returned.items()}
+    answers = {name for name, kind in kinds.items() if issubclass(typing.get_origin(kind) or kind, Tabular)}
+
+    assert answers == {name for name in ANSWERS if " " not in name}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_frames_have_the_columns_and_values_of_dicts(table, tmp_path, name):
+    answer = ANSWERS[name](table)
+    expected = rows_of(answer)
+
+    answer.to_parquet(tmp_path / "answer.parquet")
+
+    assert expected
+    assert rows_as_plain(answer.to_arrow().read_all().to_pylist()) == expected
+    assert rows_as_plain(answer.to_polars().to_arrow().to_pylist()) == expected
+    assert rows_as_plain(answer.to_pandas().to_dict("records")) == expected
+    assert rows_as_plain(pq.read_table(tmp_path / "answer.parquet").to_pylist()) == expected
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("chosen", ["csv_raw", "csv", "tsv"])
+def test_files_of_text_have_the_columns_and_values_of_dicts(table, name, chosen):
+    answer = ANSWERS[name](table)
+    out = io.StringIO(newline="")
+
+    count = write(answer, out, format=chosen)
+
+    out.seek(0)
+    heading, *lines = csv.reader(out, **({"delimiter": "\t", "quoting": csv.QUOTE_NONE} if chosen == "tsv" else {}))
+    expected = [list(row.items()) for row in rows_of(answer)]
+    types = {field.name: str(field.type) for field in answer.to_arrow().schema}
+    found = [[(name, from_text(types[name], text)) for name, text in zip(heading, row, strict=True)] for row in lines]
+    assert found == [[(name, None if value == "" else value) for name, value in row] for row in expected]
+    assert count == len(expected)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_lines_of_json_have_the_columns_and_values_of_dicts(table, name):
+    answer = ANSWERS[name](table)
+    out = io.BytesIO()
+
+    write(answer, out, format="jsonl")
+
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    expected = rows_of(answer)
+    # A page has its headers as well, so that it is read from the line as it is.
+    beside = ["headers"] if "fetched_at" in expected[0] and "digest" in expected[0] else []
+    assert [list(row) for row in found] == [[*map(as_in_json, row.items()), *beside] for row in expected]
+    types = {field.name: str(field.type) for field in answer.to_arrow().schema}
+    assert [from_json(row, types) for row in found] == expected
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_for_asyncio_have_the_columns_and_values_of_dicts(table, name):
+    async def asked():
+        answer = ANSWERS[name](webtable.aio.WebTable(table))
+        answer = await answer if hasattr(answer, "__await__") else answer
+        found = answer.to_dicts()
+        return await found if hasattr(found, "__await__") else found
+
+    if name == "a batch":
+        pytest.skip("a batch is awaited before it is one")
+
+    assert rows_as_plain(asyncio.run(asked())) == rows_of(ANSWERS[name](table))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_records_by_themselves_have_the_columns_of_their_answer(table, name):
+    answer = ANSWERS[name](table)
+    if "counts" in name or name in ("most_linked", "pages with all that is asked for"):
+        pytest.skip("a page does not tell what it was asked for with")
+    one, other = io.StringIO(), io.StringIO()
+
+    write(list(answer), one, format="csv_raw")
+    write(answer, other, format="csv_raw")
+
+    assert one.getvalue() == other.getvalue()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_notebooks_show_are_columns(table, name):
+    answer = ANSWERS[name](table)
+    if name in ("diff", "stats"):
+        pytest.skip("it is shown in a form of its own")
+
+    assert set(answer._shown().columns) <= set(answer.to_arrow().schema.names)
+
+
+def is_method(value):
+    return callable(value) and not value.__name__.startswith("_")
+
+
+def rows_of(answer):
+    return rows_as_plain(answer.to_dicts())
+
+
+def rows_as_plain(rows):
+    return [{name: plain(value) for name, value in row.items()} for row in rows]
+
+
+def plain(value):
+    """Return a value of any format as the one that all have in common."""
+    if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    match value:
+        case pd.Timestamp() | datetime():
+            return value.isoformat()
+        case webtable.LinkCounts():
+            return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+        case Link():
+            return list(value)
+        case Mapping() if set(value) == {"url", "anchor", "rel"}:
+            return list(value.values())
+        case Mapping() if set(value) == {"key", "value"}:
+            return [value["key"], value["value"]]
+        case Mapping() if "inlinks" in value:
+            return {name: plain(one) for name, one in value.items()}
+        case Mapping():
+            return [list(pair) for pair in value.items()]
+        case list() | tuple():
+            return list(map(plain, value))
+        case _ if hasattr(value, "tolist"):
+            return plain(value.tolist())
+        case _:
+            return value
+
+
+def from_text(kind, text):
+    if text == "" or kind == "string":
+        return text or None
+    if kind == "int64":
+        return int(text)
+    if kind == "bool":
+        return text == "true"
+    if kind.startswith("timestamp"):
+        return datetime.fromisoformat(text).isoformat()
+    if kind == "binary":
+        return text.encode("latin-1")
+    return text.split(" ") if kind == "list<item: string>" else from_json_value(kind, json.loads(text))
+
+
+def from_json(row, types):
+    return {
+        name.removesuffix("_base64"): from_json_value(types[name.removesuffix("_base64")], value, name)
+        for name, value in row.items()
+        if name != "headers"
+    }
+
+
+def from_json_value(kind, value, name=""):
+    if value is None:
+        return None
+    if kind.startswith("timestamp"):
+        return datetime.fromisoformat(value).isoformat()
+    if kind == "binary":
+        return base64.b64decode(value) if name.endswith("_base64") else value.encode()
+    if kind.startswith("struct"):
+        counts = {"inlinks": 0, "internal": 0, "external": 0, "self_links": 0, **value}
+        return {**counts, "counted_at": datetime.fromisoformat(value["counted_at"]).isoformat()}
+    return value
+
+
+def as_in_json(item):
+    name, value = item
+    return "html_base64" if name == "html" and value is not None and b"\xf6" in value else name
