@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
-from webtable._page.digests import Algorithm
 from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
@@ -60,7 +59,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     suffix_list: str | None = None
     names: ColumnNames = "readable"
     compression: str = "zstd"
-    digest: Algorithm = "blake3"
+    digest: Literal["blake3"] = "blake3"
     plain_columns: tuple[PlainColumn, ...] = ("title", "status_code", "last_modified")
     versions: int = DEFAULT_VERSIONS
     ttl: int | None = DEFAULT_TTL

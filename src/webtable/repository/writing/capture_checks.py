@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
-from webtable._page.digests import digest_of
 from webtable._page.headers import Headers
 from webtable._page.page import SAID, Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
@@ -182,7 +182,7 @@ def measured(page: Page, max_body: int | None, digest: str | None) -> Page:
         outlinks=links,
         outlink_count=page.outlink_count if links is None else len(links),
         only_self_links=bool(links) and is_only_self(page.url, links or ()),
-        links_digest=digest_of(json_of(links), "sha256") if links and body is None else None,
+        links_digest=sha256(json_of(links)).hexdigest() if links and body is None else None,
     )
 
 

@@ -87,8 +87,8 @@ class Packer:
     def _packed(
         self, part: Sequence[tuple[bytes, Page]], read: Callable[[], dict[bytes, Stored]], *, packs: bool
     ) -> list[PackedPage]:
-        algorithm, codec = self._frame.layout.digest, self._frame.codec
-        digests = [None if page.html is None else digest_of(page.html, algorithm) for _, page in part]
+        codec = self._frame.codec
+        digests = [None if page.html is None else digest_of(page.html) for _, page in part]
         known = read()
         states = [known[row] for row, _ in part]
         pages = [
