@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from webtable._limits import ReadLimits
 from webtable._page.extract import Extract, extract, is_html, looks_like_html, plain_text
-from webtable._page.facts import MAX_FACT, Facts
-from webtable._page.outlinks import MAX_ANCHOR
+from webtable._page.html import MAX_ANCHOR, MAX_FACT, Facts
 from webtable._page.page import SAID, Link
 from webtable.errors import InvalidArgument
 

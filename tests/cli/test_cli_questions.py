@@ -12,7 +12,7 @@ import pytest
 from running import Run
 
 import webtable
-from webtable._page.digests import digest_of
+from webtable._page.body import digest_of
 from webtable.errors import InvalidArgument
 from webtable.repository.times import parse_time
 

@@ -9,7 +9,7 @@ import pytest
 
 import webtable
 from webtable import Page
-from webtable._page.digests import digest_of
+from webtable._page.body import digest_of
 from webtable.errors import LayoutMismatch
 from webtable.repository.stored import content as contents
 from webtable.repository.stored.bodies import pack

@@ -16,10 +16,9 @@ from resiliparse.parse.html import HTMLParserException
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
-from webtable._page.encodings import as_utf8, decoded, encoding_of
-from webtable._page.facts import Facts, facts_of
-from webtable._page.outlinks import Outlinks
-from webtable._page.page import SAID, Link, Page, with_facts
+from webtable._page.body import as_utf8, decoded, encoding_of
+from webtable._page.html import Outlinks, facts_of
+from webtable._page.page import SAID, Facts, Link, Page, with_facts
 from webtable._page.parser_process import ParserProcess, TooMuch, Unavailable
 
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})

@@ -10,9 +10,20 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from webtable._clock import clock
-from webtable._page.encodings import codec_name, decoded, encoding_of
-from webtable._page.headers import REDIRECTS, Headers, canonical_link, http_date, media_type, redirect_target, said_once
-from webtable._page.responses import body_of, headers_of, status_of, url_of
+from webtable._page.body import codec_name, decoded, encoding_of
+from webtable._page.headers import (
+    REDIRECTS,
+    Headers,
+    body_of,
+    canonical_link,
+    headers_of,
+    http_date,
+    media_type,
+    redirect_target,
+    said_once,
+    status_of,
+    url_of,
+)
 from webtable._shown import Shown, shown_text
 from webtable.errors import WebTableError
 
@@ -25,6 +36,17 @@ class Link(NamedTuple):
     url: str
     anchor: str = ""
     rel: str = ""
+
+
+class Facts(NamedTuple):
+    """What a page says of itself, each None where it does not; the fields of `Page` tell more of each."""
+
+    title: str | None = None
+    canonical: str | None = None
+    description: str | None = None
+    robots: str | None = None
+    h1: str | None = None
+    language: str | None = None
 
 
 # Bounds of what is decoded: another program may have stored anything. A value out of them makes its row, and no other,
@@ -199,10 +221,25 @@ def _extent(value: object) -> object:
     return value
 
 
-SAID = ("title", "canonical", "description", "robots", "h1", "language")
+SAID = Facts._fields
 """The fields of what a page says of itself, in its HTML or its headers."""
 TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
 """The fields that a response tells, or leaves as they were where it repeats what is stored."""
+KEPT = (
+    "first_seen",
+    "changed_at",
+    "change_count",
+    "has_body",
+    "outlink_count",
+    "only_self_links",
+    "links_digest",
+    "inlinks_at",
+    "hints_at",
+    "link_counts",
+)
+"""The fields that are made when a page is stored, of what is stored already."""
+GIVEN = tuple(name for name in Page.__struct_fields__ if name not in KEPT)
+"""The fields by which a page is stored; digest and size count where the body was cut or is not given."""
 
 
 def said(page: object) -> dict[str, Any]:

@@ -8,9 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.page import Page
+from webtable._page.page import GIVEN, Page
 from webtable.formats.base import Damaged
-from webtable.repository.answers.arrow_pages import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

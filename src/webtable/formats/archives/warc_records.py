@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable._page.digests import algorithm_of
+from webtable._page.body import algorithm_of
 from webtable._page.extract import filled
 from webtable._page.headers import media_type
 from webtable._page.page import SAID, Page

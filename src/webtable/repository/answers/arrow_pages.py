@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from webtable._page.page import Link, Page
+from webtable._page.page import GIVEN, Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import arrow
 from webtable.repository.answers.page_columns import PAGES
@@ -17,34 +17,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 256
 """How many rows of a table are Python objects at once."""
-GIVEN = (
-    "url",
-    "html",
-    "fetched_at",
-    "status_code",
-    "title",
-    "content_type",
-    "charset",
-    "headers",
-    "last_modified",
-    "etag",
-    "truncated",
-    "digest",
-    "size",
-    "redirect_to",
-    "canonical",
-    "description",
-    "robots",
-    "h1",
-    "language",
-    "outlinks",
-    "content_at",
-    "same_as",
-)
-"""The fields by which a page is stored, which a column may give.
-
-Digest and size count where the body was cut or there is none, the date of the content where there is none.
-"""
 _MADE = set(PAGES.names).difference(GIVEN)
 """Columns that answers have and that are made anew, or never stored: they are passed over."""
 _INDEX = "__index_level_"

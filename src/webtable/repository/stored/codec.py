@@ -12,12 +12,12 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
-from webtable._page.page import LINK_BYTES, LinkCounts, Page, said
+from webtable._page.page import LINK_BYTES, LinkCounts, Page
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.stored.bodies import MOST_UNPACKED, unpacked_size
 from webtable.repository.stored.content import ContentCodec
 from webtable.repository.stored.json_values import JSONValue, checked_json, json_of
-from webtable.repository.stored.page_state import Deleted, Stored, Unreadable
+from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable
 from webtable.repository.stored.timestamps import milliseconds, possible_moment
 from webtable.store import NewCell, Row
 
@@ -223,21 +223,11 @@ class PageCodec(ContentCodec):
         except ValueError as exc:
             raise self.damaged(row.key, self.columns.capture, exc) from exc
         return Page(
+            **{name: getattr(fields, name) for name in CAPTURED},
             url=url,
             # One of the same millisecond may have left a body or links that are not its own.
             html=None if body is None or fields.digest is None else self.body(row, body, fields),
-            status_code=fields.status_code,
-            content_type=fields.content_type,
             fetched_at=fetched_at,
-            digest=fields.digest,
-            size=fields.size,
-            truncated=fields.truncated,
-            charset=fields.charset,
-            headers=fields.headers,
-            etag=fields.etag,
-            last_modified=fields.last_modified,
-            redirect_to=fields.redirect_to,
-            **said(fields),
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,
         )

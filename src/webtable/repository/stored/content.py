@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
-from webtable._page.digests import algorithm_of, digest_like
+from webtable._page.body import algorithm_of, digest_like
 from webtable._page.page import Link
 from webtable.errors import DamagedRow
 from webtable.repository.stored.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
 from webtable.repository.stored.json_values import JSONValue, checked_json, json_of
-from webtable.repository.stored.page_state import DAMAGED_CAPTURE, Capture, Version
+from webtable.repository.stored.page_state import CAPTURED, DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.stored.timestamps import moment_of
 from webtable.schema import Layout, web_columns
 from webtable.store import NewCell
@@ -32,6 +33,8 @@ Packed = tuple[bytes | None, bytes | None]
 S = TypeVar("S", bound=msgspec.Struct)
 
 _CAPTURES = JSONValue(Capture)
+# In one step: to name each of them takes as long as to make the capture.
+_captured = attrgetter(*CAPTURED)
 _decode_links = msgspec.json.Decoder(tuple[Link, ...]).decode
 
 
@@ -88,27 +91,12 @@ class ContentCodec:
     def content_cells(self, row: bytes, timestamp: int, page: Page, packed: Packed) -> list[NewCell]:
         """Return the cells of the content of *page*: its capture, and its body and its links, which are *packed*."""
         body, links = packed
-        capture = Capture(
-            digest=page.digest,
-            size=page.size,
-            title=page.title,
-            status_code=page.status_code,
-            content_type=page.content_type,
-            truncated=page.truncated,
-            headers=page.headers,
-            charset=page.charset,
-            body_crc32=self._checksum(body),
-            links_crc32=self._checksum(links),
-            etag=page.etag,
-            last_modified=page.last_modified,
-            redirect_to=page.redirect_to,
-            canonical=page.canonical,
-            description=page.description,
-            robots=page.robots,
-            h1=page.h1,
-            language=page.language,
-            has_links=links is not None,
-        )
+        beside: dict[str, Any] = {
+            "body_crc32": self._checksum(body),
+            "links_crc32": self._checksum(links),
+            "has_links": links is not None,
+        }
+        capture = Capture(*_captured(page), **beside)
         return self._version_cells(row, timestamp, capture, body, links)
 
     def copied_cells(self, row: bytes, version: PackedVersion) -> list[NewCell]:

@@ -24,10 +24,6 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
     headers: Mapping[str, str] = {}
     charset: str | None = None
-    body_crc32: str | None = None
-    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
-    links_crc32: str | None = None
-    """The same of the links."""
     etag: str | None = None
     last_modified: datetime | None = None
     redirect_to: str | None = None
@@ -36,10 +32,16 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
     robots: str | None = None
     h1: str | None = None
     language: str | None = None
+    body_crc32: str | None = None
+    """The CRC-32, in hex, of the body under the same date, where bodies are stored as they are."""
+    links_crc32: str | None = None
+    """The same of the links."""
     has_links: bool = True
     """Whether links stored under its date are its own: a capture of the same millisecond may have left some."""
 
 
+CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
+"""The fields of a page that a capture keeps: its own first ones."""
 DAMAGED_CAPTURE = Capture(status_code=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
 

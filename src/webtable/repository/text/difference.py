@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from webtable._page.digests import digest_like
+from webtable._page.body import digest_like
 from webtable._page.extract import extract, is_html
 from webtable._page.headers import Headers
 from webtable._page.page import Link, Page, charset_of

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain
-from types import NoneType
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
+import msgspec
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
 from webtable._page.headers import Headers
-from webtable._page.page import SAID, Link, Page
+from webtable._page.page import Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
 from webtable.repository.hints.inlinks import is_only_self
 from webtable.repository.stored.json_values import json_of
@@ -26,19 +28,6 @@ if TYPE_CHECKING:
 MAX_AHEAD = timedelta(days=1)
 """How far in the future a capture may be dated: clocks differ, and a date further off would hide later captures."""
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("url",), (str,)),
-    **dict.fromkeys((*SAID, "content_type", "charset", "etag", "digest", "redirect_to"), (str, NoneType)),
-    **dict.fromkeys(("status_code", "change_count"), (int,)),
-    **dict.fromkeys(("size", "outlink_count"), (int, NoneType)),
-    **dict.fromkeys(("last_modified", "changed_at", "content_at"), (datetime, NoneType)),
-    "html": (bytes, NoneType),
-    "headers": (dict,),
-    "fetched_at": (datetime,),
-    "truncated": (bool,),
-    "outlinks": (tuple, list, NoneType),
-}
-
 _OURS: dict[str, Any] = {
     "inlinks_at": None,
     "hints_at": None,
@@ -47,6 +36,19 @@ _OURS: dict[str, Any] = {
     "only_self_links": False,
 }
 """The fields that are found when a page is stored, whatever it says."""
+
+
+def _types_of(annotation: Any) -> tuple[type, ...]:
+    """Return the types of the values that a field with this *annotation* can have."""
+    kind = get_origin(annotation) or annotation
+    if kind in (Union, UnionType):
+        return tuple(chain.from_iterable(map(_types_of, get_args(annotation))))
+    if kind is Annotated:
+        return _types_of(annotation.__origin__)
+    return {tuple: (tuple, list), Mapping: (dict,)}.get(kind, (kind,))
+
+
+_TYPES = {one.name: _types_of(one.type) for one in msgspec.structs.fields(Page) if one.name not in _OURS}
 
 
 def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._page.digests import algorithm_of, digest_like, digest_of
+from webtable._page.body import algorithm_of, digest_like, digest_of
 from webtable._page.page import Page, PageOutcome
 from webtable._threads import Threads
 from webtable.errors import WebTableError
