@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test faults test-cluster test-kerberos test-shell check notebooks site bench scale wheel clean
+.PHONY: demo test nightly faults test-cluster test-kerberos test-shell check notebooks site bench scale wheel clean
 
 # With the library alone, as its users install it; `make test` adds what the tests need.
 demo: $(CORE)
@@ -20,6 +20,11 @@ test: export HBASE_HEAP ?= 6g
 test: export THRIFT_HEAP ?= 512m
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
+
+# All of what `make test` tries a part of: every call that a writer can be killed at, every order of captures, large pages and
+# files, and as many examples of each property as it takes. An hour or two with HBase.
+nightly: export WEBTABLE_NIGHTLY = 1
+nightly: test
 
 # The fault tests of `make test`, for longer: 100,000 simulated faults, some 10,000 on connections, 100 kills
 # on each store, and an HBase of their own that is killed and paused; and a million inputs for each fuzz target.

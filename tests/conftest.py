@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from manual_clock import ManualClock
+from nightly import NIGHTLY
 from store_differences import ADAPTERS
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
@@ -45,6 +46,14 @@ def pytest_report_header() -> str:
     drivers = ("happybase", "thriftpy2", "msgspec", "resiliparse", "selectolax", "zstandard")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in drivers)
     return f"webtable {metadata.version('hbase-webtable')}: SQLite {sqlite3.sqlite_version}, {versions}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out by day what is for the night."""
+    if not NIGHTLY:
+        out = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def pytest_collection_finish() -> None:

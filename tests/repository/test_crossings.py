@@ -12,6 +12,7 @@ from crossings import Crossing, crossed, serial
 from deaths import EachAlone, killed_after, listening
 
 import webtable
+from nightly import examples
 from store_differences import with_thrift1
 from webtable import WebTable
 from webtable.errors import StoreUnavailable, WriteFailed
@@ -84,7 +85,7 @@ def test_a_late_error_and_the_same_content_again_that_cross_are_both_in_the_hist
     assert (found["inlinks"], found["counts"]) == (["/a", "/b"], {"/a": 1, "/b": 1})
 
 
-@pytest.mark.parametrize(("before", "captures"), drawn(2, 24))
+@pytest.mark.parametrize(("before", "captures"), drawn(2, examples(by_day=6, by_night=24)))
 def test_what_two_writers_leave_on_a_store_without_transactions_is_of_one_order(each_alone, before, captures):
     orders = [seen(each_alone, before, captures, steps) for steps in serial(2)]
 
@@ -97,7 +98,7 @@ def test_what_two_writers_leave_on_a_store_without_transactions_is_of_one_order(
             assert found["first_seen"] in [one["first_seen"] for one in orders]
 
 
-@pytest.mark.parametrize(("before", "captures"), drawn(3, 6))
+@pytest.mark.parametrize(("before", "captures"), drawn(3, examples(by_day=2, by_night=6)))
 def test_what_three_writers_leave_on_a_store_without_transactions_is_of_one_order(each_alone, before, captures):
     orders = [seen(each_alone, before, captures, steps) for steps in serial(3)]
 
@@ -107,7 +108,9 @@ def test_what_three_writers_leave_on_a_store_without_transactions_is_of_one_orde
         assert {name: found[name] for name in ORDERLY} in [{name: one[name] for name in ORDERLY} for one in orders]
 
 
-@pytest.mark.parametrize(("before", "captures"), [*drawn(2, 12), ([], [(1, "Y", "b"), (5, "X", "ab")])])
+@pytest.mark.parametrize(
+    ("before", "captures"), [*drawn(2, examples(by_day=6, by_night=12)), ([], [(1, "Y", "b"), (5, "X", "ab")])]
+)
 def test_what_two_writers_leave_in_a_file_is_all_of_one_order(in_a_file, before, captures):
     orders = [seen(in_a_file, before, captures, steps) for steps in serial(2)]
 
@@ -115,7 +118,7 @@ def test_what_two_writers_leave_in_a_file_is_all_of_one_order(in_a_file, before,
         assert seen(in_a_file, before, captures, steps) in orders
 
 
-@pytest.mark.parametrize(("before", "captures"), drawn(3, 4))
+@pytest.mark.parametrize(("before", "captures"), drawn(3, examples(by_day=2, by_night=4)))
 def test_what_three_writers_leave_in_a_file_is_all_of_one_order(in_a_file, before, captures):
     orders = [seen(in_a_file, before, captures, steps) for steps in serial(3)]
 

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 import webtable
+from nightly import examples
 from store_differences import with_thrift1
 from webtable import Page
 from webtable.errors import HiddenByDelete
@@ -277,7 +278,7 @@ def test_writers_that_cross_each_other_leave_the_questions_right(machine, tmp_pa
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=EXAMPLES or 30,
+            max_examples=EXAMPLES or examples(by_day=5, by_night=60),
             stateful_step_count=30,
             deadline=None,
             derandomize=not EXAMPLES,

@@ -12,6 +12,7 @@ from damaging import CAPTURE, COUNTS, HTML, PAGE, URLS, Web, cell_of, damage, fl
 from sites import Site
 
 import webtable
+from nightly import some
 from store_differences import with_thrift1
 from webtable import DamagedRow, Link, Page, Verification
 from webtable._checksums import place, with_checksum
@@ -322,7 +323,7 @@ def test_only_errors_of_their_kind_come_out_of_damaged_cells(web, adapter):
     for column in (PAGE, CAPTURE, COUNTS, URLS, HTML):
         before = cell_of(web.table, url, column)
         damaged = [*values, *mutations(before.value, random.Random(9))]
-        for value in damaged if adapter == "sqlite" else damaged[:: len(damaged) // 3]:
+        for value in some(damaged, 7) if adapter == "sqlite" else damaged[:: len(damaged) // 3]:
             write(web.table, web.table.table, row, column, before.timestamp, value)
             errors = {name: error_of(ask) for name, ask in questions.items()}
             wrong_kind = {

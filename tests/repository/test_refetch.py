@@ -12,6 +12,7 @@ import pytest
 from deaths import Killed, Town, listening
 
 import webtable
+from nightly import examples
 from store_differences import on_every_store
 from webtable import Link, Page
 from webtable.errors import InvalidCapture, InvalidURL
@@ -411,12 +412,13 @@ def test_a_run_that_is_killed_at_any_call_is_done_again_by_the_next(table):
     raise AssertionError("it never comes to its end")
 
 
-def test_a_page_with_200_000_inlinks_is_read_counted_and_listed_in_bounded_memory(table):
+def test_a_page_with_very_many_inlinks_is_read_counted_and_listed_in_bounded_memory(table):
+    inlinks = examples(by_day=40_000, by_night=200_000)
     town = Town(table)
     town.store(town.page("/popular", html=b"x", outlinks=()))
     row = table.key.encode(town.url("/popular"))
     when = (town.now - EPOCH) // timedelta(milliseconds=1)
-    for piece in range(20):
+    for piece in range(inlinks // 10_000):
         cells = [
             NewCell(f"inlinks:https://{number % 97}.example/{number}".encode(), when, b"an anchor")
             for number in range(piece * 10_000, (piece + 1) * 10_000)
@@ -438,7 +440,7 @@ def test_a_page_with_200_000_inlinks_is_read_counted_and_listed_in_bounded_memor
 
     assert page.html == b"x"
     assert len(listed) == 201
-    assert table.get(town.url("/popular"), columns=["link_counts"]).link_counts.inlinks == 200_200
+    assert table.get(town.url("/popular"), columns=["link_counts"]).link_counts.inlinks == inlinks + 200
     assert given == sorted(town.url(f"/{number}") for number in range(200))
     assert [link.source for link in first] == given[:5]
     assert peak < 40 * 2**20

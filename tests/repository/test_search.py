@@ -6,6 +6,7 @@ import os
 import threading
 
 import pytest
+from sites import Site
 
 import webtable
 from store_differences import on_every_store
@@ -470,15 +471,16 @@ def test_no_more_rows_are_read_ahead_than_were_matched(rows):
     assert all(taken <= 2 * hit + 3 * matched.FEW_ROWS for hit, taken in reached)
 
 
-def test_the_whole_table_is_searched_only_when_told_so(site, search):
-    site.store(site.page("/a", title=f"keys {site.domain[:10]}", **html(f"<p>keys {site.domain[:10]}")))
+def test_the_whole_table_is_searched_only_when_told_so(new_url, site):
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
+        own = Site(table, site.domain, site.now)
+        own.store(own.page("/a", title="keys", **html("<p>keys")), own.page("/b", title="rows", **html("<p>rows")))
 
-    with pytest.raises(FullScanNeeded, match="full_scan=True"):
-        search("keys", domain=None)
-    for in_ in PLACES:
-        for order in ("url", "storage"):
-            found = search(f"keys {site.domain[:10]}", domain=None, in_=in_, order=order, full_scan=True)
-            assert urls(found) == [site.url("/a")]
+        with pytest.raises(FullScanNeeded, match="full_scan=True"):
+            table.search("keys")
+        for in_ in PLACES:
+            for order in ("url", "storage"):
+                assert urls(table.search("keys", in_=in_, order=order, full_scan=True)) == [own.url("/a")]
 
 
 @pytest.mark.parametrize(

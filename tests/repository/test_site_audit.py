@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sites import Site
 
 import webtable
+from nightly import examples
 from store_differences import differs
 from webtable import Crawl, DuplicateGroup, RedirectChain, TitleProblem
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidToken, InvalidURL
@@ -177,7 +178,7 @@ def check_as_a_plain_loop(site, gap):
 
 def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_table, site):
     @settings(
-        max_examples=4 if differs(adapter, "slow calls") else 60,
+        max_examples=4 if differs(adapter, "slow calls") else examples(by_day=15, by_night=60),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
@@ -189,7 +190,11 @@ def test_a_site_is_judged_as_by_a_plain_loop_over_its_pages(adapter, shared_tabl
 
 
 @given(pages=pages_of_a_site, hours=st.sampled_from([0.5, 2]))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(by_day=12, by_night=40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_a_site_is_judged_so_in_memory_and_by_the_time_index(pages, hours):
     gap = timedelta(hours=hours)
     with webtable.open(f"memory:{uuid.uuid4().hex}", create=True) as table:
