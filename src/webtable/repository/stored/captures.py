@@ -54,8 +54,7 @@ def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
     if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
         # The other writer has removed the inlinks under older dates than its own: all of them are written anew.
         return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
-    known = _known_first(page) if dates else page.first_seen
-    if known is None or seen is None or seen >= known:
+    if seen == page.first_seen:
         return None
     return PageWrite(replace(page, first_seen=seen), with_content=False, with_hints=False)
 
@@ -89,14 +88,8 @@ def _founded(page: Page, versions: Sequence[Version]) -> PageWrite | None:
 
 
 def _first_seen(dates: Iterable[datetime], before: Page) -> datetime | None:
-    """Return the date of the first capture that was ever stored, with those of *dates*; None where nobody knows."""
-    known = _known_first(before)
-    return known and min([known, *dates])
-
-
-def _known_first(page: Page) -> datetime | None:
-    # What was stored before that date was kept tells it as long as the content was never another.
-    return page.first_seen or (None if page.change_count else page.changed_at)
+    """Return the date of the first capture that was ever stored, with those of *dates*."""
+    return before.first_seen and min([before.first_seen, *dates])
 
 
 def _first(page: Page) -> PageWrite:
