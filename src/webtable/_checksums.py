@@ -55,15 +55,6 @@ def has_checksum(value: bytes) -> bool:
     return value[-_WIDTH:].startswith(_NAME) and value.endswith(_END)
 
 
-def may_have_lost_it(value: bytes) -> bool:
-    """Return whether *value* ends with a text of eight letters, as one whose own name is damaged or cut does.
-
-    >>> may_have_lost_it(b'{"a":1,"crc33":"K`HJichH"}'), may_have_lost_it(b'{"ac32":"K`HJichH"}')
-    (True, True)
-    """
-    return value[-13:-10] == b'":"' and value.endswith(_END)
-
-
 def unsealed(value: bytes) -> bytes:
     """Return *value* as it was before `with_checksum`; raises `ValueError` where it is not what its checksum says.
 

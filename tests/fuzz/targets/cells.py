@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from targets.sites import table
 from targets.target import Strategy, Target, edited, edits
-from webtable._checksums import has_checksum
+from webtable._checksums import has_checksum, place, with_checksum
 from webtable.errors import DamagedRow, LayoutMismatch
 from webtable.repository.hints.queue import _waiting
 from webtable.repository.stored.bodies import MAGIC, pack, unpack
@@ -41,7 +41,7 @@ def changed(data: bytes) -> tuple[Place, bytes, bool]:
     Bytes that are taken out are no such change.
 
     The first byte chooses the cell, the second how it is changed: it is replaced, edited, or edited in what it holds
-    and stored again, for a frame with a new checksum, for JSON without one, as earlier versions did.
+    and stored again with a new checksum.
     """
     all_places = places()
     which, kind, rest = (*data[:2], data[2:]) if len(data) > 1 else (0, 0, b"")
@@ -54,13 +54,17 @@ def changed(data: bytes) -> tuple[Place, bytes, bool]:
             # Bytes that are taken out may take the checksum with them.
             return place, edited(value, rest), len(rest) < 8 and (len(rest) < 4 or rest[2] % 6 != 3)
         case _:
-            return place, _inside(value, rest), False
+            return place, _inside(place, value, rest), False
 
 
-def _inside(value: bytes, rest: bytes) -> bytes:
+def _inside(where: Place, value: bytes, rest: bytes) -> bytes:
     if value.startswith(MAGIC):
         return pack([edited(unpack(value), rest)])[0]
-    return edited(value[: value.rindex(b'"crc32":')].removesuffix(b",") + b"}" if has_checksum(value) else value, rest)
+    if not has_checksum(value):
+        return edited(value, rest)
+    bare = value[: value.rindex(b'"crc32":')].removesuffix(b",") + b"}"
+    timestamp = rows()[where[:2]].cells[where[2]][0].timestamp
+    return with_checksum(edited(bare, rest), place(where[1], timestamp) if where[0] == "pages" else 0)
 
 
 def check(data: bytes) -> None:

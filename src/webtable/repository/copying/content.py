@@ -115,7 +115,7 @@ class ContentReader:
         return packed
 
     def _body(self, row: Row, cell: Cell, version: Version) -> bytes:
-        body = self._source.body(row, cell, version.capture)
+        body = self._source.body(row, cell)
         try:
             check_body(body, version.capture)
         except ValueError as exc:

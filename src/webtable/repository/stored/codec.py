@@ -108,16 +108,9 @@ class PageCodec(ContentCodec):
                 page = _decode_page(value)
             else:
                 page = _PAGES.read(value, row.key, timestamp)
-                self._check_place(page, row.key, timestamp)
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.page, exc) from exc
         return page if len(row.cells) == 1 else self.fill(page, row)
-
-    def _check_place(self, page: Page, row: bytes, timestamp: int) -> None:
-        if self._key.encode(page.url) != row:
-            raise ValueError(f"it is that of {page.url[:200]}")
-        if milliseconds(page.fetched_at) != timestamp:
-            raise ValueError(f"it is that of {page.fetched_at}, stored under the date {timestamp}")
 
     def weight(self, columns: Collection[bytes]) -> Callable[[Row], int]:
         """Return what tells of a row, by its metadata, about how many bytes it has in the stored *columns*."""
@@ -148,7 +141,7 @@ class PageCodec(ContentCodec):
         if not self._compress and (captures := cells.get(names.capture)) and captures[0].timestamp != at:
             return page
         if page.has_body and (body := cells.get(names.html)) and body[0].timestamp == at:
-            force_setattr(page, "html", self.body(row, body[0], page))
+            force_setattr(page, "html", self.body(row, body[0]))
         if page.outlink_count is not None and (links := cells.get(names.urls)) and links[0].timestamp == at:
             force_setattr(page, "outlinks", self.links(row, links[0]))
         return page
@@ -226,7 +219,7 @@ class PageCodec(ContentCodec):
             **{name: getattr(fields, name) for name in CAPTURED},
             url=url,
             # One of the same millisecond may have left a body or links that are not its own.
-            html=None if body is None or fields.digest is None else self.body(row, body, fields),
+            html=None if body is None or fields.digest is None else self.body(row, body),
             fetched_at=fetched_at,
             outlinks=None if links is None or not fields.has_links else self.links(row, links),
             content_at=fetched_at,

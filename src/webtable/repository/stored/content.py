@@ -15,7 +15,7 @@ from webtable._checksums import UNREADABLE
 from webtable._page.body import algorithm_of, digest_like
 from webtable._page.page import Link
 from webtable.errors import DamagedRow
-from webtable.repository.stored.bodies import MAGIC, UNPACKED_ONCE, pack, unpack
+from webtable.repository.stored.bodies import MAGIC, pack, unpack
 from webtable.repository.stored.json_values import JSONValue, checked_json, json_of
 from webtable.repository.stored.page_state import CAPTURED, DAMAGED_CAPTURE, Capture, Version
 from webtable.repository.stored.timestamps import moment_of
@@ -136,15 +136,10 @@ class ContentCodec:
         except OverflowError as exc:
             raise self.damaged(row.key, self.columns.capture, exc) from exc
 
-    def body(self, row: Row, cell: Cell, of: Page | Capture) -> bytes:
-        """Return the body that a cell of *row* holds, which is *of* a page or an older capture."""
+    def body(self, row: Row, cell: Cell) -> bytes:
+        """Return the body that a cell of *row* holds."""
         try:
-            if not self._compress:
-                self._check(row, cell, b'"body_crc32":"')
-            elif not cell.value.startswith(MAGIC):
-                # It has no checksum; but being short it has its digest soon.
-                _check_unpacked(cell.value)
-                check_body(cell.value, of)
+            self._check(row, cell, b'"body_crc32":"')
             return self.unpacked(cell.value)
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.html, exc) from exc
@@ -156,10 +151,7 @@ class ContentCodec:
     def links(self, row: Row, cell: Cell) -> tuple[Link, ...]:
         """Return the links that a cell of *row* holds."""
         try:
-            if not self._compress:
-                self._check(row, cell, b'"links_crc32":"')
-            elif not cell.value.startswith(MAGIC):
-                _check_unpacked(cell.value)
+            self._check(row, cell, b'"links_crc32":"')
             return _decode_links(self.unpacked(cell.value))
         except UNREADABLE as exc:
             raise self.damaged(row.key, self.columns.urls, exc) from exc
@@ -176,7 +168,11 @@ class ContentCodec:
         return cells
 
     def _check(self, row: Row, cell: Cell, name: bytes) -> None:
-        """Raise `ValueError` where *cell* is not what the capture of the same date says under *name*."""
+        """Raise `ValueError` where *cell* has no checksum, or the capture of its date has another one under *name*."""
+        if self._compress:
+            if not cell.value.startswith(MAGIC):
+                raise ValueError(f"{len(cell.value):,} bytes that are no zstd frame")
+            return
         for capture in row.cells.get(self.columns.capture, ()):
             if capture.timestamp == cell.timestamp:
                 # Found without reading the rest: if that is damaged, this does not fit either, or is not there.
@@ -218,11 +214,6 @@ def check_body(body: bytes, of: Page | Capture) -> None:
         warnings.warn(text, stacklevel=2)
     elif digest != of.digest:
         raise ValueError("it is not the body whose digest was stored")
-
-
-def _check_unpacked(value: bytes) -> None:
-    if len(value) >= UNPACKED_ONCE:
-        raise ValueError(f"{len(value):,} bytes that are no zstd frame")
 
 
 def _links_json(page: Page) -> bytes | None:
