@@ -352,9 +352,10 @@ def test_sections_are_linked_from_the_top(table):
 def test_pages_have_colours_for_light_and_dark_screens_and_paper(table):
     markup = audit(table, "example.com").html()
 
-    assert "prefers-color-scheme:dark" in markup
+    assert "color-scheme: light dark" in markup
+    assert "light-dark(" in markup
     assert "@media print" in markup
-    assert "max-width:640px" in markup
+    assert "max-width: 640px" in markup
 
 
 def test_a_damaged_row_is_counted_and_left_out(table):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 import weakref
-from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+from webtable._shown.markup import escaped, tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -167,7 +168,7 @@ class _Line:
         return f"{self.title}: {self.text}" if self.title else self.text
 
     def _repr_html_(self) -> str:
-        return escape(repr(self)) if self.is_done else f"<progress></progress> {escape(repr(self))}"
+        return escaped(repr(self) if self.is_done else [tag("progress"), " ", repr(self)])
 
 
 class _Clock:

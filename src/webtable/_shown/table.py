@@ -1,22 +1,19 @@
-"""Values as notebooks and terminals show them: small tables of text, in which nothing that was crawled is live."""
+"""Small tables of text, as notebooks and terminals show values."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from html import escape
 from typing import TYPE_CHECKING
+
+from webtable._shown.markup import escaped, table, tag
+from webtable._shown.text import harmless, shown_text
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-# Zero-width joiners belong to words (Persian) and emoji.
-_INVISIBLE_AND_HARMLESS = "\u200c\u200d"
-MOST_CHARACTERS = 200
-"""Of a value so many characters are shown."""
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top;overflow-wrap:anywhere;min-width:4em"
 
 
@@ -69,13 +66,10 @@ class Shown:
 
     def html(self) -> str:
         """Return it as HTML: everything in it is text, whatever markup it has."""
-        head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="{_CELL}">{_html(value)}</td>' for value in row) + "</tr>" for row in self.rows
-        )
-        note = f"<p>{escape(harmless(self.note))}</p>" if self.note else ""
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<p><b>{escape(shown_text(self.caption))}</b></p>{table}{note}"
+        heads = [tag("th", name, style=_CELL) for name in self.columns]
+        rows = [[tag("td", _html(value), style=_CELL) for value in row] for row in self.rows]
+        note = tag("p", self.note) if self.note else ""
+        return escaped([tag("p", tag("b", shown_text(self.caption))), table(heads, rows), note])
 
     def rich(self) -> Table:
         """Return it as a table of rich, for terminals."""
@@ -83,19 +77,18 @@ class Shown:
         from rich.text import Text
 
         note = Text(harmless(self.note)) if self.note else None
-        table = Table(title=Text(shown_text(self.caption)), caption=note, title_justify="left")
+        made = Table(title=Text(shown_text(self.caption)), caption=note, title_justify="left")
         for name in self.columns:
-            table.add_column(name, overflow="fold")
+            made.add_column(name, overflow="fold")
         for row in self.rows:
-            table.add_row(*map(_rich, row))
-        return table
+            made.add_row(*map(_rich, row))
+        return made
 
 
-def _html(value: object) -> str:
+def _html(value: object) -> object:
     if not isinstance(value, Marked):
-        return escape(shown_text(value))
-    pieces = ((escape(harmless(text)), marked) for text, marked in value.pieces)
-    return "".join(f"<mark>{text}</mark>" if marked else text for text, marked in pieces)
+        return shown_text(value)
+    return [tag("mark", text) if marked else text for text, marked in value.pieces]
 
 
 def _rich(value: object) -> Text:
@@ -104,42 +97,3 @@ def _rich(value: object) -> Text:
     if not isinstance(value, Marked):
         return Text(shown_text(value))
     return Text.assemble(*((harmless(text), "reverse" if marked else "") for text, marked in value.pieces))
-
-
-def shown_text(value: object) -> str:
-    r"""Return *value* as one short line without anything that commands a terminal.
-
-    >>> shown_text("two\nlines\x1b[2J"), shown_text(1234567), shown_text(None), shown_text(0.25)
-    ('two lines\\x1b[2J', '1,234,567', '', '0.25')
-    """
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return f"{value:,}"
-        case datetime():
-            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-        case bytes():
-            value = value[: 4 * MOST_CHARACTERS].decode("utf-8", "replace")
-    text = str(value)
-    short = text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
-    return harmless(short)
-
-
-def harmless(text: str) -> str:
-    r"""Return *text* on one line, with nothing in it that a terminal would obey.
-
-    >>> harmless("a\tb\x1b[31m")
-    'a b\\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(map(_shown, text))
-
-
-def _shown(character: str) -> str:
-    if character.isprintable() or character in _INVISIBLE_AND_HARMLESS:
-        return character
-    return " " if character.isspace() else character.encode("unicode_escape").decode()

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from webtable.reports.audit_page import page
+from webtable._shown.markup import tag
+from webtable._shown.sizes import size_text
 from webtable.reports.findings import Findings
-from webtable.reports.report import Report
-from webtable.reports.section import Section, check_most
+from webtable.reports.page import chart, moment_text, report_page
+from webtable.reports.section import Report, Section, check_most
 from webtable.reports.totals import Group, SizeCount, Totals
 from webtable.rowkey.urls import canonical_host
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webtable.repository import Progress, WebTable
 
+_SHOWN_GROUPS = 8
 MOST = 50
 """How many findings of each kind a report has, unless it is told otherwise."""
 
@@ -44,7 +48,18 @@ class Audit(Report):
 
     def html(self) -> str:
         """Return it as one HTML page that needs no other file; what was crawled is text in it."""
-        return page(self)
+        title, written = f"Audit of {self.domain}", moment_text(self.made_at)
+        lead = tag("p", f"{self.domain} and the hosts below it, on {written}", class_="muted")
+        damage = [("damaged rows, left out", f"{self.damaged:,}")] if self.damaged else []
+        if not self.pages:
+            empty = tag("p", f"No page of {self.domain} is stored.", class_="lead")
+            return report_page(title, [lead, empty], damage, "", ())
+        charts = (
+            chart("Status", "status", _largest(self.statuses)),
+            chart("Types", "type", _largest(self.types)),
+            chart("Sizes of bodies", "size", [(one.name, one.pages, None) for one in self.sizes]),
+        )
+        return report_page(title, lead, [*_facts(self), *damage], tag("div", charts, class_="charts"), self.sections)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON has, but for moments."""
@@ -96,3 +111,19 @@ def audit(
         sizes=totals.sizes,
         sections=tuple(Findings(table, host, most, program).sections(totals)),
     )
+
+
+def _facts(audit: Audit) -> list[tuple[str, str]]:
+    facts = [("pages", f"{audit.pages:,}"), ("hosts", f"{audit.hosts:,}"), ("bodies", size_text(audit.bytes))]
+    if audit.oldest is not None and audit.newest is not None:
+        facts += [("fetched first", moment_text(audit.oldest)), ("fetched last", moment_text(audit.newest))]
+    return facts
+
+
+def _largest(groups: Sequence[Group]) -> Sequence[Group]:
+    """Return the first of *groups*, which have the most pages, and all others as one."""
+    rest = groups[_SHOWN_GROUPS:]
+    if not rest:
+        return groups
+    others = Group(f"{len(rest):,} more", sum(one.pages for one in rest), sum(one.bytes for one in rest))
+    return [*groups[:_SHOWN_GROUPS], others]

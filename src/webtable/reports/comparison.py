@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from webtable._progress import counting
-from webtable.reports.comparison_page import page
-from webtable.reports.report import Report
-from webtable.reports.section import Found, Heading, Pair, Section, check_most
+from webtable._shown.markup import shares, tag
+from webtable.reports.page import moment_text, report_page
+from webtable.reports.section import Found, Heading, Pair, Report, Section, check_most
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
 from webtable.repository.times import moments
@@ -65,7 +65,15 @@ class Comparison(Report):
 
     def html(self) -> str:
         """Return it as one HTML page that needs no other file; what was crawled is text in it."""
-        return page(self)
+        title, times = f"Changes of {self.domain}", f"{moment_text(self.since)} to {moment_text(self.until)}"
+        lead = tag("p", f"{self.domain} and the hosts below it, from {times}", class_="muted")
+        facts = [(kind, f"{count:,}") for kind, count in self.counts.items()]
+        if self.damaged:
+            facts.append(("damaged rows, left out", f"{self.damaged:,}"))
+        if not any(self.counts.values()):
+            empty = tag("p", f"No page of {self.domain} was stored then.", class_="lead")
+            return report_page(title, [lead, empty], facts, "", ())
+        return report_page(title, lead, facts, shares(self.counts), self.sections)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values that JSON has, but for moments."""

@@ -1,10 +1,11 @@
-"""A section of a report: the first of what was found, how many there are in all, and what lists the rest."""
+"""What reports are made of: sections, each with the first of what was found, the number of all, and what lists them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from webtable._shown import Shown, ShowsItself
 from webtable.errors import IndexNeeded, InvalidArgument
 
 if TYPE_CHECKING:
@@ -98,3 +99,22 @@ def check_most(most: int) -> None:
     """Raise `InvalidArgument` for what is no number of findings."""
     if type(most) is not int or most < 1:
         raise InvalidArgument(f"most={most!r} must be at least 1")
+
+
+class Report(ShowsItself):
+    """A report on the site of `domain`, with its findings in `sections`."""
+
+    __slots__ = ()
+
+    domain: str
+    sections: tuple[Section, ...]
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
+        return f"<{type(self).__name__} of {self.domain}: {told}>"
+
+    def _shown(self) -> Shown:
+        """Return how many there are of each finding."""
+        rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
+        note = ".html() is the page, .to_dict() all that it holds"
+        return Shown(f"{type(self).__name__} of {self.domain}", ("finding", "found", "what it is"), rows, note)

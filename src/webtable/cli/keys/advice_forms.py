@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from webtable.rowkey.advice import Advice, Judgement
-    from webtable.rowkey.advice.columns import ColumnHelp
+    from webtable.rowkey.advice.page import ColumnHelp
 
 _INDENT, _HANGING = " " * 3, " " * 5
 
@@ -124,7 +124,7 @@ def _write_reason(target: Console, reason: Text) -> None:
 
 def _columns(found: Advice) -> Sequence[ColumnHelp]:
     """Return the columns of the ranking; that of names is one where a column of the table is given."""
-    from webtable.rowkey.advice.columns import RANKING
+    from webtable.rowkey.advice.page import RANKING
 
     return RANKING if found.column else RANKING[:-1]
 

@@ -7,13 +7,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import msgspec
 
 from webtable._page.page import Page
 from webtable._shown import harmless
+from webtable._shown.markup import preformatted
 from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
 from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
@@ -51,7 +51,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self._lines())}</pre>"
+        return preformatted(self._lines())
 
     def __rich__(self) -> object:
         from rich.text import Text

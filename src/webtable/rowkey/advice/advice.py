@@ -12,10 +12,10 @@ from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import inquiries
 from webtable.rowkey.advice.design import Design, key_design
-from webtable.rowkey.advice.html import fragment, page
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
 from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.measures import CellSize
+from webtable.rowkey.advice.page import fragment, page
 from webtable.rowkey.advice.questions import QuestionSet, asked_of
 from webtable.rowkey.advice.ranking import Ranking, scope_of, sentences_of
 from webtable.rowkey.advice.samples import MOST_HOSTS, ArrivalSample, MadeUp, arrival_sample, host_models, made_up_crawl

@@ -1,0 +1,128 @@
+"""HTML and SVG made of values: what is not markup already becomes text, whatever it holds.
+
+All pages, notebook views and drawings are made of these elements, so that nothing that was crawled is live in them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+
+from webtable._shown.text import MOST_CHARACTERS, harmless
+
+SCOPE = "webtable"
+"""The class of the element that the style is limited to."""
+# Nothing in a page is fetched or run, whatever should get into it.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_PAGE_STYLE = """
+:root { color-scheme: light dark }
+body { margin: 0; padding: clamp(16px, 4vw, 48px); background: light-dark(#fff, #14151f) }
+@media print { :root { color-scheme: light } body { padding: 0 } }
+"""
+
+
+class Markup(str):
+    """Text that is HTML or SVG: nothing in it is escaped again."""
+
+    __slots__ = ()
+
+
+def escaped(value: object) -> Markup:
+    r"""Return *value* as text for HTML and XML, with what is invisible or forbidden there made visible.
+
+    Markup stays as it is; what can be iterated over is written without anything in between, and None is nothing.
+
+    >>> escaped("<b>\x00&"), escaped([Markup("<br>"), 1])
+    ('&lt;b&gt;\\x00&amp;', '<br>1')
+    """
+    match value:
+        case Markup():
+            return value
+        case None:
+            return Markup()
+        case str():
+            return Markup(html.escape(harmless(value)))
+        case Iterable():
+            return Markup("".join(map(escaped, value)))
+    return Markup(html.escape(str(value)))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """Return the element *name* with *content* in it; attributes that are None or empty are left out.
+
+    >>> tag("td", "<b>", tag("br/"), class_="left", data_name=None)
+    '<td class="left">&lt;b&gt;<br/></td>'
+    """
+    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value not in (None, "")}
+    start = name.rstrip("/") + "".join(f' {key}="{escaped(value)}"' for key, value in named.items())
+    return Markup(f"<{start}/>") if name.endswith("/") else Markup(f"<{start}>{escaped(content)}</{name}>")
+
+
+def preformatted(text: str) -> Markup:
+    """Return *text* with its lines as they are."""
+    return tag("pre", Markup("\n".join(map(escaped, text.split("\n")))))
+
+
+def web_link(url: str) -> Markup:
+    """Return *url* as a link that tells its target nothing; as text where it is none of the web (`javascript:`).
+
+    >>> web_link("javascript:alert(1)"), web_link("https://a.example/")[:29]
+    ('javascript:alert(1)', '<a href="https://a.example/" ')
+    """
+    shown = shortened(url)
+    if not url.lower().startswith(("http://", "https://")):
+        return escaped(shown)
+    return tag("a", shown, href=url, rel="noopener noreferrer nofollow")
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return *text* with at most *most* characters.
+
+    >>> shortened("example", 4)
+    'exa…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def table(heads: Iterable[Markup], rows: Iterable[Iterable[Markup]], **attributes: object) -> Markup:
+    """Return a table of the cells *heads*, and those of *rows*."""
+    lines = (tag("tr", cells) for cells in rows)
+    return tag("table", tag("thead", tag("tr", heads)), tag("tbody", lines), **attributes)
+
+
+def terms(facts: Iterable[tuple[str, object]]) -> Markup:
+    """Return *facts* as a list, each with its name."""
+    return tag("dl", (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts))
+
+
+def bar(share: float, mark: float | None = None, *, is_over: bool = False, title: str = "") -> Markup:
+    """Return a small bar from 0 to 100 % that is filled up to *share*, with a line at *mark*; hot if *is_over*."""
+    line = "" if mark is None else tag("b", style=f"left:{mark:.1%}")
+    return tag("span", tag("i", style=f"width:{share:.1%}"), line, class_="bar over" if is_over else "bar", title=title)
+
+
+def shares(counts: Mapping[str, int]) -> Markup:
+    """Return a wide bar with a part for each of *counts*, which are also the classes of the parts."""
+    said = {name: f"{count:,} {name}" for name, count in counts.items()}
+    parts = (tag("i", class_=name, title=said[name], style=f"flex:{count}") for name, count in counts.items() if count)
+    return tag("div", parts, class_="shares", role="img", aria_label=", ".join(said.values()))
+
+
+def style() -> Markup:
+    """Return the look of the element with the class `SCOPE` and of what is in it."""
+    from importlib.resources import files
+
+    return Markup(files("webtable._shown").joinpath("page.css").read_text(encoding="utf-8"))
+
+
+def document(title: str, *content: object, look: Markup | None = None) -> str:
+    """Return an HTML page that needs no other file, script or font, with *content*; *look* are rules beside `style`."""
+    head = (
+        Markup('<meta charset="utf-8">\n'),
+        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'),
+        Markup('<meta name="viewport" content="width=device-width,initial-scale=1">\n'),
+        tag("title", title),
+        tag("style", Markup(_PAGE_STYLE), style(), look),
+    )
+    body = tag("main", content, class_=SCOPE)
+    return f'<!DOCTYPE html>\n<html lang="en">\n{tag("head", head)}\n{tag("body", body)}\n</html>\n'

@@ -1,0 +1,47 @@
+"""Values and texts as one line that is harmless wherever it is shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+# Zero-width joiners belong to words (Persian) and emoji.
+_INVISIBLE_AND_HARMLESS = "\u200c\u200d"
+MOST_CHARACTERS: Final = 200
+"""Of a value so many characters are shown."""
+
+
+def shown_text(value: object) -> str:
+    r"""Return *value* as one short line without anything that commands a terminal.
+
+    >>> shown_text("two\nlines\x1b[2J"), shown_text(1234567), shown_text(None), shown_text(0.25)
+    ('two lines\\x1b[2J', '1,234,567', '', '0.25')
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case datetime():
+            return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+        case bytes():
+            value = value[: 4 * MOST_CHARACTERS].decode("utf-8", "replace")
+    text = str(value)
+    return harmless(text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…")
+
+
+def harmless(text: str) -> str:
+    r"""Return *text* on one line, with nothing in it that a terminal would obey.
+
+    >>> harmless("a\tb\x1b[31m")
+    'a b\\x1b[31m'
+    """
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() or character in _INVISIBLE_AND_HARMLESS:
+        return character
+    return " " if character.isspace() else character.encode("unicode_escape").decode()

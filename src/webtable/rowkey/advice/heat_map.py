@@ -1,0 +1,267 @@
+"""A picture of the writes: regions from top to bottom, time from left to right, and what is hot stands out."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from webtable._shown.markup import SCOPE, Markup, escaped, tag
+from webtable.rowkey.advice.heat import MOST_ROWS, HeatRow, Scale, rows_of, scale_of
+from webtable.rowkey.advice.labels import label, share_text, shared_start, start_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable.rowkey.advice.judgement import Judgement
+
+# Sixteen steps that look equally far apart: in OKLCH the lightness falls or rises by the same each time, and it alone
+# tells them apart for those who see no hues. From paper to red, and from night to yellow.
+ON_LIGHT = (
+    "#f6f4eb",
+    "#efe6cb",
+    "#ead7ac",
+    "#e7c88b",
+    "#e5b769",
+    "#e5a445",
+    "#e5902b",
+    "#e27b19",
+    "#de6513",
+    "#d84e19",
+    "#cf3520",
+    "#c22021",
+    "#b01226",
+    "#9f0228",
+    "#8b022a",
+    "#780029",
+)
+ON_DARK = (
+    "#232535",
+    "#322d4a",
+    "#45335e",
+    "#5c386e",
+    "#753b7a",
+    "#913e7f",
+    "#ad427c",
+    "#c94772",
+    "#e34e61",
+    "#fb5946",
+    "#ff7840",
+    "#ff954a",
+    "#ffae5a",
+    "#fec66e",
+    "#ffdc84",
+    "#fff19c",
+)
+INKS_ON_LIGHT = {"panel": "#ffffff", "ink": "#1f2328", "muted": "#59636e", "bar": "#8c7a6b"}
+INKS_ON_DARK = {"panel": "#14151f", "ink": "#eceaf2", "muted": "#a8a5b5", "bar": "#8d88a3"}
+
+_LEFT, _WIDE, _GAP, _BARS, _RIGHT = 168, 512, 16, 96, 48
+_WIDTH = _LEFT + _WIDE + _GAP + _BARS + _RIGHT
+_SANS = "system-ui,-apple-system,Segoe UI,Helvetica,Arial,sans-serif"
+_MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace"
+
+
+def heat_map(judgement: Judgement, *, scale: Scale | None = None, keys: int | None = None) -> str:
+    """Return an SVG image of the writes of each region over time, with a bar for the rows that it has in the end.
+
+    It needs nothing else and suits light and dark pages. Its colours go from 0 to 100 % of a moment's writes, or as far
+    as *scale* says: that of `scale_of`, for pictures that are compared. *keys* is how many keys there were, where a
+    sample was measured. The same judgement gives the same bytes.
+    """
+    rules = "".join(f".{name}{{fill:{color}}}" for name, color in _by_class(ON_DARK, INKS_ON_DARK).items())
+    style = tag("style", Markup(f"@media(prefers-color-scheme:dark){{{rules}}}"))
+    scale = scale or scale_of([judgement])._replace(at_once=1.0)
+    return _drawing(judgement, scale, keys, [style, _heading(judgement)], 58, is_file=True)
+
+
+def inline_heat_map(judgement: Judgement, scale: Scale, keys: int) -> Markup:
+    """Return the same as an element of a page, as wide as there is room; `heat_style` has its colours."""
+    return _drawing(judgement, scale, keys, "", 34)
+
+
+def heat_style() -> Markup:
+    """Return the colours of a page's heat maps, which are those of a light or of a dark page."""
+    light, dark = _by_class(ON_LIGHT, INKS_ON_LIGHT), _by_class(ON_DARK, INKS_ON_DARK)
+    return Markup("".join(f".{SCOPE} .{name}{{fill:light-dark({light[name]},{dark[name]})}}" for name in light))
+
+
+def thumbnail(judgement: Judgement, scale: Scale) -> Markup:
+    """Return the colours alone, small, as an element of a page."""
+    rows = rows_of(judgement)
+    high = _row_height(len(rows))
+    return tag(
+        "svg",
+        _cells(rows, scale, 0, 0, high, high),
+        class_="thumb",
+        viewBox=f"0 0 {_WIDE} {high * len(rows)}",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _by_class(steps: Sequence[str], inks: dict[str, str]) -> dict[str, str]:
+    colors = {f"wt-h{step}": color for step, color in enumerate(steps)}
+    return colors | {f"wt-{name}": color for name, color in inks.items()}
+
+
+def _drawing(
+    judgement: Judgement, scale: Scale, keys: int | None, front: object, top: int, *, is_file: bool = False
+) -> Markup:
+    rows = rows_of(judgement)
+    high = _row_height(len(rows))
+    bottom = top + high * len(rows)
+    height = bottom + 84
+    summary = _summary(judgement)
+    total = keys or sum(map(sum, judgement.writes.heat))
+    return tag(
+        "svg",
+        tag("title", summary),
+        tag("rect/", **_ink("panel"), width=_WIDTH, height=height, rx=6),
+        front,
+        _text(_LEFT - 10, top - 12, "region from", "muted", "end"),
+        _text(_LEFT, top - 12, _over_time(judgement, len(rows)), "muted"),
+        _text(_LEFT + _WIDE + _GAP, top - 12, "rows in the end", "muted"),
+        _cells(rows, scale, _LEFT, top, high, high - 1 if high > 6 else high),
+        _labels(rows, top, high),
+        _bars(rows, scale, len(judgement.writes.heat), top, high),
+        _tooltips(rows, top, high, len(judgement.writes.heat[0])),
+        _text(_LEFT, bottom + 16, "first key", "muted"),
+        _text(_LEFT + _WIDE // 2, bottom + 16, "order of arrival →", "muted", "middle"),
+        _text(_LEFT + _WIDE, bottom + 16, f"key {total:,}", "muted", "end"),
+        _legend(scale, judgement.writes.fair, bottom + 50),
+        xmlns="http://www.w3.org/2000/svg" if is_file else None,
+        width=_WIDTH if is_file else None,
+        viewBox=f"0 0 {_WIDTH} {height}",
+        role="img",
+        aria_label=summary,
+        class_="wt-map",
+        font_family=_SANS,
+        font_size=12,
+    )
+
+
+def _row_height(rows: int) -> int:
+    return max(3, min(20, 320 // rows))
+
+
+def _summary(judgement: Judgement) -> str:
+    writes = judgement.writes
+    return (
+        f"{judgement.name}: at a moment the hottest of {len(writes.heat)} regions takes "
+        f"{share_text(writes.hottest_at_once)} of the writes; by chance it would be {share_text(writes.fair)}"
+    )
+
+
+def _heading(judgement: Judgement) -> Markup:
+    hottest = f"hottest region {share_text(judgement.writes.hottest_at_once)} of the writes at a moment"
+    name = _text(16, 24, judgement.name, "ink", font_size=16, font_weight=600)
+    return escaped([name, _text(_WIDTH - 16, 24, hottest, "ink", "end")])
+
+
+def _over_time(judgement: Judgement, rows: int) -> str:
+    regions = len(judgement.writes.heat)
+    group = -(-regions // MOST_ROWS)
+    return "writes over time" + (f" (a row is the hottest of {group} regions)" if rows < regions else "")
+
+
+def _ink(kind: str) -> dict[str, object]:
+    # Programs that know no style sheets take the attribute, which is for light pages.
+    return {"class_": f"wt-{kind}", "fill": INKS_ON_LIGHT[kind]}
+
+
+def _text(x: int, y: int, text: str, kind: str, anchor: str = "", **attributes: object) -> Markup:
+    return tag("text", text, x=x, y=y, **_ink(kind), text_anchor=anchor, **attributes)
+
+
+def _step(share: float, scale: Scale) -> int:
+    """Return the colour of a share; the first one is for nothing at all."""
+    last = len(ON_LIGHT) - 1
+    return min(last, -int(-last * share // scale.at_once)) if share > 0 else 0
+
+
+def _cells(rows: Sequence[HeatRow], scale: Scale, left: int, top: int, pitch: int, high: int) -> Markup:
+    """Return the coloured cells, a path for each colour, neighbours of the same colour as one."""
+    paths: dict[int, list[str]] = {step: [] for step in range(len(ON_LIGHT))}
+    for number, row in enumerate(rows):
+        for step, start, stop in _runs([_step(share, scale) for share in row.moments]):
+            from_x, to_x = (round(_WIDE * at / len(row.moments)) for at in (start, stop))
+            paths[step].append(f"M{left + from_x} {top + number * pitch}h{to_x - from_x}v{high}h{from_x - to_x}z")
+    drawn = (_swatch(step, "".join(parts)) for step, parts in paths.items() if parts)
+    return tag("g", drawn, shape_rendering="crispEdges")
+
+
+def _swatch(step: int, path: str) -> Markup:
+    return tag("path/", class_=f"wt-h{step}", fill=ON_LIGHT[step], d=path)
+
+
+def _runs(steps: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    at = 0
+    for step, same in groupby(steps):
+        length = len(list(same))
+        yield step, at, at + length
+        at += length
+
+
+def _labels(rows: Sequence[HeatRow], top: int, high: int) -> Markup:
+    every = -(-14 // high)
+    shared = shared_start(rows[1].start, rows[-1].start) if len(rows) > 1 else 0
+    texts = (
+        tag("text", label(row.start, shared), x=_LEFT - 10, y=top + number * every * high + high // 2 + 4)
+        for number, row in enumerate(rows[::every])
+    )
+    return tag("g", texts, **_ink("ink"), text_anchor="end", font_size=11, font_family=_MONOSPACE)
+
+
+def _bars(rows: Sequence[HeatRow], scale: Scale, regions: int, top: int, high: int) -> Markup:
+    """Return a bar for the rows of each region, a line at the fair share, and the share of the largest in numbers."""
+    left = _LEFT + _WIDE + _GAP
+    widths = [round(_BARS * row.rows / scale.rows) for row in rows]
+    thick = max(2, high - 6) if high > 6 else high - 1
+    path = "".join(
+        f"M{left} {top + number * high + (high - 1 - thick) // 2}h{width}v{thick}h-{width}z"
+        for number, width in enumerate(widths)
+        if width
+    )
+    fair = tag(
+        "rect",
+        tag("title", f"even: {share_text(1 / regions)}"),
+        **_ink("ink"),
+        fill_opacity=".55",
+        x=left + round(_BARS / regions / scale.rows),
+        y=top - 2,
+        width=1,
+        height=high * len(rows) + 3,
+    )
+    largest = max(range(len(rows)), key=lambda number: rows[number].rows)
+    y = top + largest * high + high // 2 + 4
+    share = _text(left + widths[largest] + 6, y, share_text(rows[largest].rows), "ink")
+    return escaped([tag("path/", **_ink("bar"), shape_rendering="crispEdges", d=path), fair, share])
+
+
+def _tooltips(rows: Sequence[HeatRow], top: int, high: int, windows: int) -> Markup:
+    shown = []
+    for number, row in enumerate(rows):
+        most = max(row.moments)
+        when = (row.moments.index(most) + 0.5) / len(row.moments)
+        peak = f", {share_text(most)} at most" + (f" (at {when:.0%} of the time)" if windows > 1 else "")
+        said = f"region {row.region + 1}, from {start_text(row.start)}: {share_text(row.rows)} of all writes{peak}"
+        shown.append(tag("rect", tag("title", said), x=0, y=top + number * high, width=_WIDTH, height=high))
+    return tag("g", shown, fill_opacity=0)
+
+
+def _legend(scale: Scale, fair: float, y: int) -> Markup:
+    wide = 12
+    whole = wide * len(ON_LIGHT)
+    left = _LEFT + _WIDE - whole
+    swatches = (_swatch(step, f"M{left + step * wide} {y}h{wide}v10h-{wide}z") for step in range(len(ON_LIGHT)))
+    mark = left + round(whole * min(1.0, fair / scale.at_once))
+    return escaped(
+        [
+            _text(left - 10, y + 9, "share of a moment's writes", "muted", "end"),
+            tag("g", swatches, shape_rendering="crispEdges"),
+            _text(left, y + 24, "0", "muted"),
+            _text(left + whole, y + 24, share_text(scale.at_once), "muted", "end"),
+            tag("path/", **_ink("ink"), d=f"M{mark} {y - 1}l-4 -6h8z"),
+            _text(mark, y - 10, f"by chance {share_text(fair)}", "muted", "middle"),
+        ]
+    )
