@@ -56,7 +56,7 @@ def test_inputs_of_the_right_structure_keep_the_promise(name):
         ("cells", "webtable.repository.stored.json_values.is_intact", lambda value, begin: True),
         ("jsonl", "webtable.formats.jsonl._TIMES", ()),
         ("warc", "webtable.formats.base.ReadReport.add_record", lambda report, offset: None),
-        ("texts", "webtable.store.url._SIZE", re.compile(r"(.+)(k)?")),
+        ("texts", "webtable._shown.sizes._SIZE", re.compile(r"(.+)(k)?")),
     ],
 )
 def test_what_breaks_is_found(monkeypatch, name, broken, by):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from webtable._shown.sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -29,10 +29,6 @@ _PLAIN_OF_HBASE = (
 )
 _IN_TEXT = re.compile(r"(?<![\w+.-])([A-Za-z][\w+.-]+)://(\S+)")
 _AFTER_A_URL = "'\")]},.;:"
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?)?b?", re.IGNORECASE)
-IN_BYTES = "must be a number of bytes above 0, as in 500000, 5MB or 512KiB"
-"""What a message says of a text that is no size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +104,6 @@ class URLOptions(dict[str, str]):
         if size is None:
             raise InvalidArgument(f"store: {option}={text!r} {IN_BYTES}")
         return size
-
-
-def size_of(text: str) -> int | None:
-    """Return a number of bytes above 0; None where *text* is none.
-
-    >>> size_of("5MB"), size_of("2KiB"), size_of("1.5k"), size_of("big")
-    (5000000, 2048, 1500, None)
-    """
-    found = _SIZE.fullmatch(text.strip())
-    size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
-    return int(size) if 1 <= size < math.inf else None
 
 
 def without_secrets(message: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from webtable._shown.sizes import IN_BYTES, size_of
 from webtable.errors import InvalidArgument
-from webtable.store.url import IN_BYTES, size_of
 
 
 def examples(*lines: str) -> str:
