@@ -185,7 +185,7 @@ def test_what_is_remembered_of_a_url_shows_no_secret():
 
     from webtable.cli.session import Session
     from webtable.cli.settings import Target
-    from webtable.integrations.scrapy.settings import TableSettings
+    from webtable.integrations.scrapy.crawl_table import TableSettings
 
     values = [
         StoreURL.parse(ANSWERS),

@@ -21,7 +21,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from webtable import Page
 from webtable.integrations.scrapy import WebTableStart
-from webtable.integrations.scrapy.outcomes import Outcomes
+from webtable.integrations.scrapy.crawl_table import CrawlCounts
 
 
 class SiteSpider(scrapy.Spider):
@@ -112,7 +112,7 @@ def main(told: Path) -> None:
 
     crawler.signals.connect(scraped, signals.item_scraped)
     acknowledged = told.with_suffix(".acknowledged").open("w", buffering=1)
-    count = Outcomes.told
+    count = CrawlCounts.told
     stopping = set()
 
     def and_note(outcomes, began, receipt):
@@ -120,7 +120,7 @@ def main(told: Path) -> None:
         if receipt.exception() is None:
             acknowledged.write(f"{receipt.url}\n")
 
-    Outcomes.told = and_note
+    CrawlCounts.told = and_note
 
     def received():
         if said["stops"] and crawler.stats.get_value("response_received_count", 0) >= said["stops"]:

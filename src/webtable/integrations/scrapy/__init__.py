@@ -10,11 +10,9 @@ try:
 except ImportError as exc:
     raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({exc})") from exc
 
-from webtable.integrations.scrapy.cache import WebTableCacheStorage
-from webtable.integrations.scrapy.conditional import NOT_MODIFIED, ConditionalMiddleware
-from webtable.integrations.scrapy.pipeline import WebTablePipeline
+from webtable.integrations.scrapy.answers import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
+from webtable.integrations.scrapy.captures import WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.responses import FROM_TABLE
-from webtable.integrations.scrapy.spider_middleware import WebTableMiddleware
 from webtable.integrations.scrapy.start import WebTableStart
 
 __all__ = [

@@ -1,28 +1,31 @@
-"""The table of a crawler, and its one writer, for all components of that crawler."""
+"""The table of a crawler and its one writer, for all components of that crawler: its settings, and its counts."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from scrapy import signals
+from twisted.internet.defer import Deferred
 
 import webtable
-from webtable.errors import WriteFailed
-from webtable.integrations.scrapy.outcomes import Outcomes
-from webtable.integrations.scrapy.settings import TableSettings
-from webtable.integrations.scrapy.waiting import finished
+from webtable.errors import InvalidArgument, WriteFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
 
-    from webtable import Page, WebTable
+    from webtable import Page, PageOutcome, WebTable
 
 T = TypeVar("T")
 
@@ -30,11 +33,155 @@ _log = logging.getLogger(__name__)
 
 _ATTRIBUTE = "_webtable"
 
+THREADS = 8
+
 MOST_WAITING = 16
 """How many pages wait for their turn before spiders wait for it."""
 
 PUBLISHED_EVERY = 1.0
 """How many seconds the counts in the statistics are behind at most, while pages come."""
+
+MOST_LOGGED = 100
+"""How many pages that were not stored are named in the log; all are counted."""
+
+_WRITER = {
+    "WEBTABLE_BUFFER_BYTES": int,
+    "WEBTABLE_BUFFER_PAGES": int,
+    "WEBTABLE_MAX_AGE": float,
+    "WEBTABLE_MAX_BODY": int,
+    "WEBTABLE_IN_FLIGHT": int,
+    "WEBTABLE_DEADLINE": float,
+    "WEBTABLE_SPOOL": str,
+}
+"""What `WebTable.writer` takes, by the names of the settings."""
+
+_KNOWN = {*_WRITER, "WEBTABLE_URI", "WEBTABLE_CREATE", "WEBTABLE_OPEN", "WEBTABLE_STORE_RESPONSES", "WEBTABLE_THREADS"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """Which table a crawler has, what opens it, what makes its writer, and how many of its reads are made at once."""
+
+    url: str = field(repr=False)
+    opening: dict[str, Any] = field(default_factory=dict)
+    writer: dict[str, Any] = field(default_factory=dict)
+    threads: int = THREADS
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Self:
+        """Return what *settings* say; raises `InvalidArgument` for one that is missing, unknown or of another type."""
+        if unknown := sorted(name for name in settings if name.startswith("WEBTABLE_") and name not in _KNOWN):
+            raise InvalidArgument(f"{unknown[0]} is no setting of webtable; there are {', '.join(sorted(_KNOWN))}")
+        if not settings.get("WEBTABLE_URI"):
+            raise InvalidArgument(
+                "the setting WEBTABLE_URI is missing: a file, as in 'crawl.db', or 'hbase://host:9090/table'"
+            )
+        given = {name: settings.get(name) for name in _WRITER if settings.get(name) is not None}
+        return cls(
+            str(settings["WEBTABLE_URI"]),
+            {"create": settings.getbool("WEBTABLE_CREATE"), **_dictionary(settings, "WEBTABLE_OPEN")},
+            {_argument(name): _as(_WRITER[name], name, value) for name, value in given.items()},
+            _as(int, "WEBTABLE_THREADS", settings.get("WEBTABLE_THREADS", THREADS)),
+        )
+
+
+def _argument(name: str) -> str:
+    return name.removeprefix("WEBTABLE_").lower()
+
+
+def _as(kind: type[Any], name: str, value: object) -> Any:
+    """Return *value*, which is text where it comes from the command line, as of *kind*."""
+    try:
+        return kind(value)
+    except (TypeError, ValueError) as exc:
+        raise InvalidArgument(f"{name}={value!r} must be of type {kind.__name__}") from exc
+
+
+def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
+    try:
+        return settings.getdict(name)
+    except ValueError as exc:
+        raise InvalidArgument(f"{name}={settings.get(name)!r} must be a dictionary, or one in JSON") from exc
+
+
+class CrawlCounts:
+    """Counts of pages that were put, and how long it took until they were stored. May be told by many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stored = 0
+        self._unchanged = 0
+        self._dropped = 0
+        self._failed: Counter[str] = Counter()
+        self._seconds = 0.0
+        self._longest = 0.0
+
+    def told(self, began: float, receipt: Future[PageOutcome]) -> None:
+        """Count the page of *receipt*, which was put at *began* (`time.monotonic`)."""
+        error = receipt.exception()
+        if error is not None:
+            self.failed(getattr(receipt, "url", ""), error)
+            return
+        seconds, outcome = time.monotonic() - began, receipt.result()
+        with self._lock:
+            self._stored += 1
+            self._unchanged += not outcome.is_new
+            self._dropped += outcome.pushed_out + (not outcome.is_kept)
+            self._seconds += seconds
+            self._longest = max(self._longest, seconds)
+
+    def failed(self, url: str, error: BaseException) -> None:
+        """Count the page *url*, which is not stored because of *error*."""
+        with self._lock:
+            self._failed[type(error).__name__] += 1
+            number = self._failed.total()
+        if number <= MOST_LOGGED:
+            _log.error("not stored: %s: %s", url[:200], error)
+
+    def publish(self, stats: StatsCollector) -> None:
+        """Write the counts into *stats*; to be called in the thread that these belong to."""
+        with self._lock:
+            found: dict[str, float] = {
+                "webtable/stored": self._stored,
+                "webtable/unchanged": self._unchanged,
+                "webtable/dropped": self._dropped,
+                "webtable/failed": self._failed.total(),
+                "webtable/latency_mean": round(self._seconds / max(1, self._stored), 3),
+                "webtable/latency_max": round(self._longest, 3),
+                **{f"webtable/failed/{reason}": count for reason, count in self._failed.items()},
+            }
+        for name, value in found.items():
+            stats.set_value(name, value)
+
+
+async def finished(future: Future[T]) -> T:
+    """Return what becomes of *future*; meanwhile the loop of asyncio goes on, or Twisted's reactor where it has none.
+
+    Scrapy runs coroutines as tasks where there is such a loop, and as Deferreds elsewhere; none can await what the
+    other has.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return await _fired(future)
+    return await asyncio.wrap_future(future)
+
+
+def _fired(future: Future[T]) -> Deferred[T]:
+    # Imported where it is needed: the import installs the default one where there is none yet.
+    from twisted.internet import reactor
+
+    deferred: Deferred[T] = Deferred()
+
+    def fire() -> None:
+        error = future.exception()
+        if error is None:
+            deferred.callback(future.result())
+        else:
+            deferred.errback(error)
+
+    future.add_done_callback(lambda _: reactor.callFromThread(fire))
+    return deferred
 
 
 class CrawlTable:
@@ -47,7 +194,7 @@ class CrawlTable:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = TableSettings.of(crawler.settings)
-        self.outcomes = Outcomes()
+        self.outcomes = CrawlCounts()
         self.table: WebTable = webtable.open(settings.url, **settings.opening)
         try:
             self._writer = self.table.writer(**settings.writer)
