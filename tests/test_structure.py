@@ -42,7 +42,6 @@ CLASS_NAMES_LEFT = {
     "Totals",
     "Wanted",
     "_Found",
-    "_Header",
     "_Line",
     "_Named",
     "_Piece",

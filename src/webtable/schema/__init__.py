@@ -1,19 +1,5 @@
 """Schemas: tables and column families as frozen values, those of web tables, and plans to create or change tables."""
 
-from webtable.schema.indexes import (
-    INDEX_COLUMN,
-    INDEX_SUFFIX,
-    QUEUE_FAMILY,
-    STATES_FAMILY,
-    STATES_ROW,
-    IndexState,
-    Phase,
-    check_index_name,
-    index_of_column,
-    index_table,
-    queue_table,
-    state_column,
-)
 from webtable.schema.layout import (
     FAMILIES,
     FAMILY_ALTERABLE,
@@ -31,8 +17,7 @@ from webtable.schema.layout import (
     option_json,
 )
 from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
-from webtable.schema.shell import SplitsForm, alter_statement, create_statement, splits_text
-from webtable.schema.snapshots import Snapshots
+from webtable.schema.shell import Snapshots, SplitsForm, alter_statement, create_statement, splits_text
 from webtable.schema.table import (
     ALL_VERSIONS,
     FAMILY_OPTIONS,
@@ -46,9 +31,21 @@ from webtable.schema.table import (
 from webtable.schema.web import (
     DEFAULT_TTL,
     DEFAULT_VERSIONS,
+    INDEX_COLUMN,
+    INDEX_SUFFIX,
+    QUEUE_FAMILY,
+    STATES_FAMILY,
+    STATES_ROW,
     ColumnNames,
+    IndexState,
+    Phase,
     PlainColumn,
     WebColumns,
+    check_index_name,
+    index_of_column,
+    index_table,
+    queue_table,
+    state_column,
     web_columns,
     web_table_schema,
 )

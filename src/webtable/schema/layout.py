@@ -13,9 +13,16 @@ from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource
-from webtable.schema.indexes import index_table, queue_table
 from webtable.schema.table import ALL_VERSIONS, FAMILY_OPTIONS, FamilySchema, TableSchema, days_text, versions_text
-from webtable.schema.web import DEFAULT_TTL, DEFAULT_VERSIONS, ColumnNames, PlainColumn, web_table_schema
+from webtable.schema.web import (
+    DEFAULT_TTL,
+    DEFAULT_VERSIONS,
+    ColumnNames,
+    PlainColumn,
+    index_table,
+    queue_table,
+    web_table_schema,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,7 +182,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def _created(cls, table: str, stored: bytes) -> Layout:
-        header = _Header.of(table, stored)
+        header = _LayoutHeader.of(table, stored)
         if header.kind != "web":
             raise LayoutMismatch(
                 f"{table} is no web table: it was created with the keys {header.key}; "
@@ -192,11 +199,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             layout.table_schema("any")
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
-        if (layout.format, layout.key) != (LAYOUT_FORMAT, KEY_FORMAT):
-            raise LayoutMismatch(
-                f"{table}: this version of webtable reads layout format {LAYOUT_FORMAT} with {KEY_FORMAT} keys; "
-                f"the table has format {layout.format} with {layout.key} keys"
-            )
+        if layout.key != KEY_FORMAT:
+            raise LayoutMismatch(f"{table}: this version of webtable reads {KEY_FORMAT} keys; it has {layout.key} keys")
         return layout
 
 
@@ -254,7 +258,7 @@ def _values(layout: Layout) -> dict[str, Any]:
     return {field: getattr(layout, field) for field in layout.__struct_fields__}
 
 
-class _Header(msgspec.Struct, frozen=True):
+class _LayoutHeader(msgspec.Struct, frozen=True):
     """What the layouts of all kinds of tables have in common."""
 
     kind: str = "web"
@@ -263,7 +267,7 @@ class _Header(msgspec.Struct, frozen=True):
     compression: str = "zstd"
 
     @classmethod
-    def of(cls, table: str, stored: bytes) -> _Header:
+    def of(cls, table: str, stored: bytes) -> _LayoutHeader:
         """Return what *stored* begins with; raises `NewerFormat` before anything else of a later one is looked at."""
         try:
             header = msgspec.json.decode(unsealed(stored), type=cls)
@@ -308,16 +312,11 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def check(self, table: str, stored: bytes) -> None:
         """Raise `LayoutMismatch`, which shows both, if the layout *stored* with *table* is not this one."""
-        found = _Header.of(table, stored)
+        found = _LayoutHeader.of(table, stored)
         if found.kind != self.kind:
             raise LayoutMismatch(
                 f"{table} was created with another layout: it is a {found.kind} table, with {found.key} keys; "
                 f"asked for are the keys {self.key}. A web table is opened with webtable.open"
-            )
-        if found.format != LAYOUT_FORMAT:
-            raise LayoutMismatch(
-                f"{table}: this version of webtable reads layout format {LAYOUT_FORMAT}; "
-                f"the table has format {found.format}, with the keys {found.key}"
             )
         if found.key != self.key:
             raise LayoutMismatch(
