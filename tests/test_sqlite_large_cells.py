@@ -33,7 +33,7 @@ def test_a_cell_may_have_as_many_bytes_as_sqlite_takes(file):
     with open_store(file)[0] as store:
         limit = sqlite3.connect(":memory:").getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
 
-        assert store.max_cell == limit > MAX_CELL
+        assert store.capabilities.max_cell == limit > MAX_CELL
 
 
 def test_a_large_cell_is_read_replaced_and_deleted_as_any_other(file):
@@ -53,7 +53,7 @@ def test_a_cell_over_the_limit_of_the_url_is_refused_and_the_others_are_stored(f
     with open_store(f"sqlite:{file}?max_cell=5MB")[0] as store:
         outcomes = store.write("t", [put(b"d", bytes(4_900_000)), put(b"e", bytes(5_000_000)), put(b"f", b"x")])
 
-        assert store.max_cell == 5_000_000
+        assert store.capabilities.max_cell == 5_000_000
         assert [type(outcome) for outcome in outcomes] == [type(None), StoreRefused, type(None)]
         assert "at most 5,000,000" in str(outcomes[1])
 
@@ -69,7 +69,7 @@ def test_a_cell_over_the_limit_of_the_url_is_not_read_and_the_message_names_the_
 
 def test_a_limit_over_that_of_sqlite_is_that_of_sqlite(file):
     with open_store(f"sqlite:{file}?max_cell=5000GB")[0] as store:
-        assert store.max_cell == sqlite3.connect(":memory:").getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
+        assert store.capabilities.max_cell == sqlite3.connect(":memory:").getlimit(sqlite3.SQLITE_LIMIT_LENGTH)
 
 
 @pytest.mark.parametrize("size", ["big", "0", "-1", "", "1000", "1MB"])

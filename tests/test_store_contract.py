@@ -1001,7 +1001,8 @@ def bad_mutations(space):
 
 
 def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
-    most = store.max_cell - 24 - len(space(b"k")) - len(b"onea")  # 24 bytes are HBase's own: lengths, timestamp, type
+    # 24 bytes are HBase's own: lengths, timestamp, type
+    most = store.capabilities.max_cell - 24 - len(space(b"k")) - len(b"onea")
 
     outcomes = store.write(
         table,
@@ -1013,7 +1014,7 @@ def test_a_cell_has_its_largest_size_and_not_a_byte_more(store, table, space):
     )
 
     assert [type(outcome) for outcome in outcomes] == [type(None), type(None), StoreRefused]
-    assert f"{store.max_cell:,}" in str(outcomes[2])
+    assert f"{store.capabilities.max_cell:,}" in str(outcomes[2])
     [row] = store.read(table, [space(b"k")])
     assert len(row.value(b"one:a")) == most
 

@@ -118,7 +118,7 @@ def test_a_wrapped_store_says_of_itself_what_the_store_says(store):
     capabilities = [name for name in Store.__annotations__ if not name.startswith("_") and name != "meter"]
     wrapped = WrappedStore(store)
 
-    assert {"name", "timeout", "default_ttl"} <= set(capabilities)
+    assert {"name", "timeout", "capabilities"} <= set(capabilities)
     assert [getattr(wrapped, name) for name in capabilities] == [getattr(store, name) for name in capabilities]
 
 

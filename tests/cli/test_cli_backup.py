@@ -16,6 +16,7 @@ import pytest
 
 import webtable
 from webtable.store import open_store
+from webtable.store.capabilities import Capabilities
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 COUNT = 400
@@ -84,7 +85,7 @@ def test_a_file_has_no_snapshots_and_says_what_there_is(run):
     "options", [("--restore",), ("--clone", "other"), ("l", "--restore", "--clone", "other"), ("a b",), ("../a",)]
 )
 def test_wrong_options_of_snapshots_are_one_line(run, options, monkeypatch):
-    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.has_snapshots", True)
+    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.capabilities", Capabilities(has_snapshots=True))
 
     done = run("backup", "snapshot", *options)
 
@@ -92,7 +93,7 @@ def test_wrong_options_of_snapshots_are_one_line(run, options, monkeypatch):
 
 
 def test_the_lines_of_snapshots_name_all_tables_and_bring_nothing_back(run, monkeypatch):
-    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.has_snapshots", True)
+    monkeypatch.setattr("webtable.store.sqlite.SQLiteStore.capabilities", Capabilities(has_snapshots=True))
 
     done = run("backup", "snapshot", "now")
 

@@ -6,7 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,7 +28,7 @@ class EachAlone(WrappedStore):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.writes_side_by_side = True
+        self.capabilities = replace(self.capabilities, writes_side_by_side=True)
 
     def together(self) -> AbstractContextManager[None]:
         return nullcontext()

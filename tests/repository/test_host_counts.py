@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -175,7 +176,8 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
     monkeypatch.setattr(spans, "MOST_BETWEEN", 3)
     monkeypatch.setattr(host_counts, "MOST_PAGES", 40)
-    monkeypatch.setattr(SQLiteStore, "scans_range_by_range", is_range_by_range)
+    able = replace(SQLiteStore.capabilities, scans_range_by_range=is_range_by_range)
+    monkeypatch.setattr(SQLiteStore, "capabilities", able)
     draw = random.Random(20261122)
 
     with webtable.open(tmp_path / "own.db", create=True, salt=Salt.url(), indexes=["host"]) as table:

@@ -206,7 +206,9 @@ def test_a_creation_that_was_cut_short_is_completed(new_url):
     store, table = open_store(url, create=True)
     with store:
         store.create_table(
-            Layout.of(Salt.host(), ttl=store.default_ttl, versions=store.default_versions).table_schema(table)
+            Layout.of(
+                Salt.host(), ttl=store.capabilities.default_ttl, versions=store.capabilities.default_versions
+            ).table_schema(table)
         )
 
     with pytest.raises(TableNotFound):

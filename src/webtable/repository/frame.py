@@ -51,7 +51,7 @@ class Frame:
     @classmethod
     def of(cls, store: Store, table: str, layout: Layout, *, strict: bool = False) -> Frame:
         """Return the frame of the *table* in *store* that has this *layout*."""
-        layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.max_cell)
+        layouts, codec = Layouts(store, table, layout), PageCodec(layout, store.capabilities.max_cell)
         refreshed, limits = Refreshed(store, table), Limits(store, table, codec, layouts)
         return cls(
             store,

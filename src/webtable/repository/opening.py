@@ -149,8 +149,8 @@ def _not_whole(stored: StoredWebTable, missing: Sequence[TableSchema]) -> TableN
 def not_there(store: Store, table: str) -> TableNotFound:
     """Return the error for a web table of which no layout is stored."""
     there = store.tables()
-    if store.why_empty and not there:
-        return TableNotFound(f"{store.name} holds no table at all. {store.why_empty}")
+    if store.capabilities.why_empty and not there:
+        return TableNotFound(f"{store.name} holds no table at all. {store.capabilities.why_empty}")
     if table in there:
         return TableNotFound(
             f"{store.name} has a table {table!r}, but no layout of it, which belongs into {meta_table(table).name!r}. "

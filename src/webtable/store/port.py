@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Self
 
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey import KeyRange, merged
-from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS, FamilySchema, TableSchema
+from webtable.store.capabilities import Capabilities
 from webtable.store.health import Examined
 from webtable.store.observed.meter import Meter, size_of_cells, size_of_found, size_of_lists
-from webtable.store.rows import ALL_QUALIFIERS, MAX_CELL, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
+from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
 from webtable.store.wanted import EVERYTHING, Wanted
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from webtable.errors import StoreError
+    from webtable.schema import FamilySchema, TableSchema
     from webtable.store.observed.call_listener import CallListener
     from webtable.store.observed.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
@@ -65,27 +66,8 @@ class Store(Examined, abc.ABC):
 
     name: str
     timeout: float
-    max_cell: int = MAX_CELL
-    """The largest cell in bytes: row key, family, qualifier, value and 24 more. A larger one is a `StoreRefused`."""
-    writes_side_by_side: bool = True
-    """Whether several threads that write at once are faster than one."""
-    processes_write_side_by_side: bool = False
-    """Whether several processes that write at once are faster than one; those of `webtable ingest --workers` do."""
-    scans_range_by_range: bool = False
-    """Whether a scan has calls for each of its ranges: it may be cheaper to go on through what lies between two."""
-    changes_families: bool = True
-    """Whether it can add and change families of a table that is there; else `set_family` is a `CapabilityError`."""
-    default_ttl: int | None = DEFAULT_TTL
-    """For how many seconds a new web table keeps content here unless it is told otherwise; None is for ever."""
-    default_versions: int | None = DEFAULT_VERSIONS
-    """How many contents of a page a new web table keeps here unless it is told otherwise; None is all of them."""
-
-    has_snapshots: bool = False
-    """Whether the shell of the store takes snapshots of its tables; else `backup` may write it into a file."""
-    made_when_missing: bool = False
-    """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
-    why_empty: str = ""
-    """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+    capabilities: Capabilities = Capabilities()
+    """What the store can do and how much it takes; of an adapter what holds before one is opened."""
 
     meter: Meter
     """Measures what this store is asked."""

@@ -47,16 +47,7 @@ class WrappedStore(Store):
         self.wrapped = store
         self.name = store.name
         self.timeout = store.timeout
-        self.max_cell = store.max_cell
-        self.writes_side_by_side = store.writes_side_by_side
-        self.processes_write_side_by_side = store.processes_write_side_by_side
-        self.scans_range_by_range = store.scans_range_by_range
-        self.changes_families = store.changes_families
-        self.default_ttl = store.default_ttl
-        self.default_versions = store.default_versions
-        self.has_snapshots = store.has_snapshots
-        self.made_when_missing = store.made_when_missing
-        self.why_empty = store.why_empty
+        self.capabilities = store.capabilities
 
     def around(self, call: Call, do: Callable[[], T]) -> T:
         """Return what *call* returns, which is done by `do()`; several threads may be here at once.

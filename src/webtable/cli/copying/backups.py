@@ -93,7 +93,7 @@ def snapshot(
 
 
 def _snapshots(table: WebTable, label: str) -> Snapshots:
-    if not table.store.has_snapshots:
+    if not table.store.capabilities.has_snapshots:
         raise CapabilityError(f"{table.name}: this store has no snapshots; webtable backup create copies one in a file")
     indexes = [one.table for one in table.indexes.read().values() if one.state.phase in ("ready", "building")]
     return Snapshots.of(table.table, indexes, label)

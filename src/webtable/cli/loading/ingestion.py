@@ -131,7 +131,7 @@ def ingest(
     this = session(ctx)
     _check_workers(workers, files)
     kinds, limits = _types(types), parse_limits(limit or ())
-    stores = workers > 1 and adapter_of(this.store).processes_write_side_by_side
+    stores = workers > 1 and adapter_of(this.store).capabilities.processes_write_side_by_side
     job = Job(kinds, limits, batch, cut, this if stores else None, options)
     load = Load(files=files, job=job, workers=workers)
     journal = journal_of(this, files, repr((types, max_body, limit))) if resume else None
@@ -260,10 +260,10 @@ def _open(this: Session, first: Page | None, regions: int, options: LayoutOption
     try:
         return this.open(**options)
     except TableNotFound:
-        if not adapter_of(this.store).made_when_missing:
+        if not adapter_of(this.store).capabilities.made_when_missing:
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
-    ttl = options.get("ttl", adapter_of(this.store).default_ttl)
+    ttl = options.get("ttl", adapter_of(this.store).capabilities.default_ttl)
     if first is not None and ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "

@@ -139,7 +139,7 @@ class Alteration:
 
     def _check(self, steps: LayoutPlan) -> None:
         """Raise `CapabilityError` where the store cannot change families, or cannot show what was changed."""
-        if steps.tables and not self._store.changes_families:
+        if steps.tables and not self._store.capabilities.changes_families:
             raise CapabilityError(
                 f"{self._name}: this gateway cannot change a family. Give a Thrift2 gateway (?thrift2=9091); or run in "
                 f"the HBase shell what follows, and then alter again, which stores the layout:\n{steps.shell()}"

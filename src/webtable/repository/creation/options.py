@@ -44,8 +44,8 @@ class NewWebTable(NamedTuple):
     @classmethod
     def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
         """Return the table that *options* describe; raises `InvalidArgument` before anything is touched."""
-        adapter = adapter_of(url)
-        given = {"versions": adapter.default_versions, "ttl": adapter.default_ttl, **options}
+        usual = adapter_of(url).capabilities
+        given = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
         salt = given.pop("salt", Salt.host())
         indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
         given.pop("indexes", None)

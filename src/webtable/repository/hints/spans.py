@@ -43,7 +43,7 @@ class RowsOfSpans:
                 yield row.key, page.size or 0
 
     def _rows(self, spans: list[KeyRange]) -> Iterator[Row]:
-        if self.frame.store.scans_range_by_range:
+        if self.frame.store.capabilities.scans_range_by_range:
             at = alone = 0
             while at < len(spans) and alone < MOST_ALONE:
                 begun = at

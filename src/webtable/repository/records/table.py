@@ -145,7 +145,7 @@ class KeyedTable:
                     raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
                 row = self.key.encode(**values)
                 moment = self._now(row) if at is None else at
-                put = Put(row, new_cells(row, cells, moment, self._families, self.store.max_cell))
+                put = Put(row, new_cells(row, cells, moment, self._families, self.store.capabilities.max_cell))
                 batch.append((values, put))
                 size += sum(len(cell.value) for cell in put.cells)
                 if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:

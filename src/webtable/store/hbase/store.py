@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
 from webtable.rowkey.ranges import calls_of, groups_of
+from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import Deadline, of_call
 from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.calls.selection import MOST, Selection, selection
@@ -61,8 +63,7 @@ class HBaseStore(ExaminedHBase):
     Raises `NotAStore` where something else answers, `StoreUnavailable` where nothing does.
     """
 
-    processes_write_side_by_side = True
-    has_snapshots = True
+    capabilities = Capabilities(processes_write_side_by_side=True, has_snapshots=True)
     _closed = True  # until it is open
 
     def __init__(
@@ -89,7 +90,6 @@ class HBaseStore(ExaminedHBase):
         addresses = [HostPort(*one) for one in ((host, port), *others)]
         self.name = store_name(addresses, way.scheme)
         self.timeout = timeout
-        self.scans_range_by_range = thrift2 is None
         self._process = os.getpid()
         self._workers = Workers(pool_size, self.name)
         self._frame = _FRAME_BYTES if transport == "framed" else None
@@ -99,7 +99,9 @@ class HBaseStore(ExaminedHBase):
         self._thrift2: Thrift2 | None = None
         self._tables: Tables = Tables1(first)
         self._gateways: list[Gateway] = [first]
-        self.changes_families = thrift2 is not None
+        self.capabilities = replace(
+            self.capabilities, scans_range_by_range=thrift2 is None, changes_families=thrift2 is not None
+        )
         if thrift2 is not None:
             second = opening.gateway(2, list(dict.fromkeys(HostPort(one.host, thrift2) for one in addresses)))
             self._thrift2 = Thrift2(second)

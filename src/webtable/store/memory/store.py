@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from webtable._forks import renew_after_fork
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, merged
+from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.memory.table import PIECE, TableInMemory
 from webtable.store.port import Store
@@ -50,7 +51,7 @@ class MemoryStore(Store):
     store without a name has its own. *timeout* is in seconds, and nothing takes so long here.
     """
 
-    default_ttl = default_versions = None
+    capabilities = Capabilities(default_ttl=None, default_versions=None)
 
     def __init__(self, name: str = "", *, timeout: float = 30.0) -> None:
         self.name = f"memory:{name}"

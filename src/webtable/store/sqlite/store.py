@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import warnings
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from webtable._clock import clock
 from webtable.errors import StoreError, StoreRefused, TableNotFound
 from webtable.rowkey import KeyRange, merged
+from webtable.store.capabilities import Capabilities
 from webtable.store.health import Space
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
@@ -47,12 +49,13 @@ class SQLiteStore(Store):
     Raises `TableNotFound` where there is no file, `NotAStore` where it is none of ours; neither is touched.
     """
 
-    writes_side_by_side = False
-    default_ttl = default_versions = None  # nobody expects a file to lose what was put into it
-    made_when_missing = True
-    why_empty = (
-        "A file looks like this that was copied without the -wal file beside it, which has what was written last: copy "
-        "both, or close the store first"
+    capabilities = Capabilities(
+        writes_side_by_side=False,
+        default_ttl=None,  # nobody expects a file to lose what was put into it
+        default_versions=None,
+        made_when_missing=True,
+        why_empty="A file looks like this that was copied without the -wal file beside it, which has what was written "
+        "last: copy both, or close the store first",
     )
 
     def __init__(
@@ -64,7 +67,7 @@ class SQLiteStore(Store):
         max_cell: int | None = None,
     ) -> None:
         self._file = StoreFile(path, create=create, timeout=timeout, max_cell=max_cell)
-        self.max_cell = self._file.max_cell
+        self.capabilities = replace(self.capabilities, max_cell=self._file.max_cell)
         # From anywhere in a slice, so that processes which write less than one sweep for their part too.
         self._unswept: defaultdict[int, int] = defaultdict(lambda: random.randrange(SLICE // 2))  # noqa: S311
         self.name = self._file.name
@@ -114,7 +117,7 @@ class SQLiteStore(Store):
         batch = None
         try:
             with self._file.writer(f"writing to table {table!r}", table) as connection:
-                batch = Mutations(self.name, self._table(connection, table), mutations, self.max_cell)
+                batch = Mutations(self.name, self._table(connection, table), mutations, self._file.max_cell)
                 batch.apply(connection, clock.milliseconds())
                 self._sweep(connection, batch)
         except StoreError as exc:
