@@ -19,11 +19,16 @@ class Listed(NamedTuple):
 
     home: str
     help: str
+    question: str = ""
+    """The module of `webtable.repository.questions` that declares it, for a command that is made of that."""
 
     def load(self, name: str) -> Any:
         """Return the command that is called *name*."""
         from typer.main import get_group
 
+        if self.question:
+            app = _app(self.home, self.question, name)
+            return _readable(get_group(app).commands[name])
         if ":" not in self.home:
             return _readable(get_group(_alone(name, _app(self.home))).commands[name])
         group, *others = (get_group(_app(home)) for home in self.home.split())
@@ -35,10 +40,16 @@ class Listed(NamedTuple):
         return group
 
 
-def _app(home: str) -> typer.Typer:
-    """Return the app `name` of the module that a *home* names, `commands` if it names none."""
+def _listing(question: str, text: str) -> Listed:
+    """Return the command of a listing that the module *question* declares."""
+    return Listed("questions.listings:app_of", text, question)
+
+
+def _app(home: str, *declared: str) -> typer.Typer:
+    """Return the app `name` of the module that a *home* names, `commands` if it names none, or what makes it."""
     module, _, name = home.partition(":")
-    app: typer.Typer = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
+    found: Any = getattr(import_module(f"webtable.cli.{module}"), name or "commands")
+    app: typer.Typer = found(*declared) if declared else found
     # Plain help: rich takes longer to import than most commands run, and its boxes leave less room for the text.
     app.rich_markup_mode = None
     return app
@@ -94,40 +105,40 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "validators": Listed("questions.page", "The headers that ask a server whether a page has changed"),
     },
     "Ask: the pages of a site": {
-        "pages": Listed("questions.site", "The pages of a host and of all hosts below it"),
-        "hosts": Listed("questions.site", "The hosts that have pages, with how many"),
-        "discovered": Listed("questions.site", "URLs that pages link to and that are no pages yet"),
-        "changes": Listed("questions.site", "Which pages are new, gone or changed since a moment"),
-        "search": Listed("questions.search", "The pages with some words in their title or body"),
+        "pages": _listing("pages", "The pages of a host and of all hosts below it"),
+        "hosts": _listing("hosts", "The hosts that have pages, with how many"),
+        "discovered": _listing("frontier", "URLs that pages link to and that are no pages yet"),
+        "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
+        "search": _listing("search", "The pages with some words in their title or body"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type and more"),
         "plot": Listed("questions.plots:group", "Pictures of pages, hosts and links"),
     },
     "Ask: a site as a whole": {
         "audit": Listed("questions.reports", "What is wrong on a site, as lines or as a page"),
         "compare": Listed("questions.reports", "What has changed on a site between two moments"),
-        "duplicate-groups": Listed("questions.audits", "Pages that have the same content, or the same title"),
-        "titles": Listed("questions.audits", "Titles that are missing, of several pages, or too long"),
-        "redirect-chains": Listed("questions.audits", "All chains of redirects, and which of them are loops"),
-        "crawls": Listed("questions.audits", "When was crawled, and how much"),
+        "duplicate-groups": _listing("duplicate_groups", "Pages that have the same content, or the same title"),
+        "titles": _listing("titles", "Titles that are missing, of several pages, or too long"),
+        "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
+        "crawls": _listing("crawls", "When was crawled, and how much"),
     },
     "Ask: pages by an index": {
-        "fetched": Listed("questions.indexed", "The pages that were fetched in a time"),
-        "modified": Listed("questions.indexed", "The pages that were modified in a time"),
-        "outdated": Listed("questions.indexed", "The pages to fetch again"),
-        "largest": Listed("questions.indexed", "The pages by the size of their bodies"),
-        "with-status": Listed("questions.indexed", "The pages whose last capture has a status"),
-        "errors": Listed("questions.indexed", "The pages whose last capture is an error"),
-        "redirects": Listed("questions.indexed", "The pages that redirect"),
-        "duplicates": Listed("questions.indexed", "The pages with exactly the content of a page"),
-        "indexed": Listed("questions.indexed", "The pages in the order of an index, also of your own"),
+        "fetched": _listing("indexed", "The pages that were fetched in a time"),
+        "modified": _listing("indexed", "The pages that were modified in a time"),
+        "outdated": _listing("indexed", "The pages to fetch again"),
+        "largest": _listing("indexed", "The pages by the size of their bodies"),
+        "with-status": _listing("indexed", "The pages whose last capture has a status"),
+        "errors": _listing("indexed", "The pages whose last capture is an error"),
+        "redirects": _listing("indexed", "The pages that redirect"),
+        "duplicates": _listing("indexed", "The pages with exactly the content of a page"),
+        "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
     },
     "Ask: links": {
-        "linking-to": Listed("questions.links", "The links that lead to a URL"),
-        "links-of": Listed("questions.links", "The links of a page"),
-        "broken-links": Listed("questions.links", "The links that lead to an error page"),
-        "most-linked": Listed("questions.links", "The pages by how many others link to them"),
-        "orphans": Listed("questions.links", "The pages that no other page links to"),
-        "dead-ends": Listed("questions.links", "The pages that have no links to others"),
+        "linking-to": _listing("inlinks", "The links that lead to a URL"),
+        "links-of": _listing("links", "The links of a page"),
+        "broken-links": _listing("links", "The links that lead to an error page"),
+        "most-linked": _listing("links", "The pages by how many others link to them"),
+        "orphans": _listing("orphans", "The pages that no other page links to"),
+        "dead-ends": _listing("links", "The pages that have no links to others"),
     },
     "Write": {
         "ingest": Listed("loading.ingestion", "Store the pages of WARC, JSON Lines and Parquet files"),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import typer  # noqa: TC002, typer looks at the types of what it calls
 
 from webtable.cli.settings import read_settings
 from webtable.errors import WebTableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def profiles(incomplete: str) -> list[str]:
@@ -17,12 +21,14 @@ def profiles(incomplete: str) -> list[str]:
     return []
 
 
-def columns(incomplete: str) -> list[str]:
-    """Return a list of columns with each column of a page that its last one may become."""
-    from webtable.repository.answers.page_columns import PAGES
+def columns(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return what completes a list of columns: it gives the list with each of *names* that its last one may become."""
 
-    *given, last = incomplete.split(",")
-    return [",".join([*given, name]) for name in PAGES.names if name.startswith(last) and name not in given]
+    def completed(incomplete: str) -> list[str]:
+        *given, last = incomplete.split(",")
+        return [",".join([*given, name]) for name in names if name.startswith(last) and name not in given]
+
+    return completed
 
 
 def indexes(ctx: typer.Context, incomplete: str) -> list[str]:

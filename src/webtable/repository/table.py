@@ -529,7 +529,7 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages that were fetched from *since* on and before *until*, the newest or the `oldest` first."""
-        return questions.indexed.by_time(self._frame, "fetched", since, until, asking)
+        return questions.indexed.by_time(self._frame, "fetched", since, until, asking, questions.indexed.FETCHED)
 
     def modified(
         self,
@@ -545,7 +545,7 @@ class WebTable(ShowsItself):
         A page was modified when its server says so (`last_modified`), else when a capture first brought its content
         (`changed_at`).
         """
-        return questions.indexed.by_time(self._frame, "modified", since, until, asking)
+        return questions.indexed.by_time(self._frame, "modified", since, until, asking, questions.indexed.MODIFIED)
 
     def outdated(
         self,
@@ -588,7 +588,7 @@ class WebTable(ShowsItself):
         **asking: Unpack[Asking],
     ) -> Pages:
         """Return the pages whose last capture has a status of 400 or above, by the status and then by URL."""
-        return questions.indexed.by_status(self._frame, "pages with an error", [(400, 999)], asking)
+        return questions.indexed.errors(self._frame, asking)
 
     def redirects(
         self,
@@ -601,9 +601,7 @@ class WebTable(ShowsItself):
         With *to* only those that lead to that URL directly, whatever their status, by URL (by the url index).
 
         """
-        if to is not None:
-            return questions.handles.redirects_to(self._frame, to, asking)
-        return questions.indexed.by_status(self._frame, "redirects", [(300, 303), (305, 399)], asking)
+        return questions.indexed.redirects(self._frame, to, asking)
 
     def duplicates(
         self,

@@ -1,103 +1,166 @@
-"""The command that a question becomes, and how its results are listed."""
+"""The commands of the questions whose answer is a list: each is made of what the question declares (`Listing`)."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, TypeVar
 
 import typer
 
+from webtable._shown import harmless
+from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note
-from webtable.cli.options.questions import (
-    check_scan,
-    dashed,
-    is_time,
-    parameters_of,
-    parse_asked_times,
-    shared_options,
-    sign,
-)
+from webtable.cli.options.questions import check_scan
 from webtable.cli.session import session
 from webtable.cli.suggestions import why_nothing
+from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.damage import tell_damage
-from webtable.cli.terminal.output import TABLE, Format, chosen_format, write_records
-from webtable.cli.terminal.text import parse_names, plural
-from webtable.repository.answers.page_columns import PAGES, read_for
+from webtable.cli.terminal.output import (
+    TABLE,
+    Format,
+    FormatOption,
+    chosen_format,
+    columns_option,
+    console,
+    write_records,
+)
+from webtable.cli.terminal.text import examples, parse_names, parse_size, plural
+from webtable.repository.answers.page_columns import read_for
+from webtable.repository.questions.listing import FULL_SCAN, Listing, ListingOption
+from webtable.repository.times import is_ago, parse_time
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable
-    from webtable.repository.answers.columns import Columns
+    from webtable.repository.answers.columns import Column, Columns
 
 T = TypeVar("T")
-Question = Callable[..., "Results[Any]"]
-Writer = Callable[..., int]
-"""Writes the records of a listing as `write_records` does."""
+
+_TYPES: dict[str, Any] = {"text": str, "number": int, "flag": bool, "time": str, "size": str}
+"""What typer reads of an option of each kind."""
 
 
-def question(
-    commands: typer.Typer,
-    known: Columns = PAGES,
-    *,
-    orders: Sequence[str],
-    epilog: str,
-    panel: str | None = None,
-    has_counts: bool = False,
-    table_writer: Writer = write_records,
-) -> Callable[[Question], Question]:
-    """Make the function a command that lists the results of a question, whose columns are those *known*.
-
-    The function takes a table, its own options, and as keywords what the question shares with others: which those are
-    is told by the annotation, as in `**asking: Unpack[Paging]`. Options that are datetimes are written as `parse_time`
-    reads them; where it has --full-scan, the table is read without a domain only with that. Its docstring is the help
-    text. *orders* are those that the question has, its default first. With *has_counts* it says what waits to be
-    counted.
-    """
-
-    def made(function: Question) -> Question:
-        own, keys = parameters_of(function)
-        times = [one.name for one in own if is_time(one)]
-
-        def command(ctx: typer.Context, **given: Any) -> None:
-            goes_on = parse_asked_times(times, given)
-            listed = _Listed.taken_from(given)
-            limit = given["limit"]
-            _complete(given, orders[0], listed if "columns" in keys else None)
-            with session(ctx).open() as table:
-                if "full_scan" in given:
-                    check_scan(given["domain"], given["full_scan"])
-                results = function(table, **given)
-                if listed.is_explained:
-                    typer.echo(str(results.explain()))
-                    return
-                listing = Limited(results, limit)
-                found = listed.write(listing, results._columns, known.listed, table_writer)
-                if has_counts:
-                    tell_freshness(ctx, table)
-                damaged = table.metrics.damaged
-            if listing.next_token:
-                note(f"more: {goes_on}--after {listing.next_token}")
-            if not found and limit != 0:
-                note(f"no {results.question}{why_nothing(given)}")
-            if damaged:
-                tell_damage(results.damaged, damaged)
-                raise typer.Exit(NOT_DONE)
-
-        sign(command, [*own, *shared_options(keys, orders)])
-        command.__doc__ = function.__doc__
-        commands.command(dashed(function.__name__), epilog=epilog, rich_help_panel=panel)(command)
-        return function
-
-    return made
+def app_of(module: str, name: str) -> typer.Typer:
+    """Return an app with the command *name*, of the listing that a *module* of the questions declares."""
+    declared = vars(import_module(f"webtable.repository.questions.{module}")).values()
+    listing = next(one for one in declared if isinstance(one, Listing) and _dashed(one.name) == name)
+    app = typer.Typer()
+    app.command(name, epilog=examples(*listing.examples))(_command(listing))
+    return app
 
 
-def _complete(given: dict[str, Any], order: str, listed: _Listed | None) -> None:
-    """Make of the options that are *given* what the question takes: an order, the columns to read, a limit."""
-    given["order"] = given["order"].value if given["order"] else order
-    if listed is not None:
-        given["columns"] = read_for([*(listed.columns or ()), *(["html"] if listed.has_bodies else [])])
+def _command(listing: Listing) -> Callable[..., None]:
+    """Return the function that asks the question of a *listing*, and lists what it gives."""
+
+    def command(ctx: typer.Context, **given: Any) -> None:
+        listed, goes_on = _Listed.taken_from(given), _goes_on(listing, given)
+        with session(ctx).open() as table:
+            if FULL_SCAN in listing.options:
+                check_scan(given["domain"], given["full_scan"])
+            results = getattr(table, listing.name)(**_asked(listing, given, listed))
+            if listed.is_explained:
+                typer.echo(str(results.explain()))
+                return
+            listing_ = Limited(results, given["limit"])
+            found = listed.write(listing_, results._columns, _WRITERS.get(listing.name, write_records))
+            if listing.has_counts:
+                tell_freshness(ctx, table)
+            damaged = table.metrics.damaged
+        if listing_.next_token:
+            note(f"more: {goes_on}--after {listing_.next_token}")
+        if not found and given["limit"] != 0:
+            note(f"no {results.question}{why_nothing(given)}")
+        if damaged:
+            tell_damage(results.damaged, damaged)
+            raise typer.Exit(NOT_DONE)
+
+    command.__signature__ = inspect.Signature(list(_parameters(listing)))  # type: ignore[attr-defined]
+    command.__annotations__ = {}
+    command.__doc__ = listing.help
+    return command
+
+
+def _parameters(listing: Listing) -> Iterator[inspect.Parameter]:
+    """Yield what typer makes its options of: those of a *listing*, and those that all have."""
+    yield inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    options = {option.name: _option(option) for option in listing.options}
+    limit = typer.Option("--limit", help="The most results to list.", show_default=False)
+    after = typer.Option("--after", metavar="TOKEN", help="Go on where a listing with --limit has ended.")
+    # typer takes choices as an enum only.
+    orders: Any = StrEnum("Order", list(listing.orders))  # type: ignore[misc]
+    order = typer.Option("--order", help=f"Default: {listing.orders[0]}.", show_default=False)
+    html = typer.Option("--html", help="Add the bodies.")
+    explain = typer.Option("--explain", help="Show how it would be answered, and do not ask.")
+    options |= {"limit": (Annotated[int | None, limit], None), "after": (Annotated[str | None, after], None)}
+    options["columns"] = (columns_option(listing.columns.names), None)
+    options["order"] = (Annotated[orders | None, order], None)
+    if listing.is_of_pages:
+        options["html"] = (Annotated[bool, html], False)
+    options |= {"format": (FormatOption, None), "explain": (Annotated[bool, explain], False)}
+    for name, (annotation, default) in options.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _option(option: ListingOption) -> tuple[Any, Any]:
+    """Return an *option* as typer takes it: its annotation and its default."""
+    kind: Any = StrEnum(option.name, list(option.choices)) if option.choices else _TYPES[option.kind]
+    if option.is_many:
+        kind = list[kind]
+    more: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    if option.default is None:
+        more["show_default"] = False
+    if option.is_index:
+        more["autocompletion"] = completion.indexes
+    if option.is_argument:
+        made = typer.Argument(**more)
+    else:
+        made = typer.Option(f"--{_dashed(option.flag or option.name)}", **more)
+    if option.kind == "flag":
+        return Annotated[kind, made], False
+    if option.is_needed:
+        return Annotated[kind, made], inspect.Parameter.empty
+    return (Annotated[kind, made] if option.default is not None else Annotated[kind | None, made]), option.default
+
+
+def _asked(listing: Listing, given: dict[str, Any], listed: _Listed) -> dict[str, Any]:
+    """Return what is *given* on the command line as the question takes it."""
+    asked = {option.name: _value(option, given[option.name]) for option in listing.options}
+    if given["order"] is not None:
+        asked["order"] = given["order"].value
+    if listing.is_of_pages:
+        asked["columns"] = read_for([*(listed.columns or ()), *(["html"] if listed.has_bodies else [])])
     limit = given["limit"]
     # One more tells whether a token is worth showing.
-    given["limit"] = limit + 1 if limit and limit > 0 else limit
+    return asked | {"after": given["after"], "limit": limit + 1 if limit and limit > 0 else limit}
+
+
+def _value(option: ListingOption, given: Any) -> Any:
+    if given is None or (option.is_many and not given):
+        return None
+    if option.kind == "size":
+        return parse_size(_dashed(option.name), given)
+    if option.choices:
+        given = [one.value for one in given] if option.is_many else getattr(given, "value", given)
+    return given if option.read is None else option.read(given)
+
+
+def _goes_on(listing: Listing, given: dict[str, Any]) -> str:
+    """Parse the times of *given*, and return the options with which a listing goes on that is to have the same ones."""
+    fixed = ""
+    for name in (option.name for option in listing.options if option.kind == "time"):
+        if (text := given[name]) is None:
+            continue
+        moment = given[name] = parse_time(_dashed(name), text)
+        if is_ago(text):
+            fixed += f"--{_dashed(name)} {moment:%Y-%m-%dT%H:%M:%SZ} "
+    return fixed
+
+
+def _dashed(name: str) -> str:
+    """Return the name of an argument as commands and options have it."""
+    return name.replace("_", "-")
 
 
 class _Listed(NamedTuple):
@@ -115,10 +178,10 @@ class _Listed(NamedTuple):
         names = None if text is None else parse_names(text)
         return cls(names, given.pop("html", False), chosen_format(given.pop("format")), given.pop("explain"))
 
-    def write(self, records: Iterable[object], known: Columns, listed: Sequence[str], table_writer: Writer) -> int:
+    def write(self, records: Iterable[object], known: Columns, table_writer: Callable[..., int]) -> int:
         """Write *records* that have the columns *known*, and return how many they were; raises `UnknownColumn`."""
         is_asked_for = self.columns is not None or self.has_bodies
-        default = [one.name for one in known.in_json()] if self.format == "jsonl" else listed
+        default = [one.name for one in known.in_json()] if self.format == "jsonl" else known.listed
         names = [*(default if self.columns is None else self.columns), *(["html"] if self.has_bodies else [])]
         write = table_writer if self.format == TABLE and not is_asked_for else write_records
         return write(records, known.chosen(names), self.format, asked_for=is_asked_for)
@@ -150,3 +213,27 @@ def tell_freshness(ctx: typer.Context, table: WebTable) -> None:
         moment = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
         waits = "waits" if waiting == 1 else "wait"
         note(f"counts: {plural(waiting, 'batch', 'es')} {waits}{moment}: {session(ctx).command('links refresh')}")
+
+
+def _write_hits(
+    records: Iterable[Any],
+    columns: Sequence[Column],  # noqa: ARG001
+    format: Format | None,  # noqa: A002, ARG001
+    *,
+    asked_for: bool,  # noqa: ARG001
+) -> int:
+    """Write what was found for a reader at a terminal: each URL, its title, and the excerpts below."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    target, count = console(), 0
+    for count, hit in enumerate(records, 1):  # noqa: B007 - it is what is returned
+        matches = Text(f"  {plural(hit.matches, 'match', 'es')}", style="dim")
+        target.print(Text.assemble((harmless(hit.page.url), "bold"), matches), soft_wrap=True)
+        for excerpt in (*([hit.title] if hit.title else []), *hit.excerpts):
+            target.print(Padding(highlighted(excerpt.marked()), (0, 0, 0, 2), expand=False))
+    return count
+
+
+_WRITERS: dict[str, Callable[..., int]] = {"search": _write_hits}
+"""Who writes the answers of a question to a terminal, where that is no table."""

@@ -12,8 +12,8 @@ from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.session import session
 from webtable.cli.suggestions import stored_likes
 from webtable.cli.terminal.output import (
-    ColumnsOption,
     FormatOption,
+    columns_option,
     console,
     on_terminal,
     parse_columns,
@@ -42,6 +42,10 @@ _PANEL = "One page"
 _HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
 
+if TYPE_CHECKING:
+    ColumnsOption = str | None
+else:
+    ColumnsOption = columns_option(PAGES.names)
 URLArgument = Annotated[str, typer.Argument(help="The page's URL.", show_default=False)]
 HTMLOption = Annotated[bool, typer.Option("--html", help="Write the body, byte for byte, and nothing else.")]
 

@@ -11,7 +11,6 @@ from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE
 from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.options.resuming import ResumeOption, resuming
-from webtable.cli.questions.search import WORDS_AND_COUNTS
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
@@ -30,7 +29,6 @@ _MOST_GROUPS = 15
 
 
 @commands.command(
-    rich_help_panel=WORDS_AND_COUNTS,
     epilog=examples(
         "webtable stats example.com",
         "webtable stats --full-scan --by status,type --format csv",

@@ -53,15 +53,17 @@ FormatOption = Annotated[
         show_default=False,
     ),
 ]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
+
+
+def columns_option(names: Sequence[str]) -> Any:
+    """Return the option `--columns`, of which a shell completes the *names*."""
+    option = typer.Option(
         "--columns",
         metavar="A,B,C",
         help="The columns to show, as in url,title,etag.",
-        autocompletion=completion.columns,
-    ),
-]
+        autocompletion=completion.columns(names),
+    )
+    return Annotated[str | None, option]
 
 
 def on_terminal() -> bool:

@@ -91,17 +91,17 @@ _READ_FOR = {"html": ("html", "text"), "outlinks": ("outlinks",), "link_counts":
 """The columns that pages have where these were asked for."""
 
 
-def pages_with(names: Iterable[str], *, is_counted: bool = False) -> Columns:
+def pages_with(names: Iterable[str], like: Columns = PAGES, *, is_counted: bool = False) -> Columns:
     """Return the columns of pages that were asked for with the page columns *names*: they are among the usual ones.
 
-    So are the counts of links where *is_counted*.
+    So are the counts of links where *is_counted*; those that are listed are as in *like*.
     """
     asked = set(names)
     read = {*asked, "link_counts"} if is_counted else asked
     missing = {name for one, made in _READ_FOR.items() if one not in read for name in made}
     usual = {*(asked & _READ_FOR.keys()), *(COUNTED if is_counted else ())}
     some = [one for one in PAGES.all if one.name not in missing]
-    return replace(PAGES, all=tuple(replace(one, is_usual=True) if one.name in usual else one for one in some))
+    return replace(like, all=tuple(replace(one, is_usual=True) if one.name in usual else one for one in some))
 
 
 def read_for(names: Iterable[str]) -> tuple[str, ...]:

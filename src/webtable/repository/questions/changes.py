@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
-from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.timestamps import milliseconds
-from webtable.repository.times import Moment, moments
+from webtable.repository.times import FORMS, Moment, moments
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ ChangeKind = Literal["new", "gone", "changed", "unchanged"]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 CHANGED: tuple[ChangeKind, ...] = ("new", "gone", "changed")
 """The kinds that are a change."""
+
 
 PAGES_AT_ONCE = 256
 VERSIONS_AT_ONCE = 16
@@ -97,6 +99,36 @@ _At = Page | _Absent | DamagedRow
 _LOST, _NOT_THERE = _Absent(True), _Absent(False)
 
 
+SINCE = ListingOption("since", f"The moment to compare with: {FORMS}.", "time", metavar="TIME")
+UNTIL = ListingOption("until", "The moment that is compared. Default: now.", "time", metavar="TIME")
+LISTING = Listing(
+    "changes",
+    PAGE_CHANGES,
+    orders=BY_URL,
+    options=(
+        DOMAIN,
+        SINCE,
+        UNTIL,
+        ListingOption(
+            "kind",
+            "Only these; may be given more than once. Default: new, gone, changed.",
+            choices=CHANGE_KINDS,
+            is_many=True,
+        ),
+        *SITE,
+    ),
+    examples=(
+        "webtable changes example.com --since 7d",
+        "webtable changes example.com --since 2026-11-01 --until 2026-11-08 --kind new --kind gone",
+        "webtable changes example.com --since 7d --format csv > changes.csv",
+    ),
+    help="""List the pages of a host, and of all hosts below it, that are new, gone or changed since a moment.
+
+    A page is gone where it has a status of 400 or above now, and had one below.
+    """,
+)
+
+
 def changes(
     frame: Frame,
     scope: Scope,
@@ -106,7 +138,7 @@ def changes(
     part: Slice,
 ) -> Results[Change]:
     """Return what `WebTable.changes` does."""
-    part.check(*ROW_ORDERS)
+    LISTING.check(part)
     rows, kinds = PageRows(frame), _kinds(kind)
     period, said_times = _period(since, until)
     said, ranges = scope.ranges(frame)

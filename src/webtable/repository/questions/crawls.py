@@ -12,11 +12,12 @@ from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.walk import Pass
 from webtable.repository.scanning.scratch import Scratch
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
 from webtable.repository.stored.timestamps import milliseconds, moment_of
-from webtable.repository.times import duration_of
+from webtable.repository.times import DURATIONS, duration_of
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
 from webtable.store.wanted import Wanted
@@ -71,9 +72,27 @@ CRAWLS = declared(
 )
 
 
+LISTING = Listing(
+    "crawls",
+    CRAWLS,
+    orders=("newest", "oldest"),
+    options=(
+        DOMAIN,
+        ListingOption("gap", f"A longer pause ends a crawl: {DURATIONS}.", default="6h", metavar="TIME"),
+        *SITE,
+    ),
+    examples=("webtable crawls --full-scan", "webtable crawls example.com --gap 2d --order oldest"),
+    help="""List when was crawled, the newest crawl first: its begin and end, and how many captures, bytes and hosts.
+
+    The captures are those that are stored: of each page the newest, and each that brought other content. `webtable
+    compare HOST --since END --until END` compares the site as two crawls have left it, by their ends as listed here.
+    """,
+)
+
+
 def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Results[Crawl]:
     """Return what `WebTable.crawls` does."""
-    part.check(*_SORTED)
+    LISTING.check(part)
     pause = duration_of("gap", gap)
     read = Pass(frame, scope)
     question = f"crawls of {read.said}, with pauses over {pause}"

@@ -10,6 +10,7 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.walk import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
@@ -64,9 +65,30 @@ DUPLICATE_GROUPS = declared(
 )
 
 
+LISTING = Listing(
+    "duplicate_groups",
+    DUPLICATE_GROUPS,
+    orders=("pages", "bytes"),
+    options=(
+        DOMAIN,
+        ListingOption("by", "What they have in common.", default="content", choices=get_args(Sameness)),
+        *SITE,
+    ),
+    examples=(
+        "webtable duplicate-groups example.com --limit 20",
+        "webtable duplicate-groups example.com --by title --format csv > titles.csv",
+        "webtable duplicate-groups --full-scan --order bytes",
+    ),
+    help="""List the groups of pages that have the same content, or the same title: those of the most pages first.
+
+    Each has the digest or the title, how many pages, how many bytes in all, and the first ten URLs.
+    """,
+)
+
+
 def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> Results[DuplicateGroup]:
     """Return what `WebTable.duplicate_groups` does."""
-    part.check("pages", "bytes")
+    LISTING.check(part)
     if by not in get_args(Sameness):
         raise InvalidArgument(f"by={by!r} must be one of {', '.join(get_args(Sameness))}")
     pages = Pass(frame, scope)

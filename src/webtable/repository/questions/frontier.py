@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation
+from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.store.wanted import Wanted
 
@@ -25,9 +26,20 @@ if TYPE_CHECKING:
 URLS = declared(str, "URL", column("url", "url", str))
 
 
+LISTING = Listing(
+    "discovered",
+    URLS,
+    orders=BY_URL,
+    options=(DOMAIN, FULL_SCAN),
+    examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered --full-scan"),
+    indexes=(LINK,),
+    help="List the URLs that pages link to and that are no pages yet: what to crawl next.",
+)
+
+
 def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
     """Return what `WebTable.discovered` does."""
-    part.check(*ROW_ORDERS)
+    LISTING.check(part)
     rows = PageRows(frame)
     said, ranges = scope.ranges(frame)
     question = f"URLs without a page among the {said}"

@@ -14,6 +14,7 @@ from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
+from webtable.repository.questions.listing import DOMAIN, Listing
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
 from webtable.repository.stored.damaged_rows import Damage
@@ -77,9 +78,24 @@ class Hosts(Results[Host]):
         return draw_hosts(self, by, ax)
 
 
+LISTING = Listing(
+    "hosts",
+    HOSTS,
+    orders=("url",),
+    options=(DOMAIN,),
+    examples=("webtable hosts example.com", "webtable hosts --format csv > hosts.csv"),
+    indexes=(HOST,),
+    has_counts=True,
+    help="""List the hosts that have pages, with how many pages and bytes: of a domain, or all of them.
+
+    The counts are those of the last `links refresh`, which `ingest` does at its end; `stats` counts now.
+    """,
+)
+
+
 def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     """Return what `WebTable.hosts` does."""
-    part.check("url")
+    LISTING.check(part)
     host = None if domain is None else canonical_host(domain)
     question = "hosts" if host is None else f"hosts of {host} and below"
     entries = _Entries(frame, host, question)

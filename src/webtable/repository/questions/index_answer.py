@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.answers.page_columns import pages_with
+from webtable.repository.answers.columns import Columns
+from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.answers.results import Explanation, Slice
 from webtable.repository.indexes.index import Index
 from webtable.repository.indexes.lookup import EntryReader, Lookup
@@ -59,6 +60,7 @@ class IndexQuestion:
     shard_of: Callable[[], bytes] | None = None
     only: Callable[[Page], bool] | None = None
     notes: Callable[[], Sequence[str]] | None = None
+    columns: Columns = PAGES
     is_counted: bool = False
     """Whether the pages come with their counts of links, whoever asks for these."""
     is_by_url: bool = False
@@ -74,7 +76,7 @@ class IndexAnswer:
         self._part = Slice(asking.get("order") or next(iter(asked.orders)), asking.get("limit"), asking.get("after"))
         self._part.check(*asked.orders, "storage")
         named = column_names(asking.get("columns"))
-        self._record_columns = pages_with(named, is_counted=asked.is_counted)
+        self._record_columns = pages_with(named, asked.columns, is_counted=asked.is_counted)
         self._columns = (*named, "link_counts") if asked.is_counted else named
         frame.codec.select(self._columns)
         self._domain = asking.get("domain")

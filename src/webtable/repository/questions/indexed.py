@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, UnknownIndex
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import check_numbers
 from webtable.repository.indexes.index import by_term
 from webtable.repository.indexes.web import (
@@ -19,9 +20,10 @@ from webtable.repository.indexes.web import (
     status_text,
     time_text,
 )
-from webtable.repository.questions.handles import stored_page
+from webtable.repository.questions.handles import redirects_to, stored_page
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
-from webtable.repository.times import Moment, moment_of, moments
+from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, URL, Listing, ListingOption
+from webtable.repository.times import FORMS, Moment, moment_of, moments
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -39,8 +41,154 @@ SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
 }
 """The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `_shown.sizes`."""
 
-NEWEST_FIRST = {"newest": True, "oldest": False}
-OLDEST_FIRST = {"oldest": False, "newest": True}
+
+_SINCE = ListingOption("since", f"From this moment on: {FORMS}.", "time", metavar="TIME")
+_UNTIL = ListingOption("until", "Up to this moment, which is not included.", "time", metavar="TIME")
+_NEWEST = ("newest", "oldest", "storage")
+FETCHED = Listing(
+    "fetched",
+    PAGES,
+    orders=_NEWEST,
+    options=(_SINCE, _UNTIL, OF_DOMAIN),
+    examples=(
+        "webtable fetched --since 2d --limit 20",
+        "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
+    ),
+    indexes=(TIME,),
+    is_of_pages=True,
+    help="List the pages that were fetched in a time, the newest first.",
+)
+MODIFIED = Listing(
+    "modified",
+    PAGES.listing("url", "status_code", "last_modified", "changed_at", "title"),
+    orders=_NEWEST,
+    options=(_SINCE, _UNTIL, OF_DOMAIN),
+    examples=(
+        "webtable modified --since 7d --domain example.com",
+        "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
+    ),
+    indexes=(TIME,),
+    is_of_pages=True,
+    help="""List the pages that were modified in a time, the newest first.
+
+    A page was modified when its server says so, else when a capture first brought its content.
+    """,
+)
+OUTDATED = Listing(
+    "outdated",
+    PAGES,
+    orders=("oldest", "newest", "storage"),
+    options=(
+        ListingOption("not_fetched_since", f"{FORMS}.", "time", metavar="TIME"),
+        ListingOption("not_modified_since", "The same of the pages' changes.", "time", metavar="TIME"),
+        OF_DOMAIN,
+    ),
+    examples=(
+        "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
+        "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
+    ),
+    indexes=(TIME,),
+    is_of_pages=True,
+    help="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
+
+    One of the two moments must be given.
+    """,
+)
+LARGEST = Listing(
+    "largest",
+    PAGES,
+    orders=("largest", "smallest", "storage"),
+    options=(
+        ListingOption(
+            "size_class",
+            "Below 1,000, 10,000 or 100,000 bytes, or from there on.",
+            flag="class",
+            metavar="|".join(SIZE_CLASSES),
+        ),
+        MIN_SIZE,
+        MAX_SIZE,
+        OF_DOMAIN,
+    ),
+    examples=(
+        "webtable largest --limit 20",
+        "webtable largest --class huge --domain example.com",
+        "webtable largest --min-size 1MB --max-size 5MB --order smallest",
+    ),
+    indexes=(SIZE,),
+    is_of_pages=True,
+    help="List the pages by the size of their bodies, the largest first.",
+)
+WITH_STATUS = Listing(
+    "with_status",
+    PAGES,
+    orders=BY_URL,
+    options=(
+        ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True),
+        OF_DOMAIN,
+    ),
+    examples=("webtable with-status 503", "webtable with-status 404 --domain example.com --columns url"),
+    indexes=(STATUS,),
+    is_of_pages=True,
+    help="List the pages whose last capture has this status.",
+)
+ERRORS = Listing(
+    "errors",
+    PAGES,
+    orders=("status", "storage"),
+    options=(OF_DOMAIN,),
+    examples=("webtable errors --domain example.com", "webtable errors --format csv > errors.csv"),
+    indexes=(STATUS,),
+    is_of_pages=True,
+    help="List the pages whose last capture is an error (status 400 and above), by status and URL.",
+)
+REDIRECTS = Listing(
+    "redirects",
+    PAGES.listing("url", "status_code", "redirect_to", "fetched_at"),
+    orders=("status", "url", "storage"),
+    options=(
+        ListingOption("to", "Only those that lead there directly, by URL.", metavar="URL"),
+        OF_DOMAIN,
+    ),
+    examples=(
+        "webtable redirects --domain example.com",
+        "webtable redirects --to https://example.com/new",
+    ),
+    indexes=(STATUS,),
+    is_of_pages=True,
+    help="List the pages that redirect, by status and URL.",
+)
+DUPLICATES = Listing(
+    "duplicates",
+    PAGES,
+    orders=BY_URL,
+    options=(URL, OF_DOMAIN),
+    examples=(
+        "webtable duplicates https://example.com/products",
+        "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
+    ),
+    indexes=(DIGEST,),
+    is_of_pages=True,
+    help="List the other pages with exactly the content of a page.",
+)
+INDEXED = Listing(
+    "indexed",
+    PAGES,
+    orders=("term", "reverse", "storage"),
+    options=(
+        ListingOption("index", "The name of an index of the table.", is_argument=True, is_needed=True, is_index=True),
+        ListingOption(
+            "term",
+            "What to find the pages by; all parts of it, where the index has several. Default: all.",
+            is_argument=True,
+            is_many=True,
+            read=lambda term: term[0] if len(term) == 1 else tuple(term) or None,
+        ),
+        OF_DOMAIN,
+    ),
+    examples=("webtable indexed language de --limit 20", "webtable indexed language --order reverse"),
+    is_of_pages=True,
+    help="List the pages that an index has, in its order: one of your own, or of webtable's.",
+)
 
 
 def by_time(
@@ -49,9 +197,9 @@ def by_time(
     since: Moment | None,
     until: Moment | None,
     asking: Asking,
-    orders: dict[str, bool] = NEWEST_FIRST,
+    listing: Listing,
 ) -> Pages:
-    """Return the pages that were fetched or modified from *since* on and before *until*."""
+    """Return the pages that were fetched or modified from *since* on and before *until*, as *listing* has them."""
     bounds = moments(since=since, until=until).values()
     prefix = f"{kind}_".encode()
     # Places are whole milliseconds: both bounds are the first of them that is not before the moment.
@@ -61,7 +209,15 @@ def by_time(
     )
     said = f"pages {kind}" + (f" from {first}" if first else "") + (f" before {last}" if last else "")
     return IndexAnswer(
-        frame, IndexQuestion(said=said, index=TIME, places=lambda: [places], orders=orders), asking
+        frame,
+        IndexQuestion(
+            said=said,
+            index=TIME,
+            places=lambda: [places],
+            orders={order: order == "newest" for order in listing.orders if order != "storage"},
+            columns=listing.columns,
+        ),
+        asking,
     ).pages()
 
 
@@ -73,9 +229,9 @@ def outdated(
         raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
     if not_modified_since is None:
         fetched = moment_of("not_fetched_since", not_fetched_since)
-        return by_time(frame, "fetched", None, fetched, asking, OLDEST_FIRST)
+        return by_time(frame, "fetched", None, fetched, asking, OUTDATED)
     modified = moment_of("not_modified_since", not_modified_since)
-    return by_time(frame, "modified", None, modified, asking, OLDEST_FIRST)
+    return by_time(frame, "modified", None, modified, asking, OUTDATED)
 
 
 def largest(
@@ -117,10 +273,24 @@ def with_status(frame: Frame, status: int, asking: Asking) -> Pages:
     return IndexAnswer(frame, asked, asking).pages()
 
 
-def by_status(frame: Frame, said: str, statuses: list[tuple[int, int]], asking: Asking) -> Pages:
+def errors(frame: Frame, asking: Asking) -> Pages:
+    """Return what `WebTable.errors` does."""
+    return _by_status(frame, "pages with an error", [(400, 999)], asking, ERRORS)
+
+
+def redirects(frame: Frame, to: str | None, asking: Asking) -> Pages:
+    """Return what `WebTable.redirects` does."""
+    if to is not None:
+        return redirects_to(frame, to, asking)
+    return _by_status(frame, "redirects", [(300, 303), (305, 399)], asking, REDIRECTS)
+
+
+def _by_status(frame: Frame, said: str, statuses: list[tuple[int, int]], asking: Asking, listing: Listing) -> Pages:
     """Return the pages whose status is from the first to the second of one of *statuses*, which are in order."""
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
-    asked = IndexQuestion(said=said, index=STATUS, places=lambda: places, orders={"status": False})
+    asked = IndexQuestion(
+        said=said, index=STATUS, places=lambda: places, orders={"status": False}, columns=listing.columns
+    )
     return IndexAnswer(frame, asked, asking).pages()
 
 

@@ -16,6 +16,7 @@ from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCES, link_of
 from webtable.repository.hints.targets import Targets
 from webtable.repository.indexes.web import LINK
+from webtable.repository.questions.listing import OF_DOMAIN, Listing, ListingOption
 from webtable.repository.scanning.scope import places_of
 from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange, canonical_url
@@ -71,9 +72,31 @@ INLINKS = declared(
 )
 
 
+LISTING = Listing(
+    "linking_to",
+    INLINKS,
+    orders=("source",),
+    options=(
+        ListingOption("url", "Where the links lead; it need not be stored.", is_argument=True, is_needed=True),
+        ListingOption("past", "Those that did lead there and do no more.", "flag"),
+        OF_DOMAIN,
+    ),
+    examples=(
+        "webtable linking-to https://example.com/products",
+        "webtable linking-to https://example.com/products --past --domain example.org",
+        "webtable linking-to https://example.com/products --columns source,title,anchor",
+    ),
+    indexes=(LINK,),
+    help="""List the links that lead to a URL, with their anchors, by the pages that have them.
+
+    The option --domain leaves out the links on pages of other domains.
+    """,
+)
+
+
 def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: Slice) -> Results[Inlink]:
     """Return what `WebTable.linking_to` does."""
-    part.check("source")
+    LISTING.check(part)
     target = canonical_url(url)
     inside = None if domain is None else places_of(domain)
     question = f"{'past ' if past else ''}links to {target}" + (f" from {domain}" if domain else "")

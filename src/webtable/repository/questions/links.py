@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page.page import Link
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.results import Explanation, Results, Slice, invalid_token
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.refresh import Recount, Refresh
@@ -16,6 +17,7 @@ from webtable.repository.indexes.lookup import EntryReader, Lookup
 from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.inlinks import InlinkReader
+from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, URL, Listing
 from webtable.repository.scanning.scope import places_of
 from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
@@ -55,6 +57,58 @@ BROKEN_LINKS = declared(
 LINKS = declared(Link, "link", column("url", "url"), column("anchor", share=2), column("rel", width=9))
 
 
+MOST_LINKED = Listing(
+    "most_linked",
+    PAGES.listing("url", "inlinks", "internal", "external", "title"),
+    orders=("most", "fewest", "storage"),
+    options=(OF_DOMAIN,),
+    examples=(
+        "webtable most-linked --limit 20",
+        "webtable most-linked --domain example.com --columns url,inlinks,external,counted_at",
+    ),
+    indexes=(LINK,),
+    is_of_pages=True,
+    has_counts=True,
+    help="""List the pages by how many others link to them, the most first; none that nobody links to.
+
+    The counts are those of the last `links refresh`; how many wait to be made anew is told on standard error.
+    """,
+)
+DEAD_ENDS = Listing(
+    "dead_ends",
+    PAGES,
+    orders=BY_URL,
+    options=(OF_DOMAIN,),
+    examples=("webtable dead-ends --domain example.com", "webtable dead-ends --columns url,title --format csv"),
+    indexes=(LINK,),
+    is_of_pages=True,
+    help="List the pages that have no links to others.",
+)
+LINKS_OF = Listing(
+    "links_of",
+    LINKS,
+    orders=("page",),
+    options=(URL,),
+    examples=(
+        "webtable links-of https://example.com/products",
+        "webtable links-of https://example.com/products --columns url",
+    ),
+    help="List the links of a page, in the order in which it has them.",
+)
+BROKEN = Listing(
+    "broken_links",
+    BROKEN_LINKS,
+    orders=("status",),
+    options=(OF_DOMAIN,),
+    examples=("webtable broken-links --domain example.com", "webtable broken-links --format csv > broken.csv"),
+    indexes=(LINK, STATUS),
+    help="""List the links that lead to an error page, by its status and URL.
+
+    The option --domain leaves out the links on pages of other domains.
+    """,
+)
+
+
 class Freshness(NamedTuple):
     """How many batches of pages wait to have their links counted, and since when the oldest of them does."""
 
@@ -66,6 +120,7 @@ def most_linked(frame: Frame, asking: Asking) -> Pages:
     """Return what `WebTable.most_linked` does."""
     asked = IndexQuestion(
         said="pages by inbound links",
+        columns=MOST_LINKED.columns,
         index=LINK,
         places=lambda: [KeyRange(b"inlinks_", LINK.term(("inlinks", _NO_LINKS)))],
         orders={"most": False, "fewest": True},
@@ -89,7 +144,7 @@ def dead_ends(frame: Frame, asking: Asking) -> Pages:
 
 def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
     """Return what `WebTable.links_of` does."""
-    part.check("page")
+    LINKS_OF.check(part)
     source = canonical_url(url)
     question = f"links of {source}"
     row = frame.key.encode(source)
@@ -122,7 +177,7 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
 
 def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[BrokenLink]:
     """Return what `WebTable.broken_links` does."""
-    part.check("status")
+    BROKEN.check(part)
     inside = None if domain is None else places_of(domain)
     question = "broken links" + (f" of {domain}" if domain else "")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from webtable.repository.answers.page_columns import pages_with
-from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.answers.page_columns import PAGES, pages_with
+from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing, ListingOption
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.store.wanted import Wanted
@@ -24,9 +25,32 @@ if TYPE_CHECKING:
     from webtable.repository.stored.damaged_rows import Damage
 
 
+LISTING = Listing(
+    "orphans",
+    PAGES,
+    orders=BY_URL,
+    options=(
+        DOMAIN,
+        ListingOption("within_host", "Those that no other page of their own host links to.", "flag"),
+        FULL_SCAN,
+    ),
+    examples=(
+        "webtable orphans example.com",
+        "webtable orphans example.com --within-host --columns url,title",
+        "webtable orphans --full-scan --format csv > orphans.csv",
+    ),
+    indexes=(LINK,),
+    is_of_pages=True,
+    help="""List the pages of a host, and of all hosts below it, that no other page links to.
+
+    A link of a page to itself is none. Links are looked at as they are now, whenever they were counted last.
+    """,
+)
+
+
 def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Slice, *, within_host: bool) -> Pages:
     """Return what `WebTable.orphans` does."""
-    part.check(*ROW_ORDERS)
+    LISTING.check(part)
     rows = PageRows(frame)
     said, ranges = scope.ranges(frame)
     question = f"{said}, without a link from another page{' of their host' if within_host else ''}"

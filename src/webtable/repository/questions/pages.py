@@ -11,9 +11,20 @@ from webtable.errors import InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, first_rows
 from webtable.repository.answers.arrow_cells import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.arguments import check_numbers
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.listing import (
+    BY_URL,
+    DOMAIN,
+    FULL_SCAN,
+    HOST_ONLY,
+    MAX_SIZE,
+    MIN_SIZE,
+    PATH,
+    Listing,
+    ListingOption,
+)
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import column_names
 from webtable.store.wanted import Containing, Wanted
@@ -29,6 +40,37 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
+
+
+LISTING = Listing(
+    "pages",
+    PAGES,
+    orders=BY_URL,
+    options=(
+        DOMAIN,
+        HOST_ONLY,
+        PATH,
+        ListingOption("status", "Only with this status code; may be given more than once.", "number", is_many=True),
+        ListingOption("content_type", "Only of this media type, as in text/html.", flag="type"),
+        MIN_SIZE,
+        MAX_SIZE,
+        FULL_SCAN,
+    ),
+    examples=(
+        "webtable pages example.com --limit 20",
+        "webtable pages docs.example.com --path /guide/ --status 404 --status 410",
+        "webtable pages example.com --host-only --columns url,title,etag --format csv",
+        "webtable pages --full-scan --type application/pdf --min-size 5MB",
+        "webtable pages example.com --format jsonl | jq .title",
+    ),
+    is_of_pages=True,
+    help="""List the pages of a host and of all hosts below it.
+
+    They come by URL, or in the order in which they are stored, which is faster over many hosts.
+
+    With --limit, and where there are more, the token that goes on behind them is told on standard error.
+    """,
+)
 
 
 class Condition(NamedTuple):
@@ -107,7 +149,7 @@ _FIELD = {"status": "status_code", "min_size": "size", "max_size": "size"}
 
 def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[str] | None, part: Slice) -> Pages:
     """Return what `WebTable.pages` does."""
-    part.check(*ROW_ORDERS)
+    LISTING.check(part)
     rows = PageRows(frame)
     said, ranges = scope.ranges(frame)
     keep, chosen = condition.filter()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
+from webtable.repository.questions.listing import DOMAIN, SITE, Listing
 from webtable.repository.questions.walk import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
@@ -74,9 +75,26 @@ REDIRECT_CHAINS = declared(
 )
 
 
+LISTING = Listing(
+    "redirect_chains",
+    REDIRECT_CHAINS,
+    orders=("url",),
+    options=(DOMAIN, *SITE),
+    examples=(
+        "webtable redirect-chains example.com",
+        "webtable redirect-chains example.com --columns length,is_loop,end,urls --format csv > chains.csv",
+    ),
+    help="""List the chains of redirects: all URLs of each, how many redirects, whether it is a loop, the last page's
+    status.
+
+    A chain begins where no other redirect of the site leads, may leave the site, and is followed for 20 redirects.
+    """,
+)
+
+
 def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[RedirectChain]:
     """Return what `WebTable.redirect_chains` does."""
-    part.check("url")
+    LISTING.check(part)
     pages = Pass(frame, scope)
     question = f"chains of redirects from {pages.said}"
 

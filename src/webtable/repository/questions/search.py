@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
 from webtable.errors import DamagedRow
-from webtable.repository.answers.page_rows import ROW_ORDERS, PageRows
+from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.frame import Frame
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.damaged_rows import Damage
@@ -36,6 +37,39 @@ HITS_AT_ONCE = 64
 _WHERE: dict[SearchIn, str] = {"title": "title", "body": "body", "all": "title or body"}
 
 
+LISTING = Listing(
+    "search",
+    HITS,
+    orders=BY_URL,
+    options=(
+        ListingOption(
+            "text",
+            "Words that all must occur, in any case; a phrase in double quotes is one word, and "
+            "prefix* is every word that begins so.",
+            is_argument=True,
+            is_needed=True,
+            is_many=True,
+            read=" ".join,
+        ),
+        ListingOption("in_", "Where to look for them.", default="all", flag="in", choices=get_args(SearchIn)),
+        ListingOption("substring", "Find them inside of other words too.", "flag"),
+        *SITE,
+        OF_DOMAIN,
+    ),
+    examples=(
+        "webtable search salt --domain example.com",
+        "webtable search 'salt \"row key\"' --domain docs.example.com --path /guide/",
+        "webtable search 'salt*' --domain example.com",
+        "webtable search hbase --in title --full-scan --format csv",
+    ),
+    is_of_pages=True,
+    help="""List the pages with some words in their title or their body, with the text around them.
+
+    The bodies of the domain are read for it, one after another; titles alone are filtered where they are stored.
+    """,
+)
+
+
 class Phrase(NamedTuple):
     """What is looked for, and where; with `substring` inside of words too."""
 
@@ -46,7 +80,7 @@ class Phrase(NamedTuple):
 
 def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | None, part: Slice) -> Results[Hit]:
     """Return what `WebTable.search` does."""
-    part.check(*ROW_ORDERS)
+    LISTING.check(part)
     matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
     said, ranges = scope.ranges(frame)
     words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 from webtable._page.extract import is_html_page
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
+from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.walk import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
@@ -52,12 +54,32 @@ TITLE_PROBLEMS = declared(
 )
 
 
+LISTING = Listing(
+    "titles",
+    TITLE_PROBLEMS,
+    orders=("problem",),
+    options=(
+        DOMAIN,
+        ListingOption("max_length", "How many characters are not too long.", "number", MAX_TITLE),
+        *SITE,
+    ),
+    examples=(
+        "webtable titles example.com",
+        "webtable titles example.com --host-only --max-length 70 --format csv > titles.csv",
+    ),
+    help="""List the HTML pages with status 200 whose title is missing, is that of other pages too, or is too long.
+
+    A page may be listed twice: as a duplicate, and as one whose title is too long.
+    """,
+)
+
+
 _PROBLEMS = {"missing": b"0", "duplicate": b"1", "too long": b"2"}
 
 
 def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[TitleProblem]:
     """Return what `WebTable.titles` does."""
-    part.check("problem")
+    LISTING.check(part)
     if type(max_length) is not int or not 0 < max_length < 2**63:
         raise InvalidArgument(f"max_length={max_length!r} must be a number of characters, 1 or more")
     pages = Pass(frame, scope)

@@ -1,0 +1,128 @@
+"""What questions declare of themselves, held against what they do and where they are found."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import re
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import webtable
+import webtable.aio
+from webtable.cli.commands import COMMANDS
+from webtable.errors import IndexNeeded, InvalidArgument
+from webtable.repository import questions
+from webtable.repository.questions.listing import Listing
+
+DOCS = Path(__file__).parents[1] / "docs"
+MODULES = [import_module(f"{questions.__name__}.{module.name}") for module in pkgutil.iter_modules(questions.__path__)]
+LISTINGS = {one.name: (module, one) for module in MODULES for one in vars(module).values() if isinstance(one, Listing)}
+LISTS = re.compile(r"Pages|Hosts|Results\[")
+NEEDED = {
+    "url": "https://example.com/",
+    "status": 404,
+    "index": "status",
+    "text": "word",
+    "since": "2d",
+    "not_fetched_since": "2d",
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    with webtable.open("memory:listings", create=True) as table:
+        yield table
+
+
+def answer(table, listing: Listing, **options: object):
+    method = getattr(table, listing.name)
+    parameters = inspect.signature(method).parameters
+    needed = {name: value for name, value in NEEDED.items() if name in listing.takes}
+    if listing.name in ("pages", "fetched", "modified"):
+        needed = {}
+    everything = {"full_scan": True} if "full_scan" in parameters else {}
+    return method(**needed, **everything, **options)
+
+
+def test_every_answer_that_is_a_list_is_declared():
+    methods = {name: one for name, one in vars(webtable.WebTable).items() if callable(one)}
+
+    lists = {name for name, one in methods.items() if LISTS.match(one.__annotations__.get("return") or "")}
+    assert lists == set(LISTINGS)
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_a_question_is_a_method_a_command_and_a_line_of_the_docs(name):
+    module, _listing = LISTINGS[name]
+    command = name.replace("_", "-")
+
+    assert hasattr(webtable.WebTable, name), f"{name} is no method of WebTable (repository/table.py)"
+    assert hasattr(webtable.aio.WebTable, name), f"{name} is not in aio/table.py"
+    assert COMMANDS[command].question == module.__name__.rpartition(".")[2], f"{name} is not in cli/commands.py"
+    rows = re.findall(r"^\|.*\|.*\|(.*)\|.*\|$", (DOCS / "questions.md").read_text(), re.MULTILINE)
+    assert any(f"`{command}`" in commands for commands in rows), f"{command} is not in docs/questions.md"
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_its_options_are_arguments_of_the_method(name):
+    _, listing = LISTINGS[name]
+    parameters = inspect.signature(getattr(webtable.WebTable, name)).parameters
+
+    known = set(parameters) | (set(webtable.Asking.__annotations__) if "asking" in parameters else set())
+    assert listing.takes <= known
+    assert known - listing.takes - {"self", "asking"} <= {"limit", "after", "order", "columns"}
+    assert listing.is_of_pages == ("columns" in known)
+    for option in listing.options:
+        if option.default is not None and name != "crawls":  # whose gap is a `timedelta` in Python
+            assert option.default == parameters[option.name].default
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_it_has_the_orders_that_it_declares_and_no_others(table, name):
+    _, listing = LISTINGS[name]
+    first = answer(table, listing)
+
+    assert first.order == listing.orders[0]
+    for order in listing.orders:
+        to = {"to": "https://example.com/"} if (name, order) == ("redirects", "url") else {}
+        assert answer(table, listing, order=order, **to).order == order
+    with pytest.raises(InvalidArgument, match="order='colour' must be one of"):
+        answer(table, listing, order="colour")
+
+
+@pytest.mark.parametrize("name", [name for name, (_, listing) in LISTINGS.items() if listing.indexes])
+def test_without_an_index_that_it_declares_it_names_that(name):
+    _, listing = LISTINGS[name]
+
+    for index in listing.indexes:
+        others = {"time", "size", "link", "url", "status", "host", "digest"} - {index.name}
+        url = f"memory:without-{index.name}"
+        with (
+            webtable.open(url, create=True, indexes=sorted(others)) as table,
+            pytest.raises(IndexNeeded, match=index.name),
+        ):
+            list(answer(table, listing))
+
+
+@pytest.mark.parametrize("name", [name for name, (_, listing) in LISTINGS.items() if listing.columns.noun != "page"])
+def test_the_docs_list_its_columns_in_their_order(name):
+    _, listing = LISTINGS[name]
+    (line,) = re.findall(rf"^\| `{name}` \| (.*) \|$", (DOCS / "frames.md").read_text(), re.MULTILINE)
+
+    told = re.findall(r"`([a-z_]+(?:…|`))", line)
+    columns = [[f"{one[:-1]}{side}" for side in ("before", "after")] if one[-1] == "…" else [one[:-1]] for one in told]
+    assert tuple(chain.from_iterable(columns)) == listing.columns.usual
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_the_answer_has_the_columns_that_it_declares(table, name):
+    _, listing = LISTINGS[name]
+
+    columns = answer(table, listing)._columns
+    assert columns.noun == listing.columns.noun
+    assert columns.listed == listing.columns.listed
+    assert set(columns.names) <= set(listing.columns.names)
