@@ -19,7 +19,7 @@ import zstandard
 from running import Result, Run
 
 import webtable
-from webtable.cli.keys.advice_rows import RowFiles
+from webtable.cli.keys.declared_keys import RowFiles
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.errors import FormatError
 from webtable.rowkey import Bytes, CompositeKey, Date, Descending, HashedKey, Reversed, Text, Time, Timestamp, UInt

@@ -151,7 +151,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Keys": {
         "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
         "keys": Listed(
-            "keys.commands:commands keys.splits:commands keys.sketch:commands keys.advice:commands",
+            "keys.commands:commands keys.sketch:commands keys.advice:commands",
             "URLs as row keys and back, split points, which key suits",
         ),
     },

@@ -12,8 +12,7 @@ import typer
 
 from webtable.cli.exit_codes import note
 from webtable.cli.keys.advice_forms import AdviceFormat, write_advice
-from webtable.cli.keys.advice_rows import RowFiles, holds_rows
-from webtable.cli.keys.declared_keys import own_keys
+from webtable.cli.keys.declared_keys import RowFiles, holds_rows, own_keys
 from webtable.cli.loading.ingestion import check_files
 from webtable.cli.session import session
 from webtable.cli.terminal.page_file import check_page_file, write_page
@@ -51,77 +50,51 @@ def advise(
             metavar="FILES",
             help="Lists with a URL a line, WARC or JSON Lines; - reads a list from "
             "standard input. Default: a sample of the table's pages.",
-            show_default=False,
         ),
     ] = None,
     compare: Annotated[
         str | None,
         typer.Option(
-            "--compare",
-            metavar="A,B,C",
-            help="The designs to compare: host, domain, url, none, hash, random. Default: all.",
-            show_default=False,
+            metavar="A,B,C", help="The designs to compare: host, domain, url, none, hash, random. Default: all."
         ),
     ] = None,
     design: Annotated[
         list[str] | None,
         typer.Option(
-            "--design",
-            metavar="MODULE:KEY",
-            help="A key of yours to compare with them, by its importable name; may be repeated.",
-            show_default=False,
+            metavar="MODULE:KEY", help="A key of yours to compare with them, by its importable name; may be repeated."
         ),
     ] = None,
-    regions: Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the table.")] = 16,
-    servers: Annotated[int, typer.Option("--servers", metavar="N", help="Servers that have them.")] = 4,
+    regions: Annotated[int, typer.Option(metavar="N", help="Regions of the table.")] = 16,
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers that have them.")] = 4,
     window: Annotated[
         int | None,
-        typer.Option(
-            "--window",
-            metavar="N",
-            help="How many keys are written at a moment. Default: a 64th of all, 100 at least.",
-            show_default=False,
-        ),
+        typer.Option(metavar="N", help="How many keys are written at a moment. Default: a 64th of all, 100 at least."),
     ] = None,
     ask: Annotated[
         list[str] | None,
         typer.Option(
-            "--ask",
             metavar="QUESTIONS",
             help="What you will ask, with weights, as in 'channel, sent between: 3; latest of channel'; may be "
             "repeated. Only yours count then. Default: what each design is made for.",
-            show_default=False,
         ),
     ] = None,
     hosts: Annotated[
         int | None,
-        typer.Option(
-            "--hosts",
-            metavar="N",
-            help="Measure a crawl of so many made-up hosts, modelled on those of the URLs.",
-            show_default=False,
-        ),
+        typer.Option(metavar="N", help="Measure a crawl of so many made-up hosts, modelled on those of the URLs."),
     ] = None,
     column: Annotated[
         str | None,
         typer.Option(
-            "--column",
-            metavar="FAMILY:QUALIFIER",
-            help="A cell of yours that a key is held against. Default: one without a name.",
-            show_default=False,
+            metavar="FAMILY:QUALIFIER", help="A cell of yours that a key is held against. Default: one without a name."
         ),
     ] = None,
-    value_bytes: Annotated[int, typer.Option("--value-bytes", metavar="N", help="Bytes of its value.")] = 600,
+    value_bytes: Annotated[int, typer.Option(metavar="N", help="Bytes of its value.")] = 600,
     plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Write a page with heat maps here: one HTML file.")
+        Path | None, typer.Option(metavar="FILE", help="Write a page with heat maps here: one HTML file.")
     ] = None,
     format: Annotated[  # noqa: A002
         AdviceFormat | None,
-        typer.Option(
-            "--format",
-            help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe.",
-            show_default=False,
-        ),
+        typer.Option(help="As a table, tab-separated lines or JSON. Default: a table on a terminal, lines in a pipe."),
     ] = None,
 ) -> None:
     """Measure designs of row keys on URLs, in the order in which they come, and rank them.

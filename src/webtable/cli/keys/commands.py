@@ -1,22 +1,31 @@
-"""The commands about row keys: `keys encode`, `keys decode`, `keys ranges`."""
+"""The commands about row keys: `keys encode`, `keys decode`, `keys ranges`, `keys splits`."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from webtable.cli.exit_codes import note
+from webtable.cli.loading.ingestion import check_files
 from webtable.cli.options.layouts import DigitsOption, SaltName, SaltOption, make_salt
 from webtable.cli.session import session
 from webtable.cli.settings import DEFAULT_STORE
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
-from webtable.cli.terminal.text import examples, plural
-from webtable.errors import InvalidArgument
+from webtable.cli.terminal.text import examples, file_name, plural
+from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.ranges import key_text, parse_key
+from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
+from webtable.schema.shell import splits_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 commands = typer.Typer(help="Turn URLs into row keys and back, and split tables by them.", no_args_is_help=False)
 
@@ -30,7 +39,7 @@ commands = typer.Typer(help="Turn URLs into row keys and back, and split tables 
 )
 def encode(
     ctx: typer.Context,
-    urls: Annotated[list[str], typer.Argument(metavar="URL", help="The URLs.", show_default=False)],
+    urls: Annotated[list[str], typer.Argument(metavar="URL", help="The URLs.")],
     salt: SaltOption = None,
     digits: DigitsOption = None,
 ) -> None:
@@ -51,9 +60,7 @@ def encode(
 )
 def decode(
     ctx: typer.Context,
-    keys: Annotated[
-        list[str], typer.Argument(metavar="KEY", help="Row keys, as the HBase shell shows them.", show_default=False)
-    ],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="Row keys, as the HBase shell shows them.")],
     salt: SaltOption = None,
     digits: DigitsOption = None,
 ) -> None:
@@ -125,3 +132,121 @@ def _write_ranges(found: list[KeyRange]) -> None:
         shown.add_row(*line)
     console().print(shown)
     note(plural(len(lines), "range"))
+
+
+class SplitsFormat(StrEnum):
+    """The forms of `webtable.schema.shell.splits_text`."""
+
+    python = "python"
+    shell = "shell"
+    file = "file"
+
+
+@commands.command(
+    epilog=examples(
+        "webtable keys splits --regions 16 --format shell",
+        "webtable keys splits --regions 4 --first 00000000 --last ffffffff",
+        "webtable keys splits --regions 8 --urls urls.txt --salt domain --format python",
+        "zcat keys.txt.gz | webtable keys splits --regions 32 --sample - > splits.txt",
+    )
+)
+def splits(
+    ctx: typer.Context,
+    regions: Annotated[int, typer.Option(metavar="N", help="How many regions there shall be.")],
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Hex digits that the keys begin with, 1 to 32 (a salt: 1 to 4). "
+            "Default: those of the table, if there is one, else 2.",
+        ),
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(metavar="HEX", help="The lowest of the hex digits that keys begin with.")
+    ] = None,
+    last: Annotated[str | None, typer.Option(metavar="HEX", help="The highest of them.")] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|-", help="Row keys, one a line as the HBase shell shows them: equally many for each region."
+        ),
+    ] = None,
+    urls: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="The same for URLs, one a line, with their salts.")
+    ] = None,
+    salt: SaltOption = None,
+    format: Annotated[  # noqa: A002
+        SplitsFormat,
+        typer.Option(help="A Python list, SPLITS for the HBase shell's create, or a file for its SPLITS_FILE."),
+    ] = SplitsFormat.file,
+) -> None:
+    """Write the split points of a new table: the first keys of all its regions but the first.
+
+    They part the salts evenly, or the hex digits from --first to --last, or the keys of a sample.
+
+    A sample is held in memory; where it has fewer different keys than regions, there are fewer split points.
+    """
+    _check_one_way(
+        {
+            "--first and --last": first is not None or last is not None,
+            "--sample": sample is not None,
+            "--urls": urls is not None,
+        },
+        has_salt=digits is not None or salt is not None,
+    )
+    if sample is not None:
+        points = sample_split_points(_listed_keys(sample), regions)
+    elif urls is not None:
+        points = sample_split_points(_keys_of(urls, web_key(ctx, salt, digits)), regions)
+    elif first is not None and last is not None:
+        points = hex_split_points(first, last, regions)
+    elif first is not None or last is not None:
+        raise InvalidArgument("--first and --last belong together: one of them is missing")
+    else:
+        points = _of_salts(ctx, salt, digits, regions)
+    if text := splits_text(points, format.value):
+        typer.echo(text)
+    if len(points) < regions - 1:
+        note(f"{plural(len(points) + 1, 'region')}, not {regions:,}: the sample has too few different keys")
+
+
+def _check_one_way(given: Mapping[str, bool], *, has_salt: bool) -> None:
+    """Raise `InvalidArgument` where several ways are *given*, or one with a salt that has no meaning there."""
+    ways = [name for name, is_given in given.items() if is_given]
+    if len(ways) > 1:
+        raise InvalidArgument(f"{', '.join(ways)}: give one of them, and only one")
+    if ways and ways != ["--urls"] and has_salt:
+        raise InvalidArgument(f"--digits and --salt have no meaning with {ways[0]}")
+
+
+def _of_salts(ctx: typer.Context, salt: SaltName | None, digits: int | None, regions: int) -> list[bytes]:
+    if digits is None or salt is not None:
+        digits = web_key(ctx, salt, digits).salt.digits
+        if not digits and regions > 1:
+            raise InvalidArgument("keys without a salt begin with the host: give --urls or --sample to split them")
+    return split_points(regions, digits)
+
+
+def _listed_keys(file: str) -> Iterator[bytes]:
+    check_files([file])
+    with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            # A byte that is no UTF-8 becomes half of a surrogate pair, which no key has as text.
+            text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
+            if not text.strip():
+                continue
+            try:
+                yield parse_key(text)
+            except KeyFormatError as exc:
+                raise KeyFormatError(f"{file_name(file)}, line {number:,}: {exc}") from exc
+
+
+def _keys_of(file: str, key: WebKey) -> Iterator[bytes]:
+    from webtable.cli.loading.url_files import UrlFiles
+
+    check_files([file])
+    for number, url in enumerate(UrlFiles([file]), 1):
+        try:
+            yield key.encode(url)
+        except InvalidURL as exc:
+            raise InvalidURL(f"{file_name(file)}, URL {number:,}: {exc}") from exc

@@ -1,17 +1,26 @@
-"""The keys that a user has declared, imported where they are named and nowhere else; and their values out of JSON."""
+"""The keys that a user has declared, imported where they are named and nowhere else; and rows for them out of JSON."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from webtable._importable import importable
 from webtable.cli.session import importing_from_here
-from webtable.errors import InvalidArgument
+from webtable.cli.terminal.text import plural
+from webtable.errors import FormatError, InvalidArgument
+from webtable.formats.base import DamagedFile
+from webtable.formats.compressed.stream import BLOCK, ByteStream
 from webtable.rowkey import Bytes, Date, HashedKey, RowKey, Time, WebKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_MAX_LINE = 1 << 20
+_ROWS = (".jsonl", ".ndjson")
 
 
 def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
@@ -55,3 +64,68 @@ def value_of(field: Any, value: Any) -> Any:
     except ValueError:
         return value
     return value.encode() if type(field) is Bytes else value
+
+
+def holds_rows(files: Sequence[str], keys: Mapping[str, RowKey]) -> bool:
+    """Whether *files* are JSON Lines, and one of *keys* is made of values that a URL does not give."""
+    from webtable.rowkey.advice import no_url_values
+
+    are_rows = all(_without_compression(file).endswith(_ROWS) for file in files)
+    return are_rows and any(no_url_values(key) for key in keys.values())
+
+
+def _without_compression(file: str) -> str:
+    name = file.lower()
+    for ending in (".gz", ".zst", ".lz4"):
+        name = name.removesuffix(ending)
+    return name
+
+
+class RowFiles:
+    """The rows of files of JSON Lines, in their order, with values as *keys* take them; and how far the reading is.
+
+    Times stand there as ISO 8601, bytes as text.
+    """
+
+    def __init__(self, files: Sequence[str], keys: Mapping[str, RowKey]) -> None:
+        self.files = files
+        self._fields = {name: field for key in keys.values() for name, field in fields_of(key).items()}
+        self._read = 0
+        self._count = 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows; raises `FormatError` for a damaged file, `InvalidArgument` where there is no row in any."""
+        for file in self.files:
+            for row in self._rows(file):
+                self._count += 1
+                yield row
+        if not self._count:
+            raise InvalidArgument(f"{', '.join(self.files)}: there is no row in it")
+
+    def progress(self) -> tuple[int, str]:
+        """Return how many bytes are read, and how many rows."""
+        return self._read, plural(self._count, "row")
+
+    def _rows(self, file: str) -> Iterator[dict[str, Any]]:
+        number = 0
+        with Path(file).open("rb") as opened:
+            try:
+                stream = ByteStream(self._blocks(opened))
+                while line := stream.read_to(b"\n", _MAX_LINE):
+                    number += 1
+                    if line.strip():
+                        yield self._row(line, f"{file}, line {number}")
+            except DamagedFile as exc:
+                raise FormatError(f"{file}, after {plural(number, 'line')}: {exc}") from exc
+
+    def _blocks(self, file: Any) -> Iterator[bytes]:
+        while block := file.read(BLOCK):
+            self._read += len(block)
+            yield block
+
+    def _row(self, line: bytes, place: str) -> dict[str, Any]:
+        try:
+            values = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
+            raise FormatError(f"{place}: it is no JSON object with values: {exc}") from exc
+        return {name: value_of(self._fields.get(name), value) for name, value in values.items()}

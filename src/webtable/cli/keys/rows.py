@@ -2,38 +2,117 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.keys.declared_keys import own_keys
-from webtable.cli.keys.row_json import RowJSON
+from webtable.cli.keys.declared_keys import fields_of, own_keys, value_of
 from webtable.cli.session import session
 from webtable.cli.terminal.output import write_json
 from webtable.cli.terminal.text import examples, parse_names, plural
 from webtable.errors import FormatError, InvalidArgument, TableNotFound
+from webtable.rowkey import below, between, starting_with
 from webtable.rowkey.ranges import key_text, parse_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from webtable.repository import KeyedTable
+    from webtable.repository import KeyedTable, Record
+    from webtable.rowkey import RowKey
 
 group = typer.Typer(help="Put, get and scan rows under a key that is declared in Python.", no_args_is_help=False)
 
-KeyArgument = Annotated[
-    str,
-    typer.Argument(metavar="MODULE:KEY", help="The declared key, by its importable name.", show_default=False),
-]
+KeyArgument = Annotated[str, typer.Argument(metavar="MODULE:KEY", help="The declared key, by its importable name.")]
 ColumnsOption = Annotated[
     str | None,
     typer.Option("--columns", metavar="A,B,C", help="The cells to read, as in d:celsius, or d: for a family."),
 ]
+
+
+class RowJSON:
+    """Turns the rows of a table with this *key* into JSON, and back: times are ISO 8601, bytes text where they are."""
+
+    def __init__(self, key: RowKey) -> None:
+        self._fields = fields_of(key)
+
+    def line(self, record: Record) -> dict[str, Any]:
+        """Return what is written of *record*."""
+        return {
+            "values": {name: _as_json(value) for name, value in record.values.items()},
+            "cells": {_name(name): _as_json(value) for name, value in record.cells.items()},
+            "key": key_text(record.key),
+            "timestamp": record.timestamp,
+        }
+
+    def fields(self, text: str, said: str) -> dict[str, Any]:
+        """Return the values and conditions of the argument *said*; raises `InvalidArgument`."""
+        given = _decoded(text, said)
+        return {name: self._asked(name, value) for name, value in given.items()}
+
+    def row(self, line: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return the values and the cells of a line; raises `InvalidArgument`."""
+        given = _decoded(line, "it")
+        values, cells = given.get("values"), given.get("cells")
+        if not isinstance(values, dict) or not isinstance(cells, dict):
+            raise InvalidArgument('it must have "values" and "cells", as in {"values": {…}, "cells": {"d:a": "1"}}')
+        return {name: self._value(name, value) for name, value in values.items()}, {
+            name: _as_bytes(name, value) for name, value in cells.items()
+        }
+
+    def _value(self, name: str, value: Any) -> Any:
+        return value_of(self._fields.get(name), value)
+
+    def _asked(self, name: str, asked: Any) -> Any:
+        match asked:
+            case {"starting_with": prefix, **other} if not other:
+                return starting_with(self._value(name, prefix))
+            case {"below": str(domain), **other} if not other:
+                return below(domain)
+            case dict() if asked and asked.keys() <= {"since", "until"}:
+                return between(**{at: self._value(name, value) for at, value in asked.items()})
+            case dict():
+                raise InvalidArgument(f"{name}: {asked!r} must be since and until, starting_with, or below")
+        return self._value(name, asked)
+
+
+def _decoded(text: str | bytes, said: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as exc:
+        raise InvalidArgument(f"{said} is no JSON object: {exc}") from exc
+
+
+def _as_json(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def _as_bytes(name: str, value: Any) -> bytes:
+    match value:
+        case str():
+            return value.encode("utf-8", "surrogatepass")
+        case {"base64": str(text), **other} if not other:
+            try:
+                return base64.b64decode(text, validate=True)
+            except binascii.Error as exc:
+                raise InvalidArgument(f"cells[{name!r}]: {exc}") from exc
+    raise InvalidArgument(f'cells[{name!r}] must be a text, or {{"base64": "…"}}')
+
+
+def _name(column: str) -> str:
+    """Return the name of a cell without halves of surrogate pairs, which JSON cannot have."""
+    return column.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @group.command(
@@ -74,10 +153,8 @@ def scan(
         str, typer.Argument(metavar="[CONDITIONS]", help="Values of the leading fields, as JSON, and a condition.")
     ] = "{}",
     columns: ColumnsOption = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="The most rows to list.", show_default=False)] = None,
-    after: Annotated[
-        str | None, typer.Option("--after", metavar="KEY", help="Go on behind the row with this key.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(help="The most rows to list.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="KEY", help="Go on behind the row with this key.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Backwards.")] = False,
     full_scan: Annotated[bool, typer.Option("--full-scan", help="Read the whole table without conditions.")] = False,
 ) -> None:
@@ -122,7 +199,7 @@ def put(
     key: KeyArgument,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Lines of JSON; - reads standard input.")],
     create: Annotated[bool, typer.Option("--create", help="Create the table, if it is not there.")] = False,
-    families: Annotated[str, typer.Option("--families", metavar="A,B", help="The families of the new table.")] = "d",
+    families: Annotated[str, typer.Option(metavar="A,B", help="The families of the new table.")] = "d",
 ) -> None:
     """Store rows: a line of JSON each, {"values": {…}, "cells": {"d:celsius": "21.5"}}, as `rows scan` writes them.
 
