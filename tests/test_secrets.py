@@ -183,14 +183,13 @@ def test_what_is_remembered_of_a_url_shows_no_secret():
     pytest.importorskip("scrapy")
     from scrapy.settings import Settings
 
-    from webtable.cli.session import Session
-    from webtable.cli.settings import Target
+    from webtable.cli.session import CommandSession, Profile
     from webtable.integrations.scrapy.crawl_table import TableSettings
 
     values = [
         StoreURL.parse(ANSWERS),
-        Session(ANSWERS, said=ANSWERS),
-        Target(ANSWERS),
+        CommandSession(ANSWERS, said=ANSWERS),
+        Profile(ANSWERS),
         TableSettings.of(Settings({"WEBTABLE_URI": ANSWERS})),
     ]
 

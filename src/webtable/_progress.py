@@ -147,20 +147,20 @@ class _Terminal:
 class _Notebook:
     # Rich needs ipywidgets for a bar in a notebook.
     def __init__(self, title: str) -> None:
-        self._line = _Line(title, "", is_done=False)
+        self._line = _NotebookLine(title, "", is_done=False)
         self._clock = _Clock()
         self._handle: Any = import_module("IPython.display").display(self._line, display_id=True)
 
     def show(self, text: str) -> None:
-        self._line = _Line(self._line.title, text, is_done=False)
+        self._line = _NotebookLine(self._line.title, text, is_done=False)
         if self._clock.is_due():
             self._handle.update(self._line)
 
     def close(self) -> None:
-        self._handle.update(_Line(self._line.title, self._line.text, is_done=True))
+        self._handle.update(_NotebookLine(self._line.title, self._line.text, is_done=True))
 
 
-class _Line:
+class _NotebookLine:
     def __init__(self, title: str, text: str, *, is_done: bool) -> None:
         self.title, self.text, self.is_done = title, text, is_done
 

@@ -12,7 +12,7 @@ from running import Run
 
 import webtable
 from webtable import Link, Page
-from webtable.cli.tables.receipts import Receipt
+from webtable.cli.tables.receipts import DeletionReceipt
 from webtable.repository.removing import bulk_deletion as retention
 from webtable.repository.removing.deletion import Deletion
 
@@ -113,7 +113,7 @@ def test_a_delete_that_was_killed_goes_on_in_its_receipt_which_has_every_page(ru
         return call
 
     with monkeypatch.context() as patched:
-        patched.setattr(Receipt, "pages", dying(Receipt.pages, after=True))
+        patched.setattr(DeletionReceipt, "pages", dying(DeletionReceipt.pages, after=True))
         patched.setattr(Deletion, "of", dying(Deletion.of, after=False))
         run(*RECEIPT)
     with Path("receipt.jsonl").open("a") as file:

@@ -22,8 +22,8 @@ import webtable
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS
-from webtable.cli.options.resuming import beside
-from webtable.cli.session import Session
+from webtable.cli.options.runs import beside
+from webtable.cli.session import CommandSession
 from webtable.repository.hints import maintenance
 from webtable.testing import write_warc
 
@@ -345,13 +345,14 @@ def test_a_process_shows_no_secret(tmp_path: Path, environment: dict[str, str]):
 
 
 def test_a_command_that_is_printed_takes_credentials_from_where_they_belong():
-    assert Session.named(ANSWERS).command("info") == "webtable -s 'hbase+http://127.0.0.1:9/crawl?auth=basic' info"
+    this = CommandSession.named(ANSWERS)
+    assert this.command("info") == "webtable -s 'hbase+http://127.0.0.1:9/crawl?auth=basic' info"
 
 
 def test_a_command_that_is_printed_names_no_store_that_is_the_usual_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEBTABLE_STORE", ANSWERS)
 
-    assert Session.named(ANSWERS).command("info") == "webtable info"
+    assert CommandSession.named(ANSWERS).command("info") == "webtable info"
 
 
 def test_metrics_name_a_table_as_it_names_itself(store: None, seen: Seen):

@@ -20,8 +20,8 @@ from gateways import HOST, RowsThrift1, RowsThrift2
 from http_gateways import HTTPGateway, fixed, status
 
 import webtable
-from webtable.cli.options.resuming import beside
-from webtable.cli.session import Session
+from webtable.cli.options.runs import beside
+from webtable.cli.session import CommandSession
 from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of
 from webtable.store.hbase import HBaseStore, Way
@@ -331,7 +331,7 @@ def test_a_secret_is_in_nothing_that_is_shown_logged_or_raised(pair, monkeypatch
             parsed = StoreURL.parse(url)
             told.parts += [repr(parsed), str(parsed), repr(address_of(parsed)), repr(address_of(parsed).settings())]
             told.parts += [
-                Session(url).command("info"),
+                CommandSession(url).command("info"),
                 str(beside(url, "ingest")),
                 table_of(url),
                 str(adapter_of(url)),

@@ -11,8 +11,7 @@ import typer
 
 from webtable.cli import completion
 from webtable.cli.exit_codes import CommandGroup
-from webtable.cli.session import Session
-from webtable.cli.settings import STORE_VARIABLE
+from webtable.cli.session import STORE_VARIABLE, CommandSession
 from webtable.cli.terminal.text import examples
 
 app = typer.Typer(
@@ -79,7 +78,7 @@ def options(
     SIGTERM).
     """
     if not ctx.resilient_parsing:
-        ctx.obj = Session.named(store, index or ())
+        ctx.obj = CommandSession.named(store, index or ())
     if pager and sys.stdout.isatty():
         from webtable.cli.terminal.pager import paged
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from webtable.cli.suggestions import as_meant
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     import typer
@@ -82,6 +81,29 @@ def _readable(command: Any) -> Any:
     if any(param.name == "domain" for param in command.params):
         command.callback = lambda **given: run(**as_meant(given))
     return command
+
+
+def as_meant(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a command was *given*, with the URL of a site in the place of a domain taken apart.
+
+    Its directory becomes --path where the command has that, and is not given; where it has none, the URL of a host
+    alone is taken.
+    """
+    domain = given.get("domain")
+    if not isinstance(domain, str) or not domain.startswith(("https://", "http://")):
+        return given
+    try:
+        url = urlsplit(domain)
+        is_plain = bool(url.hostname) and url.port is None and not (url.username or url.query or url.fragment)
+    except ValueError:
+        return given
+    if not is_plain:
+        return given
+    if url.path in ("", "/"):
+        return given | {"domain": url.hostname}
+    if "path" in given and given["path"] is None:
+        return given | {"domain": url.hostname, "path": url.path}
+    return given
 
 
 def _alone(name: str, app: typer.Typer) -> typer.Typer:
@@ -163,12 +185,12 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "create": Listed("tables.creation", "Create the table, if it is not there"),
         "alter": Listed("tables.creation", "Change for how long, and in how many versions, is kept"),
         "info": Listed("tables.info", "What the table holds, its layout, indexes and families"),
-        "doctor": Listed("tables.doctor", "What is wrong with a store or its table, and the remedy"),
-        "metrics": Listed("tables.metrics", "How the store is and what it holds, as Prometheus reads it"),
-        "verify": Listed("tables.verification", "Compare all pages with their checksums"),
+        "doctor": Listed("tables.health", "What is wrong with a store or its table, and the remedy"),
+        "metrics": Listed("tables.health", "How the store is and what it holds, as Prometheus reads it"),
+        "verify": Listed("tables.upkeep", "Compare all pages with their checksums"),
         "copy": Listed("copying.copy", "Copy a table into another layout or store"),
         "backup": Listed("copying.backups:group", "Back up a store, and check what was backed up"),
-        "compact": Listed("tables.compaction", "Give back the space of what nobody sees any more"),
+        "compact": Listed("tables.upkeep", "Give back the space of what nobody sees any more"),
     },
 }
 """The commands by the headings of `webtable --help`."""

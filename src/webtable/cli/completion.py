@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer  # noqa: TC002, typer looks at the types of what it calls
 
-from webtable.cli.settings import read_settings
+from webtable.cli.session import read_settings
 from webtable.errors import WebTableError
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
 
     HBase is not asked: a shell would stand still where it is not reached.
     """
-    from webtable.cli.session import Session
+    from webtable.cli.session import CommandSession
     from webtable.repository.indexes import WEB_INDEXES
 
     known = list(WEB_INDEXES)
     with suppress(WebTableError):
-        this = Session.named(ctx.find_root().params.get("store"))
+        this = CommandSession.named(ctx.find_root().params.get("store"))
         if "://" not in this.store:
             with this.open() as table:
                 known = list(table.index_states())

@@ -13,9 +13,8 @@ from typer.core import TyperGroup
 
 from webtable._shown import harmless
 from webtable.cli.commands import COMMANDS, GROUPS
-from webtable.cli.messages import in_commands, in_options, options_of
-from webtable.cli.session import Session
-from webtable.cli.suggestions import instead
+from webtable.cli.messages import in_commands, in_options, instead, options_of
+from webtable.cli.session import CommandSession
 from webtable.errors import (
     DamagedRow,
     FullScanNeeded,
@@ -109,7 +108,7 @@ class CommandGroup(TyperGroup):
             if ctx.params.get("debug") and not isinstance(exc, BrokenPipeError):
                 _trace()
             options = options_of(ctx.command, ctx.invoked_subcommand)
-            raise typer.Exit(_failed(exc, ctx.find_object(Session), options, ctx.invoked_subcommand)) from exc
+            raise typer.Exit(_failed(exc, ctx.find_object(CommandSession), options, ctx.invoked_subcommand)) from exc
 
     def main(
         self,
@@ -139,7 +138,7 @@ class CommandGroup(TyperGroup):
 
 def _failed(
     error: Exception,
-    session: Session | None = None,
+    session: CommandSession | None = None,
     options: Mapping[str, str] | None = None,
     command: str | None = None,
 ) -> int:

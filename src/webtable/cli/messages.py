@@ -1,8 +1,9 @@
-"""The library's messages in the words of the command line: `limit=5` is `--limit 5` there."""
+"""The library's messages in the words of the command line, and what may have been meant by what was refused."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from webtable.cli.commands import COMMANDS
@@ -11,7 +12,9 @@ from webtable.errors import CellTooLarge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webtable.cli.session import CommandSession
     from webtable.errors import WebTableError
+    from webtable.repository import WebTable
 
 # An argument with its value (also as an option writes it, `max-size=5`), one of several words that stands for itself,
 # or a method.
@@ -93,3 +96,43 @@ def _options(command: Any) -> Iterator[tuple[str, str]]:
             yield param.name, names[0] if names else param.name.upper()
     for below in getattr(command, "commands", {}).values():
         yield from _options(below)
+
+
+_WITHOUT_SCHEME = re.compile(r"'([\w.-]+\.[\w-]+(?::\d+)?)(/[^'?#\s]*)?' is no URL: it has no scheme")
+_STATUSES = range(100, 600)
+
+
+def instead(message: str, command: str, session: CommandSession) -> str:
+    """Return what to run in place of a *command* that was refused with *message*, "" where there is no telling.
+
+    >>> from webtable.cli.session import CommandSession
+    >>> instead("'a.org' is no URL: it has no scheme", "get", CommandSession("./webtable.db", said=""))
+    'did you mean `webtable pages a.org` or `webtable get https://a.org/`?'
+    """
+    found = _WITHOUT_SCHEME.match(message)
+    if found is None:
+        return ""
+    host, path = found[1], found[2] or "/"
+    site = shlex.join(["pages", host, *(["--path", path] if path != "/" else [])])
+    page = shlex.join([command, f"https://{host}{path}"])
+    return f"did you mean `{session.command(site)}` or `{session.command(page)}`?"
+
+
+def stored_likes(table: WebTable, url: str) -> str:
+    """Return what to say of the URLs that are stored and look like *url*, which is not: "" where there are none."""
+    scheme, _, rest = url.partition("://")
+    other = "http" if scheme.lower() == "https" else "https"
+    slashed = rest.removesuffix("/") if rest.endswith("/") and rest.count("/") > 1 else f"{rest}/"
+    likes = [f"{other}://{rest}", *([] if "?" in rest else [f"{scheme}://{slashed}", f"{other}://{slashed}"])]
+    there = [page.url for page in table.get_many(likes, columns=()) if page is not None]
+    unlike = list(dict.fromkeys(one for one in there if one != url))
+    return f"; stored is {', '.join(unlike)}" if unlike else ""
+
+
+def why_nothing(given: Mapping[str, Any]) -> str:
+    """Return why no page can be what was *given*, "" where one can."""
+    statuses = given.get("status") or ()
+    impossible = [one for one in ([statuses] if isinstance(statuses, int) else statuses) if one not in _STATUSES]
+    if impossible:
+        return f": no server answers with {', '.join(map(str, impossible))}, statuses are from 100 to 599"
+    return ""

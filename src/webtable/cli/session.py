@@ -1,16 +1,28 @@
-"""What the options in front of a command say: which store it works on."""
+"""Which store a command works on: what the options in front of it say, and the config files.
+
+`webtable.toml` of the current directory is read first, then the user's own:
+
+    store = "crawl.db"
+
+    [profiles.prod]
+    store = "hbase://gateway:9090/crawl?thrift2=9091"
+    indexes = ["crawl_indexes:language"]
+
+Only the user's own file may name `indexes`, which are imported and so run: a directory may be a stranger's.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import webtable
-from webtable.cli.settings import read_settings
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -20,9 +32,102 @@ if TYPE_CHECKING:
 
     from webtable.repository import LayoutOptions, WebTable
 
+FILE = "webtable.toml"
+DEFAULT_STORE = "./webtable.db"
+STORE_VARIABLE = "WEBTABLE_STORE"
+"""The variable of the environment that names the store where no option does."""
+
+_PROFILE = re.compile(r"[A-Za-z0-9_-]+")
+"""What a profile may be called: no path that has a dot or a slash is one."""
+
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Profile:
+    """A store, and the indexes of the user's own that its tables may have."""
+
+    store: str = field(repr=False)
+    indexes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the config files say: the first of them that says something counts."""
+
+    store: str | None = field(default=None, repr=False)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+
+    @property
+    def usual(self) -> str:
+        """The store where no option names one, or the profile of it."""
+        return os.environ.get(STORE_VARIABLE) or self.store or DEFAULT_STORE
+
+    def target(self, name: str) -> Profile:
+        """Return the store that `-s` *name* means: that of the profile of this name, or what *name* says itself."""
+        return self.profiles.get(name) or Profile(name)
+
+
+def read_settings() -> Config:
+    """Return what the config files say; raises `InvalidArgument`, which names the file, for what it cannot say."""
+    here, own = Path(FILE), user_file()
+    found = [_read(path, may_import=path is own) for path in (here, own) if path.is_file()]
+    store = next((one.store for one in found if one.store is not None), None)
+    profiles = {name: target for one in reversed(found) for name, target in one.profiles.items()}
+    return Config(store, profiles)
+
+
+def user_file() -> Path:
+    """Return where the user's own config file is, if there is one: `~/.config/webtable/webtable.toml` on Linux."""
+    from platformdirs import user_config_path
+
+    return user_config_path("webtable") / FILE
+
+
+def _read(path: Path, *, may_import: bool) -> Config:
+    import tomllib
+
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise InvalidArgument(f"{path}: {exc}") from exc
+    _check_names(path, "", said, {"store", "profiles"})
+    profiles = said.get("profiles", {})
+    if not isinstance(profiles, dict):
+        raise InvalidArgument(f"{path}: profiles is {profiles!r}; it must be tables, as in [profiles.prod]")
+    targets = {name: _target(path, name, profile, may_import=may_import) for name, profile in profiles.items()}
+    return Config(_text(path, "store", said["store"]) if "store" in said else None, targets)
+
+
+def _target(path: Path, name: str, profile: Any, *, may_import: bool) -> Profile:
+    if not _PROFILE.fullmatch(name):
+        raise InvalidArgument(f"{path}: the profile {name!r} must be named by letters, digits, '-' and '_'")
+    where = f"profiles.{name}"
+    if not isinstance(profile, dict) or "store" not in profile:
+        raise InvalidArgument(f"{path}: {where} must have a store")
+    _check_names(path, f"{where}.", profile, {"store", "indexes"})
+    indexes = profile.get("indexes", [])
+    if indexes and not may_import:
+        own = shlex.quote(str(user_file()))
+        raise InvalidArgument(f"{path}: {where}.indexes are imported only where {own} names them, or --index does")
+    if not isinstance(indexes, list):
+        raise InvalidArgument(f"{path}: {where}.indexes is {indexes!r}; it must be a list of texts")
+    names = tuple(_text(path, f"{where}.indexes", one) for one in indexes)
+    return Profile(_text(path, f"{where}.store", profile["store"]), names)
+
+
+def _check_names(path: Path, where: str, given: Iterable[str], known: set[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(f"{path}: {where}{name} is no setting; there are {', '.join(sorted(known))}")
+
+
+def _text(path: Path, name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidArgument(f"{path}: {name} is {value!r}; it must be a text")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSession:
     """The store of a command, and the indexes of the user's own; nothing is opened before it is asked for."""
 
     store: str = field(repr=False)
@@ -31,16 +136,16 @@ class Session:
     """What a command line has to say behind `-s` to mean this store, if it is not the store itself."""
 
     @classmethod
-    def named(cls, name: str | None, indexes: Iterable[str] = ()) -> Session:
+    def named(cls, name: str | None, indexes: Iterable[str] = ()) -> CommandSession:
         """Return the session of the store that `-s` *name* means, or of the usual one; raises `InvalidArgument`."""
         settings = read_settings()
         usual = settings.target(settings.usual)
         target = usual if name is None else settings.target(name)
         return cls(target.store, (*target.indexes, *indexes), "" if target == usual else name)
 
-    def of(self, name: str | None) -> Session:
+    def of(self, name: str | None) -> CommandSession:
         """Return the session of the store that a command names itself, as `-s` would; this one where it names none."""
-        return self if name is None else Session.named(name, self.indexes)
+        return self if name is None else CommandSession.named(name, self.indexes)
 
     @property
     def name(self) -> str:
@@ -96,9 +201,9 @@ def importing_from_here() -> Iterator[None]:
             sys.path.remove(here)
 
 
-def session(ctx: typer.Context) -> Session:
+def session(ctx: typer.Context) -> CommandSession:
     """Return the session of a command."""
-    found = ctx.find_object(Session)
+    found = ctx.find_object(CommandSession)
     if found is None:
         raise InvalidArgument("this command runs below `webtable` only")
     return found

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from webtable._page.json_lines import page_to_json
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
     from webtable.formats.backups.export import Exported, write_backup
-    from webtable.formats.backups.manifest import BackupFile, Manifest
-    from webtable.formats.backups.read import CheckedBackup, read_backup, verify_backup
+    from webtable.formats.backups.manifest import BackupFile, CheckedBackup, Manifest, read_backup, verify_backup
     from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
     from webtable.formats.export import FORMATS, write, write_pages
     from webtable.formats.read import read_pages
@@ -47,8 +46,13 @@ _HOMES = {
         "write_warc",
     ),
     "webtable.formats.backups.export": ("Exported", "write_backup"),
-    "webtable.formats.backups.manifest": ("BackupFile", "Manifest"),
-    "webtable.formats.backups.read": ("CheckedBackup", "read_backup", "verify_backup"),
+    "webtable.formats.backups.manifest": (
+        "BackupFile",
+        "CheckedBackup",
+        "Manifest",
+        "read_backup",
+        "verify_backup",
+    ),
     "webtable.formats.base": (
         "DEFAULT_TYPES",
         "DamagedRecord",

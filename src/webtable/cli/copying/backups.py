@@ -18,7 +18,7 @@ from webtable.schema import Snapshots
 from webtable.store import open_store
 
 if TYPE_CHECKING:
-    from webtable.cli.session import Session
+    from webtable.cli.session import CommandSession
     from webtable.repository import WebTable
 
 group = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
@@ -152,7 +152,7 @@ def _verified_files(folder: Path) -> bool:
     return checked.is_sound
 
 
-def _verified_store(this: Session) -> bool:
+def _verified_store(this: CommandSession) -> bool:
     from webtable._progress import progress_bar
     from webtable.cli.terminal.damage import tell_findings
 

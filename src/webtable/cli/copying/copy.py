@@ -21,8 +21,8 @@ from webtable.cli.options.layouts import (
     TTLOption,
     layout_options,
 )
-from webtable.cli.options.resuming import beside
-from webtable.cli.session import Session, import_indexes, session
+from webtable.cli.options.runs import RefreshOption, beside
+from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples, plural
 
@@ -75,9 +75,7 @@ def copy(
     verify: Annotated[
         Verify, typer.Option(help="Compare versions and digests at the end; full reads all bodies and links.")
     ] = Verify.counts,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
-    ] = True,
+    refresh: RefreshOption = True,
 ) -> None:
     """Copy a table into another one, with all versions, dates, links, counts of changes and deletes.
 
@@ -101,7 +99,7 @@ def copy(
     )
     Pace(rate)  # before a target is made that nobody wants
     own = session(ctx).indexes
-    there, here = Session.named(source, own), Session.named(target, own)
+    there, here = CommandSession.named(source, own), CommandSession.named(target, own)
     import_indexes((*there.indexes, *here.indexes))
     with (
         webtable.open(there.store) as table,

@@ -13,8 +13,7 @@ import typer
 from webtable.cli.exit_codes import note
 from webtable.cli.loading.ingestion import check_files
 from webtable.cli.options.layouts import DigitsOption, SaltName, SaltOption, make_salt
-from webtable.cli.session import session
-from webtable.cli.settings import DEFAULT_STORE
+from webtable.cli.session import DEFAULT_STORE, session
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.text import examples, file_name, plural

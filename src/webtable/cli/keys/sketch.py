@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable._shown import harmless
-from webtable.cli.session import Session, session
+from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.text import examples, plural
@@ -49,7 +49,7 @@ def show(
     """
     from webtable.errors import LayoutMismatch
 
-    chosen = session(ctx) if table is None else Session.named(table)
+    chosen = session(ctx) if table is None else CommandSession.named(table)
     try:
         sketch = _web_sketch(chosen)
     except LayoutMismatch:
@@ -90,7 +90,7 @@ class _Sketch:
         ]
 
 
-def _web_sketch(chosen: Session) -> _Sketch:
+def _web_sketch(chosen: CommandSession) -> _Sketch:
     from webtable.repository.regions import regions_of
     from webtable.repository.samples import sample_urls
 
@@ -105,7 +105,7 @@ def _web_sketch(chosen: Session) -> _Sketch:
         return _Sketch(table.name, layout, _KEY_PARTS, keys, regions_of(table), are_compared=True)
 
 
-def _keyed_sketch(chosen: Session) -> _Sketch | None:
+def _keyed_sketch(chosen: CommandSession) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
     from webtable.repository.creation.layout import stored_layout
     from webtable.repository.samples import first_keys

@@ -10,21 +10,24 @@ import typer
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import in_commands, of_page
-from webtable.cli.options.limits import over_limits
 from webtable.cli.terminal.text import plural
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Mapping
 
     from webtable.cli.loading.load import Failures, Load
-    from webtable.cli.session import Session
+    from webtable.cli.session import CommandSession
+    from webtable.formats import ReadReport
     from webtable.repository import Dropped, WebTable
 
 _SHOWN_DAMAGES = 10
 _SHOWN_TYPES = 5
 
 
-def conclude(load: Load, this: Session, table: WebTable | None, *, options: Mapping[str, str] | None = None) -> int:
+def conclude(
+    load: Load, this: CommandSession, table: WebTable | None, *, options: Mapping[str, str] | None = None
+) -> int:
     """Tell what became of it and return the exit code; *table* is None where there was nothing to open it for.
 
     *options* are those of the command, by the names of its arguments.
@@ -37,7 +40,7 @@ def conclude(load: Load, this: Session, table: WebTable | None, *, options: Mapp
     for failures in (load.refused, load.failed):
         for message in _not_stored(failures, options or {}):
             note(f"not stored: {in_commands(message, command)}")
-    for message in (*over_limits(report), *dropped(load.dropped, table, command), *load.remarks):
+    for message in (*_over_limits(report), *dropped(load.dropped, table, command), *load.remarks):
         note(message)
     for message in load.damaged_files:
         complain(message)
@@ -110,3 +113,22 @@ def _summary(load: Load, store: str) -> str:
     if load.recount is not None and load.recount.batches:
         parts.append(f"links to {plural(load.recount.pages, 'page')} counted")
     return "; ".join(parts)
+
+
+def _over_limits(report: ReadReport) -> Iterator[str]:
+    """Yield what is to be said of records and pages that were over a limit."""
+    for counts, noun, what in (
+        (report.skipped, "record", "skipped"),
+        (report.unparsed, "page", "stored without title and links"),
+        (report.shortened, "page", "stored with the first links only"),
+    ):
+        if counts:
+            first = counts.most_common(1)[0][0]
+            yield (
+                f"over a limit: {plural(counts.total(), noun)} {what} ({_names(counts)}); "
+                f"--limit {first}=… sets another one"
+            )
+
+
+def _names(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())

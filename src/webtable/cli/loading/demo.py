@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from webtable.cli.session import Session
+from webtable.cli.session import CommandSession
 from webtable.cli.terminal.text import examples
 from webtable.cli.terminal.times import TIME, parse_times
 from webtable.demo import make_sample
@@ -51,7 +51,7 @@ def demo(
     """
     sample = _made(folder, parse_times(until=until)["until"], seed)
     typer.echo(f"Three crawls of some 500 pages, as WARC files and in the store {sample.store}.")
-    asking = Session(str(sample.store))
+    asking = CommandSession(str(sample.store))
     for number, (question, words) in enumerate(_QUESTIONS if ask else (), start=1):
         typer.echo(f"\n{number}. {question}\n\n$ {asking.command(words)}")
         ctx.find_root().command.main(["-s", str(sample.store), *shlex.split(words)], "webtable", standalone_mode=False)

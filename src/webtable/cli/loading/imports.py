@@ -11,8 +11,8 @@ import typer
 import webtable
 from webtable._limits import BACKUP_LIMITS
 from webtable.cli.exit_codes import NOT_DONE, complain, note
-from webtable.cli.options.limits import LimitOption, parse_limits
-from webtable.cli.session import Session, import_indexes, session
+from webtable.cli.options.runs import JournalOption, LimitOption, RefreshOption, parse_limits
+from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.interrupts import interruptible
 from webtable.cli.terminal.text import examples
 from webtable.errors import TableNotFound
@@ -34,13 +34,8 @@ def import_(
         Path, typer.Argument(metavar="DIR", help="What `export` has written, with its manifest.", show_default=False)
     ],
     limit: LimitOption = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
-    ] = False,
-    refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
-    ] = True,
+    resume: JournalOption = False,
+    refresh: RefreshOption = True,
 ) -> None:
     """Store the captures of a backup, when its files were compared with the digests in its manifest.
 
@@ -99,7 +94,7 @@ def tell_problems(checked: CheckedBackup) -> None:
         note(f"not in the manifest, and not read: {', '.join(checked.strangers[:_SHOWN_PROBLEMS])}")
 
 
-def _opened(this: Session, manifest: Manifest) -> WebTable:
+def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
     """Return the table of the session, made as *manifest* says where it is not there."""
     from webtable.formats.backups.manifest import layout_options
 

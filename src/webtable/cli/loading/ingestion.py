@@ -22,9 +22,8 @@ from webtable.cli.options.layouts import (
     TTLOption,
     layout_options,
 )
-from webtable.cli.options.limits import LimitOption, parse_limits
-from webtable.cli.options.resuming import beside
-from webtable.cli.session import Session, session
+from webtable.cli.options.runs import JournalOption, LimitOption, RefreshOption, beside, parse_limits
+from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound
 from webtable.store import adapter_of
@@ -75,18 +74,12 @@ def ingest(
         str | None, typer.Option(metavar="SIZE", help="Cut bodies over this size, as in 5MB.", show_default=False)
     ] = None,
     limit: LimitOption = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended."),
-    ] = False,
+    resume: JournalOption = False,
     workers: Annotated[
         int, typer.Option(metavar="N", help="How many processes read files; on HBase each of them stores, too.")
     ] = 1,
     batch: Annotated[int, typer.Option(metavar="PAGES", help="How many pages are stored at once at most.")] = 500,
-    refresh: Annotated[
-        bool,
-        typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end."),
-    ] = True,
+    refresh: RefreshOption = True,
     salt: SaltOption = None,
     digits: DigitsOption = None,
     ttl: TTLOption = None,
@@ -222,7 +215,7 @@ def _check_workers(workers: int, files: Sequence[str]) -> None:
         raise InvalidArgument(f"workers={workers} needs files: {streams[0]} can be read by one process only")
 
 
-def journal_of(this: Session, files: Sequence[str], made_with: str) -> IngestJournal:
+def journal_of(this: CommandSession, files: Sequence[str], made_with: str) -> IngestJournal:
     """Return the journal of the store; what it says is forgotten where the store has no page (any more)."""
     from webtable.cli.loading.journal import IngestJournal
 
@@ -234,7 +227,7 @@ def journal_of(this: Session, files: Sequence[str], made_with: str) -> IngestJou
     return journal
 
 
-def _has_pages(this: Session) -> bool:
+def _has_pages(this: CommandSession) -> bool:
     try:
         with this.open() as table:
             return next(iter(table.pages(full_scan=True, limit=1, order="storage")), None) is not None
@@ -256,7 +249,7 @@ def _types(text: str | None) -> Collection[str] | None:
     return types
 
 
-def _open(this: Session, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:
+def _open(this: CommandSession, first: Page | None, regions: int, options: LayoutOptions) -> WebTable:
     try:
         return this.open(**options)
     except TableNotFound:

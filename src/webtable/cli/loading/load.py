@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import SIGNALLED
 from webtable.cli.loading.journal import IngestJournal
-from webtable.cli.session import Session
+from webtable.cli.session import CommandSession
 from webtable.cli.terminal.interrupts import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
@@ -108,7 +108,7 @@ class Job:
     limits: ReadLimits = DEFAULT_LIMITS
     batch: int = 500
     max_body: int | None = None
-    session: Session | None = None
+    session: CommandSession | None = None
     options: LayoutOptions | None = None
 
 

@@ -13,9 +13,9 @@ import typer
 from webtable._shown import harmless
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.messages import why_nothing
 from webtable.cli.options.questions import check_scan
 from webtable.cli.session import session
-from webtable.cli.suggestions import why_nothing
 from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import (

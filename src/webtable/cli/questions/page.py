@@ -9,8 +9,8 @@ import typer
 
 from webtable._shown import harmless
 from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.cli.messages import stored_likes
 from webtable.cli.session import session
-from webtable.cli.suggestions import stored_likes
 from webtable.cli.terminal.output import (
     FormatOption,
     columns_option,

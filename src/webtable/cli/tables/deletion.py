@@ -14,7 +14,7 @@ from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.options.questions import FullScanOption, HostOnlyOption, PathOption
 from webtable.cli.session import session
-from webtable.cli.tables.receipts import Receipt, receipt_in
+from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.confirmation import can_ask, check_can_ask, confirm
 from webtable.cli.terminal.text import examples, plural
 from webtable.cli.terminal.times import parse_times
@@ -23,7 +23,7 @@ from webtable.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webtable.cli.session import Session
+    from webtable.cli.session import CommandSession
     from webtable.repository import DeletedPage, Deletions
 
 commands = typer.Typer()
@@ -119,7 +119,7 @@ def delete(
 def _ask(delete_pages: Callable[..., Deletions]) -> None:
     """Say what would be deleted, and end the command where that is not wanted, or nobody can be asked."""
     with progress_bar("counting", "page") as shown:
-        would = delete_pages(dry_run=True, on_page=_told(Receipt().gone, shown))
+        would = delete_pages(dry_run=True, on_page=_told(DeletionReceipt().gone, shown))
     typer.echo(f"{_said(would)} would be deleted")
     _complain_of(would)
     if not can_ask():
@@ -154,7 +154,7 @@ def _complain_of(found: Deletions) -> None:
         complain(f"{plural(found.damaged, 'row')} cannot be read")
 
 
-def _delete_named(session: Session, urls: Sequence[str], *, yes: bool) -> None:
+def _delete_named(session: CommandSession, urls: Sequence[str], *, yes: bool) -> None:
     """Delete the pages with these *urls*, or with those that standard input has."""
     if not yes:
         check_can_ask("delete all the same")

@@ -11,8 +11,8 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note
-from webtable.cli.options.resuming import ResumeOption, resuming
-from webtable.cli.session import Session, session
+from webtable.cli.options.runs import ResumeOption, resuming
+from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, plural
@@ -207,7 +207,7 @@ def _names(table: WebTable, index: str | None, all_: bool) -> list[str]:
 
 
 def _compared(
-    this: Session, table: WebTable, names: Sequence[str], *, apply: bool, resume: bool
+    this: CommandSession, table: WebTable, names: Sequence[str], *, apply: bool, resume: bool
 ) -> tuple[list[Drift], list[LayoutMismatch | IndexFailed]]:
     """Return what was compared, and why others of several could not be; raises that where there is only one."""
     drifts, errors = [], []

@@ -28,7 +28,7 @@ from webtable.store import open_store
 from webtable.store.health import Space
 
 if TYPE_CHECKING:
-    from webtable.cli.session import Session
+    from webtable.cli.session import CommandSession
     from webtable.repository import WebTable
     from webtable.store import Store
 
@@ -131,7 +131,7 @@ class _Told(NamedTuple):
         ]
 
 
-def _told_of(this: Session, *, count: bool, schema: bool) -> _Told:
+def _told_of(this: CommandSession, *, count: bool, schema: bool) -> _Told:
     try:
         with this.open() as table:
             store, holdings = table.store, _counted(table) if count else estimated(table)
@@ -152,7 +152,7 @@ def _counted(table: WebTable) -> Holdings:
         return counted(table, counting)
 
 
-def _tell_what_is_missing(holdings: Holdings | None, this: Session) -> None:
+def _tell_what_is_missing(holdings: Holdings | None, this: CommandSession) -> None:
     """Say what waits to be counted, and how many rows were left out."""
     if holdings is None:
         return

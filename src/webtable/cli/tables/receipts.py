@@ -34,7 +34,7 @@ _SIGN = {"page": 1, "kept": -1}
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class Receipt:
+class DeletionReceipt:
     """Writes to *file* a line for each page before it is deleted, and the sums; without one nothing."""
 
     def __init__(self, file: BinaryIO | None = None) -> None:
@@ -134,11 +134,11 @@ def _line(what: str, fields: dict[str, Any]) -> bytes:
 
 
 @contextmanager
-def receipt_in(name: str | None) -> Iterator[Receipt]:
+def receipt_in(name: str | None) -> Iterator[DeletionReceipt]:
     """Give the receipt in the file *name*, which goes on where it is there; without a name one that writes nothing."""
     if name is None:
-        yield Receipt()
+        yield DeletionReceipt()
         return
     with open(name, "a+b", opener=own_file) as file:
         file.seek(0)
-        yield Receipt(file)
+        yield DeletionReceipt(file)

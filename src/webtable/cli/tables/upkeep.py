@@ -1,13 +1,16 @@
-"""The command `verify`."""
+"""The commands that look after a table: `verify`, and `compact`, which gives space back."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 from webtable._progress import progress_bar
+from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.options.questions import DomainArgument, FullScanOption, check_scan
-from webtable.cli.options.resuming import ResumeOption, resuming
+from webtable.cli.options.runs import ResumeOption, resuming
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_findings
 from webtable.cli.terminal.output import FormatOption, write_records
@@ -55,3 +58,32 @@ def verify(
         note(f"{told}; to mend them: {this.command('index repair --all --apply')}")
     if not found.is_sound:
         raise typer.Exit(NOT_DONE)
+
+
+@commands.command(
+    epilog=examples("webtable compact", "webtable -s old.db compact", "webtable compact --forget-deletes")
+)
+def compact(
+    ctx: typer.Context,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget-deletes",
+            help="On HBase, when its shell has compacted the tables: take captures again "
+            "that are older than the delete of their page. Nothing else is done.",
+        ),
+    ] = False,
+) -> None:
+    """Give back the space of what nobody sees any more: what was deleted, replaced or has expired.
+
+    The file is written anew, which takes as much space again for as long as it lasts; those who write wait for it.
+    Deletes are forgotten with what they have hidden: captures that are older can be stored again from then on.
+
+    HBase does this by itself in its own time. To have it done at once takes its shell; the error shows the lines.
+    """
+    with session(ctx).open() as table:
+        if forget:
+            typer.echo(f"the deletes of {plural(table.forget_deletes(), 'page')} forgotten")
+            return
+        freed = table.compact()
+    typer.echo(f"{size_text(freed)} given back" if freed > 0 else "there was nothing to give back")
