@@ -19,6 +19,7 @@ import zstandard
 from running import Result, Run
 
 import webtable
+from nightly import examples
 from webtable.cli.keys.declared_keys import RowFiles
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.errors import FormatError
@@ -185,7 +186,7 @@ def test_damaged_records_are_told_and_left_out(run: Run) -> None:
 
 
 def test_many_urls_are_read_in_little_memory() -> None:
-    count = 200_000
+    count = examples(by_day=100_000, by_night=200_000)
     draw = random.Random(1)
 
     def lines() -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from webtable.errors import InvalidArgument
 from webtable.formats import Place
 from webtable.formats.parts import FilePart
 
-URLS = [f"https://h{number % 5}.example/{number}" for number in range(1_200)]
+URLS = [f"https://h{number % 5}.example/{number}" for number in range(900)]
 
 
 def written(path: Path, urls: list[str], **fields: object) -> Path:
@@ -99,7 +99,7 @@ def test_what_was_killed_goes_on_with_the_last_batch_and_misses_nothing(run: Run
     written(Path("crawl.jsonl"), URLS)
     command = [sys.executable, "-m", "webtable.cli", "ingest", "--resume", "--batch", "50", "crawl.jsonl"]
     read = 0
-    for _ in range(4):
+    for _ in range(3):
         before = position()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as running:
             while running.poll() is None and position() < before + 200:

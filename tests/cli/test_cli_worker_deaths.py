@@ -22,7 +22,7 @@ import webtable
 from webtable.store import open_store
 
 COMMAND = [sys.executable, "-m", "webtable.cli"]
-INGEST = ["ingest", "--workers", "2", "--batch", "50"]
+INGEST = ["ingest", "--workers", "2", "--batch", "20"]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
 
@@ -177,17 +177,17 @@ def test_workers_end_with_the_process_that_has_started_them(files: list[str]):
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
 def test_what_was_ended_goes_on_with_the_last_batches_and_misses_nothing(files: list[str], kind: signal.Signals):
     read = 0
-    for _ in range(3):
+    for _ in range(2):
         before = noted()
         with ingesting("--resume", *files) as process:
-            wait_for(lambda before=before: noted() >= before + 200 or process.poll() is not None)
+            wait_for(lambda before=before: noted() >= before + 150 or process.poll() is not None)
             process.send_signal(kind)
         read = max(read, noted())
 
     done = subprocess.run([*COMMAND, *INGEST, "--resume", *files], capture_output=True, text=True, check=True)
 
     pages = int(done.stdout.split()[0].replace(",", ""))
-    assert read >= 400
+    assert read >= 300
     assert pages <= PAGES - read
     assert sorted(page.url for page in pages_of("webtable.db")) == sorted(
         f"https://h{number % 7}.example.com/{number}" for number in range(PAGES)

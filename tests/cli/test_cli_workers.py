@@ -22,7 +22,7 @@ from webtable.formats import ReadReport
 from webtable.formats.parts import PART_BYTES
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
-PAGES = 1_600
+PAGES = 1_000
 DATED_LINE = b'{"url": "https://a.example/", "fetched_at": "2026-01-01T00:00:00Z"}\n'
 
 
@@ -41,9 +41,9 @@ def written(name: str, *records: bytes) -> str:
 
 
 def crawl(folder: Path, files: int = 4) -> list[str]:
-    """Files that take some seconds to ingest."""
+    """Files that take a second or two to ingest."""
     for file in range(files):
-        links = "".join(f"<a href=/{file}/{link}>link {link}</a>" for link in range(40))
+        links = "".join(f"<a href=/{file}/{link}>link {link}</a>" for link in range(20))
         pages = range(file, PAGES, files)
         urls = [f"https://h{number % 7}.example.com/{number}" for number in pages]
         data = b"".join(record(url, f"<title>{url}</title>{links}", at) for at, url in enumerate(urls))

@@ -16,41 +16,16 @@ from importlib import import_module
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from webtable._clock import clock as webtable_clock
 from webtable._threads import Task, Threads
 from webtable.repository.writing.writer import Writer
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-_ASK_TIME = (
-    "webtable.repository.stored.timestamps",
-    "webtable.repository.writing.dispatch",
-    "webtable.repository.stored.layouts",
-    "webtable.repository.stored.content_limits",
-    "webtable.repository.stored.counted_until",
-    "webtable.repository.indexes.states",
-    "webtable.repository.creation.layout",
-    "webtable.repository.hints.drift",
-    "webtable.repository.hints.host_counts",
-    "webtable.repository.hints.maintenance",
-    "webtable.store.deadline",
-    "webtable.store.memory.table",
-)
-_ASK_DATES = (
-    "webtable._page.page",
-    "webtable.repository.writing.batch",
-    "webtable.repository.stored.content_limits",
-    "webtable.repository.writing.plan",
-    "webtable.repository.writing.open_writers",
-    "webtable.repository.hints.counts",
-    "webtable.repository.hints.maintenance",
-    "webtable.repository.questions.stats",
-    "webtable.repository.questions.versions",
-)
-
 
 class SimulatedClock:
-    """The wall's clock, which may jump, and the one that only goes on; it stands in for the module `time`."""
+    """The wall's clock, which may jump, and the one that only goes on; webtable's own goes by it in `simulated`."""
 
     def __init__(self) -> None:
         self._wall = (BEGAN - EPOCH) // timedelta(milliseconds=1) * 1_000_000
@@ -71,7 +46,7 @@ class SimulatedClock:
         self.jump((self._last - self._wall) / 1e9)
         self.sleep(seconds)
 
-    def time_ns(self) -> int:
+    def nanoseconds(self) -> int:
         return self._wall
 
     def monotonic(self) -> float:
@@ -151,11 +126,6 @@ def simulated(clock: SimulatedClock, chance: random.Random) -> Iterator[None]:
             tasks[at] = submit(self, lambda at=at: job(every[at]))  # type: ignore[misc]
         return [tasks[at].result() for at in range(len(every))]
 
-    class Dates(datetime):
-        @classmethod
-        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-            return clock.now()
-
     ids = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{chance.getrandbits(128):032x}"))
     with ExitStack() as stack:
         stack.enter_context(patch.object(Threads, "submit", submit))
@@ -165,8 +135,6 @@ def simulated(clock: SimulatedClock, chance: random.Random) -> Iterator[None]:
         stack.enter_context(patch.object(import_module("webtable.repository.hints.queue"), "uuid", ids))
         # A million sums take longer than all else that is done with a few pages.
         stack.enter_context(patch.object(import_module("webtable.repository.hints.sums"), "GROUPS", 2**12))
-        for name in _ASK_TIME:
-            stack.enter_context(patch.object(import_module(name), "time", clock))
-        for name in _ASK_DATES:
-            stack.enter_context(patch.object(import_module(name), "datetime", Dates))
+        for name in ("monotonic", "nanoseconds", "sleep"):
+            stack.enter_context(patch.object(webtable_clock, name, getattr(clock, name)))
         yield

@@ -22,9 +22,9 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 
 pytestmark = pytest.mark.faults
-SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "5"))
+SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "1.5"))
 """How long others write."""
-TIMEOUT = 5
+TIMEOUT = 3
 PAGES = 120
 
 
@@ -70,7 +70,7 @@ def test_two_processes_write_while_others_read(url, tmp_path):
     assert found.calls["get"]
 
 
-@pytest.mark.parametrize("seconds", [pytest.param(1.0, id="shorter"), pytest.param(1.5 * TIMEOUT, id="longer")])
+@pytest.mark.parametrize("seconds", [pytest.param(0.7, id="shorter"), pytest.param(1.5 * TIMEOUT, id="longer")])
 def test_a_long_write_holds_up_no_reader_and_writers_no_longer_than_their_deadline(url, tmp_path, seconds):
     rows = [b"%03d" % number for number in range(100)]
     ledger = Ledger(tmp_path / "ledger")
@@ -80,7 +80,7 @@ def test_a_long_write_holds_up_no_reader_and_writers_no_longer_than_their_deadli
             Load(table, ledger, writers=1, readers=2, pages=PAGES) as load,
             another_writer(url, tmp_path / "ledger", load.findings),
         ):
-            time.sleep(1)
+            time.sleep(0.3)
             before, began = load.findings.calls.copy(), time.monotonic()
             with long.store.together():
                 for turn, row in enumerate(rows):
@@ -88,7 +88,7 @@ def test_a_long_write_holds_up_no_reader_and_writers_no_longer_than_their_deadli
                     time.sleep(seconds / len(rows))
                     assert turn % 10 or not list(table.store.scan("long", [KeyRange()]))
             reads, took = load.findings.calls - before, time.monotonic() - began
-            time.sleep(2)
+            time.sleep(0.5)
         found = settled(table, ledger, load.findings)
         stored = [row.key for row in table.store.scan("long", [KeyRange()])]
 
@@ -106,7 +106,7 @@ def test_a_disk_that_fails_now_and_then_loses_nothing(url, tmp_path, what, log):
     # One early write is hurt in any case: on a busy machine there may be few.
     hurt = Hurt(what, log=log, share=0.002, at=40) if log else Hurt(what, log=log, share=0.05, at=1)
     with webtable.open(url) as table:
-        for _ in range(4):
+        for _ in range(12):
             with (
                 Load(table, ledger, writers=0, readers=1, pages=PAGES) as load,
                 another_writer(url, tmp_path / "ledger", load.findings, hurt),

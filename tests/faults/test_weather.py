@@ -16,7 +16,7 @@ import webtable
 
 pytestmark = [pytest.mark.faults, pytest.mark.hbase]
 BREAKING = tuple(kind for kind in KINDS if kind != "corrupt")
-SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "8"))
+SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "3"))
 """How long each kind of weather lasts."""
 PAGES = 300
 
