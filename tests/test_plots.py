@@ -461,7 +461,7 @@ def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use():
 
 @pytest.mark.parametrize(("name", "question"), [("matplotlib", "stats('a.example')"), ("squarify", "hosts()")])
 def test_a_missing_extra_is_named(name, question):
-    store = "table.put(webtable.Page(url='https://a.example/', html=b'x', fetched_at=webtable._page.page._now()));"
+    store = "table.put(webtable.Page(url='https://a.example/', html=b'x', fetched_at=webtable._clock.clock.now()));"
 
     run = python(f"{OPEN} {store} table.refresh_links(); sys.modules[{name!r}] = None; table.{question}.plot()")
 

@@ -102,7 +102,7 @@ def test_an_audit_counts_pages_by_status_type_and_size(table):
     assert [(group.name, group.pages) for group in found.statuses] == [("200", 4), ("301", 1), ("404", 1)]
     assert [(group.name, group.pages) for group in found.types] == [("text/html", 6)]
     assert [(one.low, one.high, one.pages) for one in found.sizes if one.pages] == [
-        (0, 100, 3),
+        (0, 100, 4),
         (100, 200, 1),
         (5_000, 10_000, 1),
     ]

@@ -12,8 +12,9 @@ from webtable import Salt
 from webtable._page.page import Link
 from webtable.errors import FullScanNeeded, InvalidArgument, InvalidURL
 from webtable.repository.arguments import GROUPINGS
+from webtable.repository.page_counts import AGES, Group
 from webtable.repository.questions import stats as counting
-from webtable.repository.questions.stats import AGES, Group, Stats
+from webtable.repository.questions.stats import Stats
 from webtable.rowkey import key_text
 
 DAY = 86_400

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from webtable._progress import counting
 from webtable._shown.markup import tag
 from webtable._shown.sizes import size_text
 from webtable.reports.findings import Findings
 from webtable.reports.page import chart, moment_text, report_page
 from webtable.reports.section import Report, Section, check_most
-from webtable.reports.totals import Group, SizeCount, Totals
+from webtable.reports.site_counts import NamedGroup, SiteCounts, SizeCount
 from webtable.rowkey.urls import canonical_host
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class Audit(Report):
     """The dates of the captures that were fetched first and last."""
     damaged: int
     """How many rows cannot be read, and are left out."""
-    statuses: tuple[Group, ...]
-    types: tuple[Group, ...]
+    statuses: tuple[NamedGroup, ...]
+    types: tuple[NamedGroup, ...]
     sizes: tuple[SizeCount, ...]
     sections: tuple[Section, ...]
 
@@ -95,21 +96,22 @@ def audit(
     """
     check_most(most)
     host = canonical_host(domain)
-    totals, damaged = Totals(most), table.metrics.damaged
-    totals.count(table.pages(host), on_progress)
+    counts, damaged = SiteCounts(most), table.metrics.damaged
+    for page in counting(table.pages(host), on_progress):
+        counts.take(page)
     return Audit(
         domain=host,
         made_at=datetime.now(UTC),
-        pages=totals.pages,
-        bytes=totals.bytes,
-        hosts=totals.hosts,
-        oldest=totals.oldest,
-        newest=totals.newest,
+        pages=counts.pages,
+        bytes=counts.bytes,
+        hosts=counts.hosts,
+        oldest=counts.oldest,
+        newest=counts.newest,
         damaged=table.metrics.damaged - damaged,
-        statuses=totals.statuses.groups(),
-        types=totals.types.groups(),
-        sizes=totals.sizes,
-        sections=tuple(Findings(table, host, most, program).sections(totals)),
+        statuses=counts.statuses,
+        types=counts.types,
+        sizes=counts.sizes,
+        sections=tuple(Findings(table, host, most, program).sections(counts)),
     )
 
 
@@ -120,10 +122,10 @@ def _facts(audit: Audit) -> list[tuple[str, str]]:
     return facts
 
 
-def _largest(groups: Sequence[Group]) -> Sequence[Group]:
+def _largest(groups: Sequence[NamedGroup]) -> Sequence[NamedGroup]:
     """Return the first of *groups*, which have the most pages, and all others as one."""
     rest = groups[_SHOWN_GROUPS:]
     if not rest:
         return groups
-    others = Group(f"{len(rest):,} more", sum(one.pages for one in rest), sum(one.bytes for one in rest))
+    others = NamedGroup(f"{len(rest):,} more", sum(one.pages for one in rest), sum(one.bytes for one in rest))
     return [*groups[:_SHOWN_GROUPS], others]

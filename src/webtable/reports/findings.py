@@ -14,7 +14,7 @@ from webtable.repository import WebTable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.reports.totals import Totals
+    from webtable.reports.site_counts import SiteCounts
 
 _EXAMPLES = 3
 """How many pages are named of those that link to an error page, or that are the same."""
@@ -31,7 +31,7 @@ class Findings:
     most: int
     program: str
 
-    def sections(self, totals: Totals) -> Iterator[Section]:
+    def sections(self, counts: SiteCounts) -> Iterator[Section]:
         """Yield the sections: what the questions answer, then what was found in the pass over all pages."""
         yield self._section(
             "broken-links",
@@ -69,14 +69,14 @@ class Findings:
             [Heading("problem", "text"), _URL, _TITLE],
             f"titles {self._quoted}",
         ).asked(self._titles, self.most, self.program)
-        yield from self._of_the_head(totals)
+        yield from self._of_the_head(counts)
         yield self._section(
             "largest",
             "Largest pages",
             "Those with the largest bodies, by the bytes that were sent.",
             [_URL, _TITLE, Heading("size", "size")],
             f"largest --domain {self._quoted}",
-        ).filled(totals.largest)
+        ).filled(counts.largest)
 
     def _of_the_same(self) -> Iterator[Section]:
         yield self._section(
@@ -94,7 +94,7 @@ class Findings:
             f"duplicate-groups {self._quoted} --by title",
         ).asked(self._same_title, self.most, self.program)
 
-    def _of_the_head(self, totals: Totals) -> Iterator[Section]:
+    def _of_the_head(self, counts: SiteCounts) -> Iterator[Section]:
         listing = f"pages {self._quoted} --format csv --columns url,"
         yield self._section(
             "no-description",
@@ -102,28 +102,28 @@ class Findings:
             "HTML pages without a description in their head.",
             [_URL, _TITLE],
             f"{listing}description",
-        ).filled(totals.undescribed)
+        ).filled(counts.undescribed)
         yield self._section(
             "no-h1",
             "Without a heading",
             "HTML pages without a heading of the first level (h1).",
             [_URL, _TITLE],
             f"{listing}h1",
-        ).filled(totals.without_h1)
+        ).filled(counts.without_h1)
         yield self._section(
             "canonical-elsewhere",
             "Canonical elsewhere",
             "Pages that name another URL as the one for their content.",
             [_URL, Heading("canonical", "url")],
             f"{listing}canonical",
-        ).filled(totals.elsewhere)
+        ).filled(counts.elsewhere)
         yield self._section(
             "noindex",
             "Not to be indexed",
             "Pages that tell search engines not to list them (robots: noindex or none).",
             [_URL, Heading("robots", "text")],
             f"{listing}robots",
-        ).filled(totals.not_indexed)
+        ).filled(counts.not_indexed)
 
     def _section(self, name: str, title: str, about: str, headings: list[Heading], command: str) -> Section:
         return Section(name, title, about, tuple(headings), f"{self.program} {command}")

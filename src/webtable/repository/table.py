@@ -397,7 +397,7 @@ class WebTable(ShowsItself):
 
         Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, and `OSError` where that file cannot be written.
         """
-        asked = questions.stats.Asked(Scope(domain, host_only, path, full_scan), by, bytes, now)
+        asked = questions.stats.StatsQuestion(Scope(domain, host_only, path, full_scan), by, bytes, now)
         return questions.stats.stats(self._frame, asked, on_progress, resume)
 
     def changes(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow
+from webtable.repository.page_counts import Group, PageCounts, by_region
 from webtable.repository.region_shares import HOT, RegionShares, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
@@ -55,19 +56,17 @@ def regions(patient: Patient) -> Iterator[Check]:
         yield _filled(patient, found)
 
 
-def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, tuple[int, int]] | None:
+def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, None where there are more pages than are counted."""
-    frame, starts = patient.frame, [region.keys.start for region in found]
-    pages, sizes = [0] * len(found), [0] * len(found)
-    wanted = Wanted([frame.codec.columns.page])
+    frame, by = patient.frame, by_region([region.keys.start for region in found])
+    counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
     for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:
             return None
         page = frame.counted.each(row)
         if page is not None and not isinstance(page, DamagedRow):
-            at = bisect_right(starts, row.key) - 1
-            pages[at], sizes[at] = pages[at] + 1, sizes[at] + (page.size or 0)
-    return {_name(region): pair for region, *pair in zip(found, pages, sizes, strict=True)}  # type: ignore[misc]
+            counts.add(row.key, page)
+    return {_name(region): Group(0, 0) for region in found} | by.groups()
 
 
 def _judged(shares: RegionShares, basis: str = "") -> Check:

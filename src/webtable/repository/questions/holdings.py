@@ -14,12 +14,11 @@ from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
 from webtable.repository.hints.queue import Pending, RecountQueue
 from webtable.repository.indexes.web import HOST
+from webtable.repository.page_counts import PageCounts, by_host
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.samples import sample_urls
-from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange, prefix_stop
-from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
 from webtable.store.wanted import Wanted
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.questions.hosts import Totals
+    from webtable.repository.questions.hosts import HostTotals
     from webtable.repository.table import WebTable
 
 SAMPLE: Final = 400
@@ -106,7 +105,7 @@ def estimated(table: WebTable) -> Holdings:
     return _by_sample(frame, found) if totals is None else _by_hosts(found, totals, pending)
 
 
-def _by_hosts(found: Holdings, totals: Totals, pending: Pending | None) -> Holdings:
+def _by_hosts(found: Holdings, totals: HostTotals, pending: Pending | None) -> Holdings:
     """Return what the hosts were counted with, and for the rest what the sample *found* has for as many pages."""
     factor = totals.pages / (found.pages or 1)
     exact = f"pages, hosts and unpacked are as of {totals.as_of:%Y-%m-%d %H:%M:%S} UTC, the last refresh of links"
@@ -154,9 +153,9 @@ def _sampled(table: WebTable, frame: Frame) -> Iterator[Row]:
 
 def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None) -> Holdings:
     names = frame.codec.columns
-    pages = captures = stored = unpacked = damaged = 0
-    hosts: set[str] = set()
-    dates: list[int] = []
+    hosts = by_host(frame.key)
+    counts = PageCounts({"host": hosts})
+    captures = stored = damaged = 0
     for row in rows:
         if names.page not in row.cells:
             continue
@@ -164,18 +163,23 @@ def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None
         if not isinstance(page, Page):
             damaged += isinstance(page, DamagedRow)
             continue
+        counts.add_dated(row.key, page)
         at = row.cells[names.page][0].timestamp
         versions = row.cells.get(names.capture, ())
-        pages += 1
         captures += len(versions) + (at not in {cell.timestamp for cell in versions})
         stored += sum(len(cell.value) for cell in row.cells.get(names.html, ()))
-        unpacked += page.size or 0
-        hosts.add(host_and_rest(page.url)[0])
-        dates = [min([*dates, at]), max([*dates, at])]
-        if on_progress is not None and pages % PROGRESS_PAGES == 0:
-            on_progress(pages)
-    oldest, newest = (moment_of(dates[0]), moment_of(dates[1])) if dates else (None, None)
-    return Holdings(pages, captures, stored, unpacked, len(hosts), oldest, newest, damaged=damaged)
+        if on_progress is not None and counts.pages % PROGRESS_PAGES == 0:
+            on_progress(counts.pages)
+    return Holdings(
+        pages=counts.pages,
+        captures=captures,
+        stored=stored,
+        unpacked=counts.bytes,
+        hosts=len(hosts),
+        oldest=counts.oldest,
+        newest=counts.newest,
+        damaged=damaged,
+    )
 
 
 def _pages(frame: Frame) -> tuple[int, str]:

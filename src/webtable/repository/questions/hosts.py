@@ -117,7 +117,7 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     return Hosts(question, part.order, part.limit, behind, run, place, explain, frame.damage, HOSTS)
 
 
-class Totals(NamedTuple):
+class HostTotals(NamedTuple):
     """What the hosts of a table had when links and hosts were refreshed last, which was at `as_of`."""
 
     hosts: int
@@ -126,7 +126,7 @@ class Totals(NamedTuple):
     as_of: datetime
 
 
-def known_totals(frame: Frame, most: int) -> Totals | None:
+def known_totals(frame: Frame, most: int) -> HostTotals | None:
     """Return the sums of the counts that hosts have, which are exact but for what waits in the queue.
 
     None where there is no host index, where no host was counted, where the counts of one cannot be read, and where
@@ -158,7 +158,7 @@ def known_totals(frame: Frame, most: int) -> Totals | None:
         return None
     # A refresh counts only what has changed, so its own moment is later than that of the counts; without links
     # nothing but the counts tells of it.
-    return Totals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
+    return HostTotals(hosts, pages, size, max(newest, frame.refreshed.until() or newest))
 
 
 class CountedHost(NamedTuple):
@@ -178,7 +178,7 @@ def counted_hosts(frame: Frame, domain: str | None, damage: Damage) -> Iterator[
             yield CountedHost(row.key, _host_of(row), counts, row.cells[HOST_COUNTS][0].timestamp)
 
 
-def counted_rows(totals: Totals | None) -> list[tuple[str, str]]:
+def counted_rows(totals: HostTotals | None) -> list[tuple[str, str]]:
     """Return *totals* as a table is shown with them; `stats` tells where they are not known."""
     if totals is None:
         return [("pages", "stats() counts them")]

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime  # noqa: TC003 - msgspec reads it
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from webtable._clock import clock
 from webtable._shown import Shown
-from webtable._shown.sizes import class_name, size_class
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping
 from webtable.repository.journal import Journal, Walked
+from webtable.repository.page_counts import (
+    Group,
+    GroupCounts,
+    PageCounts,
+    by_age,
+    by_day,
+    by_host,
+    by_region,
+    by_size,
+    by_status,
+    by_type,
+)
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
-from webtable.rowkey.fields.domain import host_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from os import PathLike
 
     from matplotlib.axes import Axes
@@ -36,28 +43,12 @@ if TYPE_CHECKING:
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
 
-AGES = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
-"""The groups of pages by the age of their last capture, from the youngest on."""
-UNKNOWN = "unknown"
-"""The group of the pages without a media type."""
 SHOWN_GROUPS = 8
 """How many groups of a grouping notebooks and terminals are shown."""
 PROGRESS_PAGES = 1_000
 """After how many pages the caller is told how far the count is."""
 
-_UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
 _IN_THE_KEY = frozenset({"host", "region"})
-
-
-class Group(NamedTuple):
-    """How many pages a group has, and how many bytes their bodies (None where those were not counted)."""
-
-    pages: int
-    bytes: int | None
-
-    def __str__(self) -> str:
-        size = "" if self.bytes is None else f", {self.bytes:,} bytes"
-        return f"{self.pages:,} page{'' if self.pages == 1 else 's'}{size}"
 
 
 class GroupRow(NamedTuple):
@@ -146,7 +137,7 @@ class Stats(Tabular[GroupRow]):
         return "\n".join(lines)
 
 
-class Asked(NamedTuple):
+class StatsQuestion(NamedTuple):
     """What is to be counted: the pages of *scope*, by some groupings, as of *now*."""
 
     scope: Scope
@@ -155,7 +146,7 @@ class Asked(NamedTuple):
     now: Moment | None
 
 
-class _Found(Walked, kw_only=True):
+class _Counted(Walked, kw_only=True):
     """What was counted, as of `now`, in regions from `starts` on."""
 
     now: datetime
@@ -163,8 +154,41 @@ class _Found(Walked, kw_only=True):
     size: int = 0
     groups: dict[Grouping, list[tuple[str | int, int, int]]] = {}
 
+    def counts(self, frame: Frame, names: Sequence[Grouping]) -> PageCounts:
+        """Return the counts of all pages and of the groupings *names*, to go on with."""
+        counts = PageCounts({name: self._empty(frame, name) for name in names})
+        counts.pages, counts.bytes = self.pages, self.size
+        for name, groups in self.groups.items():
+            for group, pages, size in groups:
+                counts.groups[name].add(group, size, pages)
+        return counts
 
-def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str | PathLike[str] | None) -> Stats:
+    def take(self, counts: PageCounts) -> None:
+        """Take over the *counts*."""
+        self.pages, self.size = counts.pages, counts.bytes
+        self.groups = {name: one.counted() for name, one in counts.groups.items()}
+
+    def _empty(self, frame: Frame, name: Grouping) -> GroupCounts:
+        match name:
+            case "host":
+                return by_host(frame.key)
+            case "status":
+                return by_status()
+            case "type":
+                return by_type()
+            case "age":
+                return by_age(self.now)
+            case "region":
+                return by_region(self.starts)
+            case "size":
+                return by_size()
+            case "day":
+                return by_day()
+
+
+def stats(
+    frame: Frame, asked: StatsQuestion, on_progress: Progress | None, resume: str | PathLike[str] | None
+) -> Stats:
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
     now = moment_of("now", asked.now)
@@ -173,111 +197,47 @@ def stats(frame: Frame, asked: Asked, on_progress: Progress | None, resume: str 
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
     question = f"stats of {frame.table}: {said} by {', '.join(names)}, bytes {with_bytes}, now {now}"
-    journal = Journal(resume, question, _Found)
+    journal = Journal(resume, question, _Counted)
     found = journal.begun()
     if found is None:
         regions = frame.store.regions(frame.table) if "region" in names else ()
-        found = _Found(now=now or clock.now(), starts=[region.keys.start for region in regions])
-    tallies = {name: _tally(frame, name, found) for name in names}
-    for _ in _count(frame, spec, tuple(tallies.values()), on_progress, found):
+        found = _Counted(now=now or clock.now(), starts=[region.keys.start for region in regions])
+    counts = found.counts(frame, names)
+    for _ in _count(frame, spec, counts, on_progress, found):
         if journal.is_due():
-            found.groups = {name: tally.counted() for name, tally in tallies.items()}
+            found.take(counts)
             journal.keep(found)
     journal.end()
-    groups = {name: tally.groups(with_bytes=with_bytes) for name, tally in tallies.items()}
-    size = found.size if with_bytes else None
+    groups = {name: one.groups(with_bytes=with_bytes) for name, one in counts.groups.items()}
+    size = counts.bytes if with_bytes else None
     examples, starts = tuple(found.damaged_rows()), tuple(map(key_text, found.starts))
-    return Stats(found.pages, size, groups, found.damaged, examples, starts)
+    return Stats(counts.pages, size, groups, found.damaged, examples, starts)
 
 
 def _count(
-    frame: Frame, spec: ScanSpec, tallies: Sequence[_Tally], on_progress: Progress | None, found: _Found
+    frame: Frame, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _Counted
 ) -> Iterator[None]:
-    """Add the pages behind those that were *found* to them and to the *tallies*, with a pause after each row."""
+    """Add the pages after those that were *found* to the *counts*, with a pause after every 1,000 of them."""
     examples = found.damaged_rows()
     damage, damaged_before = frame.damage(examples), found.damaged
     for row in in_storage_order(frame.store, spec, found.position or None):
         page = None if spec.wanted.keys_only else frame.counted.each(row)
-        try:
-            groups = () if isinstance(page, DamagedRow) else [tally.group_of(row.key, page) for tally in tallies]
-        except ValueError as exc:
-            page, groups = DamagedRow(row.key, None, str(exc)), ()
         found.position = row.key
+        try:
+            if not isinstance(page, DamagedRow):
+                counts.add(row.key, page)
+        except ValueError as exc:
+            page = DamagedRow(row.key, None, str(exc))
         if isinstance(page, DamagedRow):
             damage.add(page)
             found.damaged = damaged_before + damage.count
             found.add_examples(examples[len(found.examples) :])
-            continue
-        size = (page and page.size) or 0
-        found.pages, found.size = found.pages + 1, found.size + size
-        for tally, group in zip(tallies, groups, strict=True):
-            tally.add(group, size)
-        if found.pages % PROGRESS_PAGES == 0:
+        elif counts.pages % PROGRESS_PAGES == 0:
             if on_progress is not None:
-                on_progress(found.pages)
+                on_progress(counts.pages)
             yield
     if on_progress is not None:
-        on_progress(found.pages)
-
-
-def _tally(frame: Frame, name: Grouping, found: _Found) -> _Tally:
-    tally = _empty_tally(frame, name, found.now, found.starts)
-    for group, pages, size in found.groups.get(name, ()):
-        tally.add(group, size, pages)
-    return tally
-
-
-def _empty_tally(frame: Frame, name: Grouping, now: datetime, starts: Sequence[bytes]) -> _Tally:
-    match name:
-        case "host":
-            host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
-            return _Tally(lambda row, _: host(frame.key.unsalted(row).partition(b"/")[0]))
-        case "status":
-            return _Tally(lambda _, page: page.status_code)
-        case "type":
-            return _Tally(lambda _, page: page.content_type or UNKNOWN)
-        case "age":
-            return _Tally(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
-        case "region":
-            return _Tally(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
-        case "size":
-            return _Tally(lambda _, page: size_class(page.size), class_name)
-        case "day":
-            return _Tally(
-                lambda _, page: page.fetched_at.astimezone(UTC).toordinal(),
-                lambda day: date.fromordinal(day).isoformat(),
-            )
-
-
-def _day_name(day: int) -> str:
-    return date.fromordinal(day).isoformat()
-
-
-class _Tally:
-    """The pages and bytes of each group of a grouping: *group_of* a row key and its page, *shown* as text."""
-
-    def __init__(self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str) -> None:
-        self.group_of = group_of
-        """Returns the group of a row key and its page."""
-        self._shown = shown
-        self._pages: Counter[Any] = Counter()
-        self._bytes: Counter[Any] = Counter()
-
-    def add(self, group: Any, size: int, pages: int = 1) -> None:
-        """Count a page of *group*, or several that have *size* together."""
-        self._pages[group] += pages
-        self._bytes[group] += size
-
-    def counted(self) -> list[tuple[str | int, int, int]]:
-        """Return each group with its pages and bytes, as they can be added again."""
-        return [(group, pages, self._bytes[group]) for group, pages in self._pages.items()]
-
-    def groups(self, *, with_bytes: bool) -> dict[str, Group]:
-        """Return the groups, sorted."""
-        return {
-            self._shown(group): Group(pages, self._bytes[group] if with_bytes else None)
-            for group, pages in sorted(self._pages.items())
-        }
+        on_progress(counts.pages)
 
 
 def _known(by: Grouping | Sequence[Grouping]) -> tuple[Grouping, ...]:

@@ -1,0 +1,112 @@
+"""What one pass over the metadata of a site finds: counts, the largest pages, and what pages do not say."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webtable._page.extract import is_html_page
+from webtable._shown.sizes import class_bounds, class_name, size_class
+from webtable.reports.section import Found
+from webtable.repository.page_counts import GroupCounts, PageCounts, by_size, by_status, by_type
+from webtable.rowkey.urls import canonical_or_none, split_url
+
+if TYPE_CHECKING:
+    from webtable._page.page import Page
+
+_NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
+_MOST_GROUPS: Final = 1_000
+
+
+class NamedGroup(NamedTuple):
+    """How many pages are of one status or type, and how many bytes they have."""
+
+    name: str
+    pages: int
+    bytes: int
+
+
+class SizeCount(NamedTuple):
+    """How many pages have a body from `low` to below `high` bytes."""
+
+    low: int
+    high: int
+    pages: int
+
+    @property
+    def name(self) -> str:
+        """What the class is called."""
+        return class_name(size_class(self.low))
+
+
+class SiteCounts(PageCounts):
+    """What is counted of the pages of a site, and the first *most* of each finding. Pages come in the order of URLs."""
+
+    def __init__(self, most: int) -> None:
+        self._statuses, self._types, self._sizes = by_status(), by_type(_MOST_GROUPS), by_size()
+        super().__init__({"status": self._statuses, "type": self._types, "size": self._sizes})
+        self.hosts = 0
+        self.undescribed, self.without_h1, self.elsewhere, self.not_indexed = (Found(most) for _ in range(4))
+        self._largest: list[tuple[int, str, str]] = []
+        self._with_body = 0
+        self._most = most
+        self._host = ""
+
+    def take(self, page: Page) -> None:
+        """Count *page*, and note what it says or does not say."""
+        self.add_dated(b"", page)
+        host = split_url(page.url).host
+        self.hosts, self._host = self.hosts + (host != self._host), host
+        if page.size:
+            self._with_body += 1
+            one = (page.size, page.url, page.title or "")
+            if len(self._largest) < self._most:
+                heapq.heappush(self._largest, one)
+            else:
+                heapq.heappushpop(self._largest, one)
+        if 200 <= page.status_code < 300:
+            self._look_at(page)
+
+    @property
+    def statuses(self) -> tuple[NamedGroup, ...]:
+        """The statuses, those of the most pages first."""
+        return _by_pages(self._statuses)
+
+    @property
+    def types(self) -> tuple[NamedGroup, ...]:
+        """The media types, those of the most pages first."""
+        return _by_pages(self._types)
+
+    @property
+    def sizes(self) -> tuple[SizeCount, ...]:
+        """The classes of sizes, from the first one that has pages to the last."""
+        pages = {number: pages for number, pages, _ in self._sizes.counted() if number}
+        numbers = range(min(pages), max(pages) + 1) if pages else ()
+        return tuple(SizeCount(*class_bounds(number), pages.get(number, 0)) for number in numbers)
+
+    @property
+    def largest(self) -> Found:
+        """The largest pages that have a body."""
+        found = Found(self._most)
+        for size, url, title in sorted(self._largest, key=lambda one: (-one[0], one[1])):
+            found.add(url, title, size)
+        found.count = self._with_body
+        return found
+
+    def _look_at(self, page: Page) -> None:
+        """Note what *page*, which is no error and no redirect, says or does not say of itself."""
+        if page.has_body and is_html_page(page):
+            if not page.description:
+                self.undescribed.add(page.url, page.title)
+            if not page.h1:
+                self.without_h1.add(page.url, page.title)
+        if page.canonical and canonical_or_none(page.canonical) != page.url:
+            self.elsewhere.add(page.url, page.canonical)
+        if page.robots and _NOT_INDEXED.search(page.robots):
+            self.not_indexed.add(page.url, page.robots)
+
+
+def _by_pages(counts: GroupCounts) -> tuple[NamedGroup, ...]:
+    groups = sorted((-pages, str(group), size) for group, pages, size in counts.counted())
+    return tuple(NamedGroup(name, -pages, size) for pages, name, size in groups)

@@ -1,0 +1,147 @@
+"""Pages as they are counted: how many, their bytes and dates, in all and in groups. Statistics, audits, `info`, metrics
+and the doctor count with it, so that they show the same numbers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from datetime import UTC, date, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from webtable._shown.sizes import class_name, size_class
+from webtable.rowkey import key_text
+from webtable.rowkey.fields.domain import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from webtable._page.page import Page
+    from webtable.repository.arguments import Grouping
+    from webtable.rowkey import WebKey
+
+AGES: Final = ("under 1 day", "1 to 7 days", "7 to 30 days", "30 to 90 days", "90 days and older")
+"""The groups of pages by the age of their last capture, from the youngest on."""
+UNKNOWN: Final = "unknown"
+"""The group of the pages without a media type."""
+OTHERS: Final = "others"
+"""The group of pages whose own group would be one too many."""
+_UP_TO = [timedelta(days=days) for days in (1, 7, 30, 90)]
+
+
+class Group(NamedTuple):
+    """How many pages a group has, and how many bytes their bodies (None where those were not counted)."""
+
+    pages: int
+    bytes: int | None
+
+    def __str__(self) -> str:
+        size = "" if self.bytes is None else f", {self.bytes:,} bytes"
+        return f"{self.pages:,} page{'' if self.pages == 1 else 's'}{size}"
+
+
+class GroupCounts:
+    """The pages and bytes of each group of a grouping: *group_of* a row key and its page, *shown* as text.
+
+    There are at most *most* groups, and one for the pages of all others.
+    """
+
+    def __init__(
+        self, group_of: Callable[[bytes, Any], Any], shown: Callable[[Any], str] = str, most: int | None = None
+    ) -> None:
+        self.group_of = group_of
+        """Returns the group of a row key and its page."""
+        self._shown = shown
+        self._most = most
+        self._pages: Counter[Any] = Counter()
+        self._bytes: Counter[Any] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def add(self, group: Any, size: int, pages: int = 1) -> None:
+        """Count a page of *group*, or several that have *size* together."""
+        if self._most is not None and len(self._pages) >= self._most and group not in self._pages:
+            group = OTHERS
+        self._pages[group] += pages
+        self._bytes[group] += size
+
+    def counted(self) -> list[tuple[Any, int, int]]:
+        """Return each group with its pages and bytes, as they can be added again."""
+        return [(group, pages, self._bytes[group]) for group, pages in self._pages.items()]
+
+    def groups(self, *, with_bytes: bool = True) -> dict[str, Group]:
+        """Return the groups, sorted."""
+        return {
+            self._shown(group): Group(pages, self._bytes[group] if with_bytes else None)
+            for group, pages in sorted(self._pages.items())
+        }
+
+
+class PageCounts:
+    """All pages and bytes, and those of the groups of some groupings; the dates of the captures of dated pages."""
+
+    def __init__(self, groups: Mapping[Grouping, GroupCounts]) -> None:
+        self.groups = groups
+        self.pages = self.bytes = 0
+        self.oldest: datetime | None = None
+        self.newest: datetime | None = None
+        self._each = tuple(groups.values())
+
+    def add(self, key: bytes, page: Page | None) -> None:
+        """Count the page with this row *key*; of None only the key was read.
+
+        Raises `ValueError` for a key that tells no group; the page is not counted then.
+        """
+        found = [one.group_of(key, page) for one in self._each]
+        size = (page and page.size) or 0
+        self.pages += 1
+        self.bytes += size
+        for counts, group in zip(self._each, found, strict=True):
+            counts.add(group, size)
+
+    def add_dated(self, key: bytes, page: Page) -> None:
+        """Count the page, and when it was fetched."""
+        self.add(key, page)
+        self.oldest = min(self.oldest or page.fetched_at, page.fetched_at)
+        self.newest = max(self.newest or page.fetched_at, page.fetched_at)
+
+
+def by_host(key: WebKey) -> GroupCounts:
+    """Return an empty count by host, for rows under *key*."""
+    host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
+    return GroupCounts(lambda row, _: host(key.unsalted(row).partition(b"/")[0]))
+
+
+def by_region(starts: Sequence[bytes]) -> GroupCounts:
+    """Return an empty count by region, of which each begins at one of *starts*."""
+    return GroupCounts(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+
+
+def by_age(now: datetime) -> GroupCounts:
+    """Return an empty count by the age of the last capture at the moment *now*."""
+    return GroupCounts(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
+
+
+def by_day() -> GroupCounts:
+    """Return an empty count by the day of the last capture."""
+    return GroupCounts(
+        lambda _, page: page.fetched_at.astimezone(UTC).toordinal(), lambda day: date.fromordinal(day).isoformat()
+    )
+
+
+def by_status() -> GroupCounts:
+    """Return an empty count by status."""
+    return GroupCounts(lambda _, page: page.status_code)
+
+
+def by_type(most: int | None = None) -> GroupCounts:
+    """Return an empty count by media type, of at most *most* types."""
+    return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
+
+
+def by_size() -> GroupCounts:
+    """Return an empty count by the class of sizes."""
+    return GroupCounts(lambda _, page: size_class(page.size), class_name)
