@@ -24,15 +24,11 @@ CLASS_NAMES_LEFT = {
     "Comparison",
     "Damage",
     "Gateways",
-    "Group",
     "Place",
-    "Tally",
-    "Totals",
     "_Found",
     "_Named",
     "_Piece",
     "_Search",
-    "_Tally",
 }
 
 

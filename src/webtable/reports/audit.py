@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webtable._progress import counting
 from webtable._shown.markup import tag
@@ -61,23 +61,6 @@ class Audit(Report):
             chart("Sizes of bodies", "size", [(one.name, one.pages, None) for one in self.sizes]),
         )
         return report_page(title, lead, [*_facts(self), *damage], tag("div", charts, class_="charts"), self.sections)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON has, but for moments."""
-        return {
-            "domain": self.domain,
-            "made_at": self.made_at,
-            "pages": self.pages,
-            "bytes": self.bytes,
-            "hosts": self.hosts,
-            "oldest": self.oldest,
-            "newest": self.newest,
-            "damaged": self.damaged,
-            "statuses": [group._asdict() for group in self.statuses],
-            "types": [group._asdict() for group in self.types],
-            "sizes": [one._asdict() for one in self.sizes],
-            "sections": [section.to_dict() for section in self.sections],
-        }
 
 
 def audit(

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webtable._progress import counting
 from webtable._shown.markup import shares, tag
@@ -74,18 +74,6 @@ class Comparison(Report):
             empty = tag("p", f"No page of {self.domain} was stored then.", class_="lead")
             return report_page(title, [lead, empty], facts, "", ())
         return report_page(title, lead, facts, shares(self.counts), self.sections)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as values that JSON has, but for moments."""
-        return {
-            "domain": self.domain,
-            "made_at": self.made_at,
-            "since": self.since,
-            "until": self.until,
-            "counts": dict(self.counts),
-            "damaged": self.damaged,
-            "sections": [section.to_dict() for section in self.sections],
-        }
 
 
 def compare(

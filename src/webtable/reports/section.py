@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable._shown import Shown, ShowsItself
@@ -72,11 +72,11 @@ class Section:
             "count": None if self.left_out else self.count,
             "left_out": self.left_out or None,
             "command": self.command,
-            "rows": [dict(zip(names, map(_plain, row), strict=True)) for row in self.rows],
+            "rows": [dict(zip(names, map(_pair_as_dict, row), strict=True)) for row in self.rows],
         }
 
 
-def _plain(value: object) -> object:
+def _pair_as_dict(value: object) -> object:
     return value._asdict() if isinstance(value, Pair) else value
 
 
@@ -109,6 +109,11 @@ class Report(ShowsItself):
     domain: str
     sections: tuple[Section, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as values that JSON has, but for moments."""
+        names = (one.name for one in fields(self) if one.name != "listing")  # type: ignore[arg-type]
+        return {name: _as_dicts(getattr(self, name)) for name in names}
+
     def __repr__(self) -> str:
         told = ", ".join(f"{one.name} {'–' if one.left_out else one.count}" for one in self.sections)
         return f"<{type(self).__name__} of {self.domain}: {told}>"
@@ -118,3 +123,10 @@ class Report(ShowsItself):
         rows = [(one.title, None if one.left_out else one.count, one.left_out or one.about) for one in self.sections]
         note = ".html() is the page, .to_dict() all that it holds"
         return Shown(f"{type(self).__name__} of {self.domain}", ("finding", "found", "what it is"), rows, note)
+
+
+def _as_dicts(value: Any) -> object:
+    """Return a value of a report with dicts in place of sections and groups."""
+    if isinstance(value, tuple):
+        return [one.to_dict() if isinstance(one, Section) else one._asdict() for one in value]
+    return dict(value) if isinstance(value, dict) else value

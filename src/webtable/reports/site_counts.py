@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from webtable._page.extract import is_html_page
 from webtable._shown.sizes import class_bounds, class_name, size_class
 from webtable.reports.section import Found
-from webtable.repository.page_counts import GroupCounts, PageCounts, by_size, by_status, by_type
+from webtable.repository.page_counts import GroupCounts, PageCounts, grouping
 from webtable.rowkey.urls import canonical_or_none, split_url
 
 if TYPE_CHECKING:
     from webtable._page.page import Page
+    from webtable.repository.arguments import Grouping
 
 _NOT_INDEXED = re.compile(r"\b(noindex|none)\b")
+_GROUPINGS: Final[tuple[Grouping, ...]] = ("status", "type", "size")
 _MOST_GROUPS: Final = 1_000
 
 
@@ -44,8 +46,7 @@ class SiteCounts(PageCounts):
     """What is counted of the pages of a site, and the first *most* of each finding. Pages come in the order of URLs."""
 
     def __init__(self, most: int) -> None:
-        self._statuses, self._types, self._sizes = by_status(), by_type(_MOST_GROUPS), by_size()
-        super().__init__({"status": self._statuses, "type": self._types, "size": self._sizes})
+        super().__init__({name: grouping(name, most=_MOST_GROUPS) for name in _GROUPINGS})
         self.hosts = 0
         self.undescribed, self.without_h1, self.elsewhere, self.not_indexed = (Found(most) for _ in range(4))
         self._largest: list[tuple[int, str, str]] = []
@@ -71,17 +72,17 @@ class SiteCounts(PageCounts):
     @property
     def statuses(self) -> tuple[NamedGroup, ...]:
         """The statuses, those of the most pages first."""
-        return _by_pages(self._statuses)
+        return _by_pages(self.groups["status"])
 
     @property
     def types(self) -> tuple[NamedGroup, ...]:
         """The media types, those of the most pages first."""
-        return _by_pages(self._types)
+        return _by_pages(self.groups["type"])
 
     @property
     def sizes(self) -> tuple[SizeCount, ...]:
         """The classes of sizes, from the first one that has pages to the last."""
-        pages = {number: pages for number, pages, _ in self._sizes.counted() if number}
+        pages = {number: pages for number, pages, _ in self.groups["size"].counted() if number}
         numbers = range(min(pages), max(pages) + 1) if pages else ()
         return tuple(SizeCount(*class_bounds(number), pages.get(number, 0)) for number in numbers)
 

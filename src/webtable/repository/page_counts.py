@@ -109,39 +109,34 @@ class PageCounts:
         self.newest = max(self.newest or page.fetched_at, page.fetched_at)
 
 
-def by_host(key: WebKey) -> GroupCounts:
-    """Return an empty count by host, for rows under *key*."""
-    host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
-    return GroupCounts(lambda row, _: host(key.unsalted(row).partition(b"/")[0]))
+def grouping(
+    name: Grouping,
+    *,
+    key: WebKey | None = None,
+    now: datetime | None = None,
+    starts: Sequence[bytes] = (),
+    most: int | None = None,
+) -> GroupCounts:
+    """Return an empty count by *name*, of at most *most* groups.
 
-
-def by_region(starts: Sequence[bytes]) -> GroupCounts:
-    """Return an empty count by region, of which each begins at one of *starts*."""
-    return GroupCounts(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
-
-
-def by_age(now: datetime) -> GroupCounts:
-    """Return an empty count by the age of the last capture at the moment *now*."""
-    return GroupCounts(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
-
-
-def by_day() -> GroupCounts:
-    """Return an empty count by the day of the last capture."""
-    return GroupCounts(
-        lambda _, page: page.fetched_at.astimezone(UTC).toordinal(), lambda day: date.fromordinal(day).isoformat()
-    )
-
-
-def by_status() -> GroupCounts:
-    """Return an empty count by status."""
-    return GroupCounts(lambda _, page: page.status_code)
-
-
-def by_type(most: int | None = None) -> GroupCounts:
-    """Return an empty count by media type, of at most *most* types."""
-    return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
-
-
-def by_size() -> GroupCounts:
-    """Return an empty count by the class of sizes."""
-    return GroupCounts(lambda _, page: size_class(page.size), class_name)
+    Hosts are those of rows under *key*, ages are as of *now*, and regions begin at *starts*.
+    """
+    match name:
+        case "host":
+            host = lru_cache(maxsize=4_096)(lambda reversed_name: host_of(reversed_name.decode("ascii")))
+            return GroupCounts(lambda row, _: host(key.unsalted(row).partition(b"/")[0]))  # type: ignore[union-attr]
+        case "status":
+            return GroupCounts(lambda _, page: page.status_code)
+        case "type":
+            return GroupCounts(lambda _, page: page.content_type or UNKNOWN, most=most)
+        case "age":
+            return GroupCounts(lambda _, page: bisect_right(_UP_TO, now - page.fetched_at), AGES.__getitem__)
+        case "region":
+            return GroupCounts(lambda row, _: bisect_right(starts, row) - 1, lambda place: key_text(starts[place]))
+        case "size":
+            return GroupCounts(lambda _, page: size_class(page.size), class_name)
+        case "day":
+            return GroupCounts(
+                lambda _, page: page.fetched_at.astimezone(UTC).toordinal(),
+                lambda day: date.fromordinal(day).isoformat(),
+            )

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow
-from webtable.repository.page_counts import Group, PageCounts, by_region
+from webtable.repository.page_counts import Group, PageCounts, grouping
 from webtable.repository.region_shares import HOT, RegionShares, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
@@ -58,7 +58,7 @@ def regions(patient: Patient) -> Iterator[Check]:
 
 def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, None where there are more pages than are counted."""
-    frame, by = patient.frame, by_region([region.keys.start for region in found])
+    frame, by = patient.frame, grouping("region", starts=[region.keys.start for region in found])
     counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
     for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:

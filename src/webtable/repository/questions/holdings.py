@@ -14,7 +14,7 @@ from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
 from webtable.repository.hints.queue import Pending, RecountQueue
 from webtable.repository.indexes.web import HOST
-from webtable.repository.page_counts import PageCounts, by_host
+from webtable.repository.page_counts import PageCounts, grouping
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.samples import sample_urls
@@ -153,7 +153,7 @@ def _sampled(table: WebTable, frame: Frame) -> Iterator[Row]:
 
 def _sums(frame: Frame, rows: Iterable[Row], on_progress: Progress | None = None) -> Holdings:
     names = frame.codec.columns
-    hosts = by_host(frame.key)
+    hosts = grouping("host", key=frame.key)
     counts = PageCounts({"host": hosts})
     captures = stored = damaged = 0
     for row in rows:

@@ -15,18 +15,7 @@ from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.arguments import Grouping
 from webtable.repository.journal import Journal, Walked
-from webtable.repository.page_counts import (
-    Group,
-    GroupCounts,
-    PageCounts,
-    by_age,
-    by_day,
-    by_host,
-    by_region,
-    by_size,
-    by_status,
-    by_type,
-)
+from webtable.repository.page_counts import Group, PageCounts, grouping
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
@@ -146,7 +135,7 @@ class StatsQuestion(NamedTuple):
     now: Moment | None
 
 
-class _Counted(Walked, kw_only=True):
+class _CountedSoFar(Walked, kw_only=True):
     """What was counted, as of `now`, in regions from `starts` on."""
 
     now: datetime
@@ -156,7 +145,7 @@ class _Counted(Walked, kw_only=True):
 
     def counts(self, frame: Frame, names: Sequence[Grouping]) -> PageCounts:
         """Return the counts of all pages and of the groupings *names*, to go on with."""
-        counts = PageCounts({name: self._empty(frame, name) for name in names})
+        counts = PageCounts({name: grouping(name, key=frame.key, now=self.now, starts=self.starts) for name in names})
         counts.pages, counts.bytes = self.pages, self.size
         for name, groups in self.groups.items():
             for group, pages, size in groups:
@@ -167,23 +156,6 @@ class _Counted(Walked, kw_only=True):
         """Take over the *counts*."""
         self.pages, self.size = counts.pages, counts.bytes
         self.groups = {name: one.counted() for name, one in counts.groups.items()}
-
-    def _empty(self, frame: Frame, name: Grouping) -> GroupCounts:
-        match name:
-            case "host":
-                return by_host(frame.key)
-            case "status":
-                return by_status()
-            case "type":
-                return by_type()
-            case "age":
-                return by_age(self.now)
-            case "region":
-                return by_region(self.starts)
-            case "size":
-                return by_size()
-            case "day":
-                return by_day()
 
 
 def stats(
@@ -197,11 +169,11 @@ def stats(
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)
     spec = ScanSpec(frame.table, ranges, Wanted([frame.codec.columns.page], keys_only=keys_only))
     question = f"stats of {frame.table}: {said} by {', '.join(names)}, bytes {with_bytes}, now {now}"
-    journal = Journal(resume, question, _Counted)
+    journal = Journal(resume, question, _CountedSoFar)
     found = journal.begun()
     if found is None:
         regions = frame.store.regions(frame.table) if "region" in names else ()
-        found = _Counted(now=now or clock.now(), starts=[region.keys.start for region in regions])
+        found = _CountedSoFar(now=now or clock.now(), starts=[region.keys.start for region in regions])
     counts = found.counts(frame, names)
     for _ in _count(frame, spec, counts, on_progress, found):
         if journal.is_due():
@@ -215,7 +187,7 @@ def stats(
 
 
 def _count(
-    frame: Frame, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _Counted
+    frame: Frame, spec: ScanSpec, counts: PageCounts, on_progress: Progress | None, found: _CountedSoFar
 ) -> Iterator[None]:
     """Add the pages after those that were *found* to the *counts*, with a pause after every 1,000 of them."""
     examples = found.damaged_rows()

@@ -118,7 +118,7 @@ def text_of(page: Page) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _MatchedRows:
     """Some rows that a thread matches, and how many bytes they have."""
 
     rows: Sequence[Row]
@@ -139,11 +139,11 @@ def matched(
             yield row, hit
     # Threads are not started before there is work for them.
     pool = Threads(MATCHERS, "webtable-search")
-    ahead: deque[_Piece] = deque()
+    ahead: deque[_MatchedRows] = deque()
     done = FEW_ROWS
     try:
         for some, size in _pieces(rows, body):
-            ahead.append(_Piece(some, size, pool.submit(partial(_hits, some, match))))
+            ahead.append(_MatchedRows(some, size, pool.submit(partial(_hits, some, match))))
             while ahead and (ahead[0].hits.done() or _is_far(ahead, done)):
                 done += len(ahead[0].rows)
                 yield from ahead.popleft().hits.result()
@@ -155,7 +155,7 @@ def matched(
         pool.close()
 
 
-def _is_far(ahead: Sequence[_Piece], done: int) -> bool:
+def _is_far(ahead: Sequence[_MatchedRows], done: int) -> bool:
     rows, size = sum(len(piece.rows) for piece in ahead), sum(piece.size for piece in ahead)
     return rows >= min(done, PIECE_ROWS) or size >= READ_AHEAD_BYTES
 
