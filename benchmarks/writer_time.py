@@ -11,7 +11,7 @@ import webtable
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, tidied
 from webtable._page.body import digest_of
-from webtable.repository.stored.bodies import pack
+from webtable.repository.stored.values import pack
 from webtable.store import Put
 from webtable.store.wrapped import WrappedStore
 

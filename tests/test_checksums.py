@@ -10,9 +10,8 @@ import pytest
 import zstandard
 
 from webtable._checksums import has_checksum, is_intact, place, unsealed, with_checksum
-from webtable.repository.stored.bodies import MAX_RATIO, MOST_UNPACKED, pack, unpack
-from webtable.repository.stored.json_values import JSONValue
 from webtable.repository.stored.page_state import Deleted
+from webtable.repository.stored.values import MAX_RATIO, MOST_UNPACKED, JSONValue, pack, unpack
 
 
 def flipped(value: bytes, at: int, bit: int) -> bytes:

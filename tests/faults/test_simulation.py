@@ -22,7 +22,7 @@ from webtable.repository.hints.entry_drift import EntryComparison
 from webtable.repository.hints.hints import HintWriter
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.removing.deletion import Deletion
-from webtable.repository.stored.page_write import PageWrite
+from webtable.repository.stored.page_state import PageWrite
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults

@@ -12,8 +12,8 @@ from webtable import Page
 from webtable._page.body import digest_of
 from webtable.errors import LayoutMismatch
 from webtable.repository.stored import content as contents
-from webtable.repository.stored.bodies import pack
 from webtable.repository.stored.content import check_body
+from webtable.repository.stored.values import pack
 from webtable.repository.writing import packing
 from webtable.schema import Layout
 

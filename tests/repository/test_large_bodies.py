@@ -10,8 +10,8 @@ from sites import with_limit
 import webtable
 from webtable import Page, WebTable
 from webtable.errors import CellTooLarge, DamagedRow, WriteFailed
-from webtable.repository.stored import bodies
-from webtable.repository.stored.bodies import MOST_UNPACKED, most_unpacked, pack, unpack
+from webtable.repository.stored import values
+from webtable.repository.stored.values import MOST_UNPACKED, most_unpacked, pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put
 
@@ -49,7 +49,7 @@ def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
 
 @in_a_file
 def test_a_body_that_compresses_well_is_read_again_however_long_it_is(new_url, monkeypatch):
-    monkeypatch.setattr(bodies, "MOST_UNPACKED", MB)
+    monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(new_url(), create=True) as table:
         table.put(Page(url=URL, html=bytes(30 * MB)))
 
@@ -58,10 +58,10 @@ def test_a_body_that_compresses_well_is_read_again_however_long_it_is(new_url, m
 
 @in_a_file
 def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(new_url, monkeypatch):
-    monkeypatch.setattr(bodies, "MOST_UNPACKED", MB)
+    monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(new_url(), create=True) as table:
         table.put(Page(url=URL, html=b"x"))
-        plant(table, bodies.zstandard.ZstdCompressor(write_checksum=True).compress(bytes(30 * MB)))
+        plant(table, values.zstandard.ZstdCompressor(write_checksum=True).compress(bytes(30 * MB)))
 
         with pytest.raises(DamagedRow, match="claims to hold 30,000,000; at most 1,000,000 are unpacked"):
             table.get(URL)
@@ -69,7 +69,7 @@ def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(n
 
 @in_a_file
 def test_a_frame_is_not_unpacked_beyond_the_limit_of_the_file(new_url, monkeypatch):
-    monkeypatch.setattr(bodies, "MOST_UNPACKED", MB)
+    monkeypatch.setattr(values, "MOST_UNPACKED", MB)
     with webtable.open(f"sqlite:{new_url()}?max_cell=2MB", create=True) as table:
         table.put(Page(url=URL, html=b"x"))
         plant(table, pack([bytes(3 * MB)])[0])

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from webtable.repository.indexes.states import Indexes
+from webtable.repository.stored.captures import NEWEST
 from webtable.repository.stored.codec import PageCodec
-from webtable.repository.stored.content_limits import Limits
 from webtable.repository.stored.counted_until import CountedReader, Refreshed
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.stored.layouts import Layouts
+from webtable.repository.stored.layouts import Layouts, Limits
 from webtable.repository.stored.reader import PageReader
 from webtable.rowkey import WebKey
 from webtable.store import Store
@@ -75,6 +75,11 @@ class Frame:
     def layout(self) -> Layout:
         """The layout as it was known last: what is kept for how long may be altered meanwhile."""
         return self.layouts.known
+
+    @property
+    def versions_at_first(self) -> int:
+        """How many versions of a page are read at first."""
+        return min(self.layouts.known.versions, NEWEST)
 
     def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
         """Count *event* of the table, and log it."""

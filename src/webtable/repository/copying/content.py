@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from webtable._page.page import Link
 from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import with_self_links
-from webtable.repository.stored.bodies import pack
 from webtable.repository.stored.content import PackedVersion, check_body
 from webtable.repository.stored.timestamps import milliseconds
+from webtable.repository.stored.values import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,7 @@ from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.removing.deletion import Deletion
-from webtable.repository.stored.page_state import Stored
-from webtable.repository.stored.page_write import PageWrite
+from webtable.repository.stored.page_state import PageWrite, Stored
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.timestamps import EPOCH, milliseconds
 from webtable.repository.writing.batch import BatchWriter

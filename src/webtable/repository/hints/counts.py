@@ -23,8 +23,8 @@ from webtable.repository.hints.queue import Counted, RecountQueue
 from webtable.repository.hints.sources import inlinks_of
 from webtable.repository.indexes.web import LINK
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.stored.json_values import checked_json
 from webtable.repository.stored.timestamps import milliseconds, possible_moment
+from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port
 from webtable.schema import INDEX_COLUMN, index_table

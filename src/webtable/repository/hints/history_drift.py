@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.hints.drift import PIECE, Comparison, Drift, Place
-from webtable.repository.stored.captures import NEWEST, mended
+from webtable.repository.stored.captures import mended
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
@@ -36,8 +36,8 @@ class HistoryComparison(Comparison):
         super().__init__(frame, drift, damage, settle=settle, apply=apply)
         self._mend_pages = mend_pages
         names = frame.codec.columns
-        versions = min(frame.layouts.recent().versions, NEWEST)
-        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=versions)
+        frame.layouts.recent()
+        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
 
     def run(self) -> Iterator[None]:
         """Compare, with a pause after each piece of the work."""

@@ -31,9 +31,9 @@ from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChang
 from webtable.repository.hints.spans import RowsOfSpans, Sized
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.stored.json_values import JSONValue, checked_json
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
+from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import index_table
 from webtable.store import NewCell, Put

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable._checksums import UNREADABLE
-from webtable.repository.stored.bodies import pack, unpack
 from webtable.repository.stored.timestamps import now_in_milliseconds
+from webtable.repository.stored.values import pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
 from webtable.store import Delete, Mutation, NewCell, Put, Store

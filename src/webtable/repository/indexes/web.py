@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable.repository.indexes.index import Index, by_domain, by_term
-from webtable.repository.stored.json_values import JSONValue
+from webtable.repository.stored.values import JSONValue
 from webtable.rowkey.fields.domain import reversed_host
 from webtable.rowkey.urls import canonical_or_none
 from webtable.rowkey.web import host_and_rest

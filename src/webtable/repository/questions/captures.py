@@ -11,7 +11,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec
-from webtable.repository.stored.captures import brought
+from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.store import TimeRange
 from webtable.store.wanted import Wanted

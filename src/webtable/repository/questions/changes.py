@@ -18,6 +18,7 @@ from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import FORMS, Moment, moments
 from webtable.store.wanted import Wanted
@@ -267,8 +268,4 @@ def _kind(before: Page | None, after: Page | None) -> ChangeKind:
         return "changed"
     if before.status_code < 400 <= after.status_code:
         return "gone"
-    return "unchanged" if _brought(before) == _brought(after) else "changed"
-
-
-def _brought(page: Page) -> tuple[str | None, int, str | None]:
-    return page.digest, page.status_code, page.redirect_to
+    return "unchanged" if brought(before) == brought(after) else "changed"

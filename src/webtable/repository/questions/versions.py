@@ -16,6 +16,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.results import Several
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import Moment, moment_of, moments
 from webtable.store import Row, TimeRange
@@ -216,5 +217,4 @@ class _Many(Iterator["Page | None"]):
 
 
 def _same_content(one: Page, other: Page) -> bool:
-    brought = [(page.digest, page.status_code, page.redirect_to) for page in (one, other)]
-    return one.digest is not None and brought[0] == brought[1]
+    return one.digest is not None and brought(one) == brought(other)

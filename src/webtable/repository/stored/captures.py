@@ -8,8 +8,16 @@ from msgspec.structs import replace
 
 from webtable._page.headers import Headers
 from webtable._page.page import TOLD, Page
-from webtable.repository.stored.page_state import DAMAGED_CAPTURE, Capture, Stored, Version
-from webtable.repository.stored.page_write import PageWrite, is_over_half
+from webtable.repository.stored.page_state import (
+    DAMAGED_CAPTURE,
+    Capture,
+    PageWrite,
+    Stored,
+    Version,
+    brought,
+    content_date,
+    is_over_half,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,11 +107,6 @@ def _first(page: Page) -> PageWrite:
         bare = replace(page, same_as=None, digest=None, size=None, content_at=None)
         return PageWrite(bare, with_content=False)
     return PageWrite(_changed(page, 0))
-
-
-def content_date(page: Page) -> datetime | None:
-    """Return the date under which the content is that *page* repeats, None where it does not say it."""
-    return page.content_at if page.content_at is not None and page.content_at < page.fetched_at else None
 
 
 def _awaiting(page: Page, count: int) -> PageWrite:
@@ -208,11 +211,6 @@ def _moved(page: Page) -> Page:
     return replace(page, changed_at=at, change_count=count, content_at=at)
 
 
-def brought(one: Page | Capture) -> tuple[str | None, int, str | None]:
-    """Return what makes the content of a capture another one than that of the capture before it."""
-    return one.digest, one.status_code, one.redirect_to
-
-
 def _back_again(page: Page, before: Page, versions: Sequence[Version]) -> PageWrite:
     """Return a 304 that comes after an error page: the content before the error is there again."""
     count = before.change_count + 1
@@ -299,12 +297,3 @@ def _changed(page: Page, count: int) -> Page:
         content_at=page.fetched_at,
         has_body=page.html is not None,
     )
-
-
-def follows(page: Page, before: datetime) -> bool:
-    """Whether *page* can be stored in one batch with a capture of the same URL of the moment *before*.
-
-    So it is where all that it needs of what is stored is known when that one has been decided upon: it brings a body of
-    its own, and is the later one.
-    """
-    return page.html is not None and page.same_as is None and page.fetched_at > before

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from webtable._checksums import UNREADABLE
 from webtable._clock import Fresh
 from webtable._page.page import LinkCounts, Page
-from webtable.repository.stored.json_values import JSONValue, checked_json
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.repository.stored.reader import PageReader
 from webtable.repository.stored.timestamps import moment_of
+from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.schema import meta_table
 from webtable.store import NewCell, Put, Wanted
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.content_limits import Limits
+    from webtable.repository.stored.layouts import Limits
     from webtable.store import Row, Store
 
 _ROW = b"links"

@@ -1,17 +1,24 @@
-"""The layout of a web table as it is now: what can be altered of it is read anew while the table is in use."""
+"""The layout of a web table as it is now, and whether its limits explain that content is not there any more."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from webtable._clock import Fresh, clock
 from webtable.errors import LayoutMismatch, TableNotFound
+from webtable.repository.stored.timestamps import milliseconds
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import Wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webtable.repository.stored.codec import PageCodec
+    from webtable.repository.stored.page_state import Capture, Stored
+    from webtable.schema import FamilySchema
     from webtable.store import Row, Store
 
 FRESH_SECONDS = 2.0
@@ -79,3 +86,73 @@ def cells_of(row: Row | None) -> dict[bytes, bytes]:
 def _created(layout: Layout) -> Layout:
     """Return *layout* as far as it cannot be altered."""
     return replace(layout, ttl=None, versions=1, family_options={})
+
+
+_CLOCKS: Final = timedelta(minutes=1)
+"""How far the clock that a TTL goes by may be ahead of this one."""
+
+
+class Limits:
+    """The limits of one web table: how long content is kept, and in how many versions. May be used by many threads."""
+
+    def __init__(self, store: Store, table: str, codec: PageCodec, layouts: Layouts) -> None:
+        self._store = store
+        self._table = table
+        self._names = codec.columns
+        self._layouts = layouts
+        self._families: Fresh[Mapping[str, FamilySchema]] = Fresh(FRESH_SECONDS)
+
+    @property
+    def versions(self) -> int:
+        """How many versions of a page are kept."""
+        return self._layouts.recent().versions
+
+    def may_have_expired(self, at: datetime) -> bool:
+        """Whether a TTL may have removed content of the moment *at*: that of the table, or one before it was altered.
+
+        Nobody knows how long content was kept before.
+        """
+        altered = self._layouts.altered_at("ttl")
+        if altered is not None and milliseconds(at) < altered:
+            return True
+        return _is_over(at, self._layouts.known.ttl)
+
+    def explain(self, column: bytes, at: datetime, stored: Stored) -> bool:
+        """Whether the cell of *column* of the moment *at* may be missing rightly from the page that is *stored*.
+
+        A capture and its body are cells of one family and date, so no limit takes one without the other.
+        """
+        if stored.deleted is not None and stored.deleted.hides(at):
+            return True
+        own = next((one.capture for one in stored.versions if one.at == at), None)
+        names, newer = self._names, sum(one.at > at for one in stored.versions)
+        if column == names.urls and self._explain_links(at, newer, own, stored):
+            return True
+        return own is None and (self._drops(names.content, at, newer) or self._dropped(at, newer))
+
+    def _explain_links(self, at: datetime, newer: int, own: Capture | None, stored: Stored) -> bool:
+        """Whether the links of the moment *at* may be missing for another reason than that the content is."""
+        # Of a copy whose source has dropped the links of a page without a body nothing but the capture tells.
+        had_some = own.has_links if own is not None else stored.page is not None and stored.page.has_body
+        return not had_some or self._drops(self._names.outlinks, at, newer)
+
+    def _drops(self, family: str, at: datetime, newer: int) -> bool:
+        """Whether *family* drops a cell of the moment *at* where there are so many *newer* ones.
+
+        It goes by the family itself, which somebody may have altered in HBase.
+        """
+        found = self._families.recent(self._described).get(family)
+        return found is not None and (newer >= found.versions or _is_over(at, found.ttl))
+
+    def _dropped(self, at: datetime, newer: int) -> bool:
+        """Whether a number of versions from before it was altered may have dropped a cell."""
+        altered = self._layouts.altered_at("versions")
+        return newer > 0 and altered is not None and milliseconds(at) < altered
+
+    def _described(self) -> Mapping[str, FamilySchema]:
+        return {one.name: one for one in self._store.describe(self._table).schema.families}
+
+
+def _is_over(at: datetime, ttl: int | None) -> bool:
+    # A cell that is about to expire may have done so since it was read.
+    return ttl is not None and clock.now() - at > timedelta(seconds=ttl * 0.99) - _CLOCKS

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Link
     from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.content_limits import Limits
+    from webtable.repository.stored.layouts import Limits
     from webtable.store import Cell
 
 

@@ -17,7 +17,7 @@ from webtable._page.headers import Headers
 from webtable._page.page import Link, Page
 from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
 from webtable.repository.hints.inlinks import is_only_self
-from webtable.repository.stored.json_values import json_of
+from webtable.repository.stored.values import json_of
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:

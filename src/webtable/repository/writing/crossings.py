@@ -81,7 +81,7 @@ def crossings(
     """
     if not own:
         return [], {}
-    found = frame.pages.stored(list(own), min(frame.layouts.known.versions, NEWEST))
+    found = frame.pages.stored(list(own), frame.versions_at_first)
     both = list(zip(own.items(), found, strict=True))
     compared = [_crossing(row, some, stored[row], now, is_again=is_again) for (row, some), now in both]
     gone: dict[int, WebTableError] = {
@@ -126,7 +126,7 @@ def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[
     The newest capture keeps its place, whosever it is: its inlinks are written anew, for the other writer may have
     removed them, and those of the captures beside it are removed.
     """
-    found = frame.pages.stored([one.row for one in crossed], min(frame.layouts.known.versions, NEWEST))
+    found = frame.pages.stored([one.row for one in crossed], frame.versions_at_first)
     there = [(one, now, now.page) for one, now in zip(crossed, found, strict=True) if now.page is not None]
     links = frame.pages.links_of([(one.row, page) for one, _, page in there])
     others = frame.pages.links_since([(one.row, milliseconds(one.since)) for one, _, _ in there], NEWEST)

@@ -11,7 +11,6 @@ from webtable._clock import clock
 from webtable._page.page import Page, PageOutcome, memory_of
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
-from webtable.repository.stored.captures import follows
 from webtable.store.deadline import Deadline, until
 from webtable.store.retry import attempts
 
@@ -67,10 +66,13 @@ class Buffer:
     def is_before(self, row: bytes, page: Page, rows: Iterable[bytes]) -> bool:
         """Whether what is here must be stored before it can be known what becomes of *page*.
 
-        So it is where *page* rests on one of the same *rows*, unless the batch itself knows what it has to know.
+        So it is where *page* rests on one of the same *rows*, unless all that it needs of what is stored is known when
+        a capture here has been decided upon: it brings a body of its own, and is the later one.
         """
+        if self.rows.isdisjoint(rows):
+            return False
         last = self._last.get(row)
-        return not self.rows.isdisjoint(rows) and (last is None or not follows(page, last))
+        return last is None or page.html is None or page.same_as is not None or page.fetched_at <= last
 
     def following(self) -> Buffer:
         """Return the empty buffer that comes after this one."""

@@ -13,9 +13,8 @@ from webtable._clock import clock
 from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import Change
-from webtable.repository.stored.captures import NEWEST, brought, content_date, decide
-from webtable.repository.stored.page_state import Capture, Stored, Version
-from webtable.repository.stored.page_write import PageWrite
+from webtable.repository.stored.captures import NEWEST, decide
+from webtable.repository.stored.page_state import Capture, PageWrite, Stored, Version, brought
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of
 from webtable.schema import ALL_VERSIONS
@@ -137,7 +136,7 @@ def stored_of(frame: Frame, batch: Sequence[tuple[bytes, Page]]) -> dict[bytes, 
     pages: dict[bytes, Page] = {}
     for row, page in batch:
         pages.setdefault(row, page)
-    found = dict(zip(pages, frame.pages.stored(list(pages), min(versions, NEWEST)), strict=True))
+    found = dict(zip(pages, frame.pages.stored(list(pages), frame.versions_at_first), strict=True))
     if versions <= NEWEST:
         return found
     for row, page in pages.items():

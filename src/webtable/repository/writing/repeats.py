@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.frame import Frame
-    from webtable.repository.stored.page_write import PageWrite
+    from webtable.repository.stored.page_state import PageWrite
     from webtable.rowkey import WebKey
 
 Sources = dict[bytes, "Page | DamagedRow"]
