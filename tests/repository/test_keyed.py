@@ -29,7 +29,7 @@ from webtable.errors import (
 from webtable.repository.records import clock as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
-from webtable.repository.scanning import merge
+from webtable.repository.scanning import scan as scanning
 from webtable.repository.stored import pieces
 from webtable.rowkey import (
     CompositeKey,
@@ -347,8 +347,8 @@ class TestScan:
     def test_whatever_the_pieces_a_scan_gives_its_limit_and_goes_on(
         self, salted, moments, reverse, merge_rows, body_rows, monkeypatch
     ):
-        monkeypatch.setattr(merge, "MERGE_ROWS", merge_rows)
-        monkeypatch.setattr(merge, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(scanning, "MERGE_ROWS", merge_rows)
+        monkeypatch.setattr(scanning, "BODY_ROWS", body_rows)
         monkeypatch.setattr(pieces, "BODY_ROWS", body_rows)
         question = {"time": between(minutes(100)), "reverse": reverse}
         wanted = [moment for moment in moments if moment[0] >= minutes(100)][:: -1 if reverse else 1]

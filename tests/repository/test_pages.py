@@ -11,7 +11,8 @@ import webtable
 from store_differences import on_every_store
 from webtable import Page, Salt
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
-from webtable.repository.scanning import merge, read_ahead
+from webtable.repository.scanning import read_ahead
+from webtable.repository.scanning import scan as scanning
 from webtable.repository.stored import pieces
 
 
@@ -234,8 +235,8 @@ def test_a_subtree_without_a_host_index_is_looked_for_below_every_salt(new_url, 
 
 
 def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypatch):
-    monkeypatch.setattr(merge, "MERGE_ROWS", 300)
-    monkeypatch.setattr(merge, "BODY_ROWS", 16)
+    monkeypatch.setattr(scanning, "MERGE_ROWS", 300)
+    monkeypatch.setattr(scanning, "BODY_ROWS", 16)
     monkeypatch.setattr(pieces, "BODY_ROWS", 16)
     site.store(*(site.page(f"/{n:03}", host=f"h{host}", html=b"") for host in range(12) for n in range(host * 10)))
 

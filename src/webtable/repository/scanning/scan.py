@@ -1,18 +1,27 @@
-"""Scans across salts: a range becomes a range a salt, and the rows come in the order of their unsalted keys."""
+"""Scans across salts: a range becomes a range a salt, and the rows come in the order of their keys without the salts.
+
+The first rows of each range are read in one move (`Store.first_rows`) and merged; a range that runs dry is read on,
+together with those that soon will. So memory holds some rows a range, whatever the number of rows.
+"""
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from webtable.repository.scanning.merge import Merge, rest_behind
-from webtable.repository.stored.pieces import in_full
+from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.rowkey import KeyRange
 from webtable.store import EVERYTHING, Row, Store, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+FIRST_UNWEIGHED = 8
+"""How many rows are read first where nothing tells how large they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +97,148 @@ def behind(keys: KeyRange, row: bytes, unsalted: Callable[[bytes], bytes], *, re
 
 def _salt_of(keys: KeyRange, unsalted: Callable[[bytes], bytes]) -> bytes:
     return keys.start[: len(keys.start) - len(unsalted(keys.start))]
+
+
+def in_full(store: Store, spec: ScanSpec, rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield *rows* in their order with all columns of *spec*: bodies are read only for the rows that are given out.
+
+    A row that has a weight and is not found by its key comes as it is: who makes a page of it looks why.
+    """
+    most = BODY_ROWS if spec.limit is None else min(BODY_ROWS, spec.limit)
+    if spec.weight is not None:
+        weigh = spec.weight
+        for piece in together(((row, weigh(row)) for row in rows), most):
+            found = store.read(spec.table, [row.key for row in piece], Wanted(spec.wanted.columns))
+            yield from (whole or row for row, whole in zip(piece, found, strict=True))
+        return
+    for some in _unweighed(store, spec, rows, most):
+        yield from (row for row in some if row is not None)
+
+
+def _unweighed(store: Store, spec: ScanSpec, rows: Iterator[Row], most: int) -> Iterator[list[Row | None]]:
+    """Yield the rows in full, as many at once as would take `BODY_BYTES` if all were as large as the largest."""
+    count = FIRST_UNWEIGHED
+    while piece := [row.key for row in islice(rows, min(count, most))]:
+        found = store.read(spec.table, piece, Wanted(spec.wanted.columns))
+        yield found
+        largest = max(
+            sum(len(cell.value) for cells in row.cells.values() for cell in cells) if row else 0 for row in found
+        )
+        count = min(max(BODY_BYTES // (largest + 1), 1), count * 2)
+
+
+MERGE_ROWS = 8_192
+"""How many rows (without bodies) a merge holds at most, over all its ranges, but one a range at least."""
+MERGE_PIECE = 1_024
+"""How many rows of a range are read on at once at most."""
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """One range of a merge: the rows at hand, from *at* on, and what is left behind them (None: nothing)."""
+
+    rest: KeyRange | None
+    rows: list[Row] = field(default_factory=list)
+    at: int = 0
+
+    def __len__(self) -> int:
+        return len(self.rows) - self.at
+
+    def take(self, rows: list[Row], wanted: int, *, reverse: bool) -> None:
+        self.rows, self.at = self.rows[self.at :] + rows, 0
+        # Fewer rows than asked for are all that there are.
+        rest = rest_behind(self.rest, rows[-1].key, reverse) if self.rest and len(rows) >= wanted else None
+        self.rest = None if rest is None or rest.is_empty() else rest
+
+
+class _Backwards:
+    """A place in a merge that takes the last one first."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: tuple[bytes, bytes]) -> None:
+        self.place = place
+
+    def __lt__(self, other: _Backwards) -> bool:
+        return other.place < self.place
+
+
+class Merge:
+    """The rows of several ranges in the order of their keys without the salt, until a single range is left.
+
+    Then `left` is what is left of it, to be read as one range; with *keep* without the rows that are at hand.
+    """
+
+    def __init__(self, store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], *, keep: bool) -> None:
+        self._store = store
+        self._spec = spec
+        self._unsalted = unsalted
+        self._keep = keep
+        self.left: KeyRange | None = None
+
+    def __iter__(self) -> Iterator[Row]:
+        ranges = self._spec.ranges
+        first = min(self._spec.limit or self._spec.expected or BODY_ROWS, max(1, MERGE_ROWS // len(ranges)))
+        cursors = [_Cursor(keys) for keys in ranges]
+        self._read_on(cursors, first)
+        # No two rows have one place, so that cursors are never compared.
+        heads = [(self._place(cursor.rows[0]), cursor) for cursor in cursors if cursor]
+        heapq.heapify(heads)
+        piece = min(max(first, MERGE_ROWS // max(1, len(heads))), MERGE_PIECE)
+        while len(heads) > 1:
+            _, cursor = heads[0]
+            yield cursor.rows[cursor.at]
+            cursor.at += 1
+            if not cursor and cursor.rest:
+                low = [other for _, other in heads if other.rest and len(other) <= piece // 4]
+                self._read_on(low, piece)
+            if not cursor:
+                heapq.heappop(heads)
+                continue
+            place = self._place(cursor.rows[cursor.at])
+            # The second of a heap is one of these.
+            if place < heads[1][0] and (len(heads) == 2 or place < heads[2][0]):
+                yield from self._run(cursor, min(heads[1:3])[0])
+                place = self._place(cursor.rows[cursor.at])
+            heapq.heapreplace(heads, (place, cursor))
+        if heads:
+            yield from self._last(heads[0][1])
+
+    def _run(self, cursor: _Cursor, other: Any) -> Sequence[Row]:
+        """Take the rows, all but the last at hand, that come before the place of an *other* range's first row.
+
+        The pages of a host are below one salt, so there may be many.
+        """
+        rows, at, last = cursor.rows, cursor.at, len(cursor.rows) - 1
+        low, step = at, 1
+        while low + step < last and self._place(rows[low + step]) < other:
+            low, step = low + step, 2 * step
+        cursor.at = bisect_left(rows, other, low, min(low + step, last), key=self._place)
+        return rows[at : cursor.at]
+
+    def _place(self, row: Row) -> Any:
+        place = (self._unsalted(row.key), row.key)
+        return _Backwards(place) if self._spec.reverse else place
+
+    def _last(self, cursor: _Cursor) -> Iterator[Row]:
+        if self._keep:
+            yield from cursor.rows[cursor.at :]
+            self.left = cursor.rest
+            return
+        near, far = cursor.rows[cursor.at].key, cursor.rows[-1].key
+        if self._spec.reverse:
+            self.left = KeyRange(cursor.rest.start if cursor.rest else far, near + b"\x00")
+        else:
+            self.left = KeyRange(near, cursor.rest.stop if cursor.rest else far + b"\x00")
+
+    def _read_on(self, cursors: Sequence[_Cursor], wanted: int) -> None:
+        spec = self._spec
+        ranges = [cursor.rest for cursor in cursors if cursor.rest]
+        found = self._store.first_rows(spec.table, ranges, wanted, spec.wanted, reverse=spec.reverse)
+        for cursor, rows in zip(cursors, found, strict=True):
+            cursor.take(rows, wanted, reverse=spec.reverse)
+
+
+def rest_behind(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
+    """Return what is left of a range behind the row key *after*, where it is read *reverse* in front of it."""
+    return keys.before(after) if reverse else keys.after(after)

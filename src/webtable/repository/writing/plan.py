@@ -14,7 +14,7 @@ from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import Change
 from webtable.repository.stored.captures import NEWEST, decide
-from webtable.repository.stored.page_state import Capture, PageWrite, Stored, Version, brought
+from webtable.repository.stored.page_state import Capture, PageWrite, Stored, Version, brought, content_date
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of
 from webtable.schema import ALL_VERSIONS
