@@ -19,14 +19,9 @@ CYCLES_LEFT = {
 }
 CLASS_NAMES_LEFT = {
     "Address",
-    "Change",
-    "Comparison",
     "Damage",
     "Gateways",
-    "Place",
     "_Found",
-    "_Named",
-    "_Piece",
     "_Search",
 }
 

@@ -15,8 +15,9 @@ import webtable
 from nightly import some
 from store_differences import with_thrift1
 from webtable import Salt
-from webtable.repository.hints import host_changes, host_counts, refresh, spans
+from webtable.repository.hints import host_changes, host_counts, refresh
 from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.stored import pieces
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 from webtable.testing.calls import counted_store
@@ -174,7 +175,7 @@ def test_hosts_of_which_little_has_changed_are_read_together(new_url, adapter):
 
 @pytest.mark.parametrize("is_range_by_range", [False, True])
 def test_hosts_are_counted_right_however_their_pages_are_read(tmp_path, monkeypatch, short_parts, is_range_by_range):
-    monkeypatch.setattr(spans, "MOST_BETWEEN", 3)
+    monkeypatch.setattr(host_changes, "MOST_BETWEEN", 3)
     monkeypatch.setattr(host_counts, "MOST_PAGES", 40)
     able = replace(SQLiteStore.capabilities, scans_range_by_range=is_range_by_range)
     monkeypatch.setattr(SQLiteStore, "capabilities", able)
@@ -416,7 +417,7 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
 
 def test_a_host_with_more_parts_than_are_read_at_once_is_counted_whole(table, monkeypatch):
     for limit in ("NARROW", "PIECE"):
-        monkeypatch.setattr(host_counts, limit, 3)
+        monkeypatch.setattr(pieces, limit, 3)
     town = Town(table)
 
     for start in (0, 1):

@@ -19,10 +19,11 @@ from webtable._clock import clock
 from webtable._page.page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.frame import Frame
-from webtable.repository.hints.queue import Counted, RecountQueue
-from webtable.repository.hints.sources import inlinks_of
+from webtable.repository.hints.inlinks import inlinks_of
+from webtable.repository.hints.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.web import LINK
 from webtable.repository.stored.damaged_rows import Damage
+from webtable.repository.stored.removals import written
 from webtable.repository.stored.timestamps import milliseconds, possible_moment
 from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
@@ -74,9 +75,9 @@ class LinkCounter:
             removals += [Delete(entry, timestamp - 1) for entry in old if entry not in new]
         index = index_table(self.frame.table, LINK.name).name
         with self.frame.store.together() as transaction, self._announced(changed if transaction is None else []):
-            self._write(index, entries)
-            self._write(self.frame.table, cells)
-            self._write(index, removals)
+            written(self.frame.store, index, entries)
+            written(self.frame.store, self.frame.table, cells)
+            written(self.frame.store, index, removals)
 
     @contextmanager
     def _announced(self, counts: Sequence[tuple[bytes, int]]) -> Iterator[None]:
@@ -85,7 +86,7 @@ class LinkCounter:
         entered = [queue.counting(counts)] if counts else []
         queue.write(entered)
         yield
-        queue.remove([Counted(one.row, one.cells[0].timestamp) for one in entered])
+        queue.remove([CountedBatch(one.row, one.cells[0].timestamp) for one in entered])
 
     def _named(self, row: bytes) -> tuple[bytes, str] | DamagedRow:
         """Return *row* with its URL, or the error where it is no row key."""
@@ -107,15 +108,10 @@ class LinkCounter:
         start = len(family) + 1
         pieces = inlinks_of(self.frame.store, self.frame.table, family, list(urls))
         for row, some in groupby(pieces, key=itemgetter(0)):
-            tally = _Tally(urls[row])
+            tally = _SourceTally(urls[row])
             for _, cells in some:
                 tally.add(column[start:] for column, _ in cells)
             yield tally.counts(counted_at)
-
-    def _write(self, table: str, mutations: Sequence[Put | Delete]) -> None:
-        for error in self.frame.store.write(table, mutations) if mutations else ():
-            if error is not None:
-                raise error
 
 
 def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
@@ -123,7 +119,7 @@ def entries_of(counts: LinkCounts | None, key: bytes) -> list[bytes]:
     return [] if counts is None else LINK.entries(Page(url="", link_counts=counts), key)
 
 
-class _Tally:
+class _SourceTally:
     """The sources that link to one page, as they come."""
 
     def __init__(self, url: str) -> None:

@@ -1,24 +1,30 @@
-"""What every comparison of hints with their pages does: looks twice, counts, mends."""
+"""Comparing hints with their pages: what all comparisons do (they look twice, count, mend), and that of histories."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from webtable._clock import clock
 from webtable.errors import CapabilityError, DamagedRow
+from webtable.repository.stored.captures import mended
 from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
+from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from webtable.repository.frame import Frame
     from webtable.repository.journal import Journal
     from webtable.repository.stored.damaged_rows import Damage
+    from webtable.store import Row
 
 T = TypeVar("T")
 
@@ -70,7 +76,7 @@ class Compared(msgspec.Struct):
     drift: Drift
 
 
-class Place(NamedTuple):
+class HintCell(NamedTuple):
     """A cell that is an entry or an inlink, and the row of the page that it comes from."""
 
     table: str
@@ -79,7 +85,7 @@ class Place(NamedTuple):
     source: bytes
 
 
-class Comparison:
+class HintComparison:
     """A comparison of hints with the pages that they come from."""
 
     position = b""
@@ -95,8 +101,8 @@ class Comparison:
 
     def mend(
         self,
-        found: Iterator[list[Place]],
-        still: Callable[[Sequence[Place]], list[Place]],
+        found: Iterator[list[HintCell]],
+        still: Callable[[Sequence[HintCell]], list[HintCell]],
         kind: str,
         journal: Journal[Compared] | None = None,
     ) -> Iterator[None]:
@@ -104,7 +110,7 @@ class Comparison:
 
         The *journal* keeps how far it has come.
         """
-        suspects: list[Place] = []
+        suspects: list[HintCell] = []
         for some in found:
             suspects += some
             is_due = journal is not None and journal.is_due()
@@ -116,7 +122,9 @@ class Comparison:
             yield
         self._settled(suspects, still, kind)
 
-    def _settled(self, suspects: Sequence[Place], still: Callable[[Sequence[Place]], list[Place]], kind: str) -> None:
+    def _settled(
+        self, suspects: Sequence[HintCell], still: Callable[[Sequence[HintCell]], list[HintCell]], kind: str
+    ) -> None:
         if not suspects:
             return
         clock.sleep(self._settle)
@@ -143,7 +151,7 @@ class Comparison:
             if self._damage.count > before and len(drift.examples) < EXAMPLES:
                 drift.examples.append(f"damaged: {one}")
 
-    def write(self, places: Sequence[Place], kind: str) -> None:
+    def write(self, places: Sequence[HintCell], kind: str) -> None:
         """Mend differences of one kind."""
         now = now_in_milliseconds()
         for table in dict.fromkeys(place.table for place in places):
@@ -160,7 +168,7 @@ class Comparison:
                     raise error
 
 
-def _mended(place: Place, kind: str, now: int) -> Put | Delete:
+def _mended(place: HintCell, kind: str, now: int) -> Put | Delete:
     if kind == "missing":
         return Put(place.row, [place.cell])
     # What is dated ahead of the clock goes by itself, and hides nothing that is put until then: see `removals`.
@@ -168,5 +176,49 @@ def _mended(place: Place, kind: str, now: int) -> Put | Delete:
     return Delete(place.row, timestamp, [place.cell.column], exact=timestamp > now)
 
 
-def _shown(place: Place) -> str:
+def _shown(place: HintCell) -> str:
     return f"{place.table} {place.row.decode(errors='backslashreplace')} {place.cell.column.decode(errors='replace')}"
+
+
+Mend = Callable[[Sequence[bytes]], None]
+"""Mends the pages of rows; raises the first error."""
+
+
+class HistoryComparison(HintComparison):
+    """A comparison of all pages with their own versions; *mend_pages* mends those that disagree."""
+
+    def __init__(
+        self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool, mend_pages: Mend
+    ) -> None:
+        super().__init__(frame, drift, damage, settle=settle, apply=apply)
+        self._mend_pages = mend_pages
+        names = frame.codec.columns
+        frame.layouts.recent()
+        self._wanted = Wanted([names.page, names.deleted, names.capture], versions=frame.versions_at_first)
+
+    def run(self) -> Iterator[None]:
+        """Compare, with a pause after each piece of the work."""
+        yield from self.mend(self._crossed(), self._still_crossed, "crossed")
+
+    def write(self, places: Sequence[HintCell], kind: str) -> None:
+        """Mend pages."""
+        del kind
+        self._mend_pages([place.row for place in places])
+
+    def _crossed(self) -> Iterator[list[HintCell]]:
+        rows = self._frame.store.scan(self._frame.table, [KeyRange()], self._wanted)
+        while piece := list(islice(rows, PIECE)):
+            yield self._crossed_among(piece)
+
+    def _still_crossed(self, suspects: Sequence[HintCell]) -> list[HintCell]:
+        found = self._frame.store.read(self._frame.table, [place.row for place in suspects], self._wanted)
+        return self._crossed_among(row for row in found if row is not None)
+
+    def _crossed_among(self, rows: Iterable[Row]) -> list[HintCell]:
+        column, places = self._frame.codec.columns.page, []
+        for row in rows:
+            stored = self._frame.codec.stored(row)
+            if stored.page is not None and mended(stored) is not None:
+                timestamp = milliseconds(stored.page.fetched_at)
+                places.append(HintCell(self._frame.table, row.key, NewCell(column, timestamp, b""), row.key))
+        return [place for place in places if place.cell.timestamp < self._until]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from webtable.rowkey import WebKey
 
 
-class Change(NamedTuple):
+class PageChange(NamedTuple):
     """A page of a batch (its *owner* is its place there) that takes the place of what was stored *before*."""
 
     owner: int
@@ -85,7 +85,7 @@ class Hints:
 
 
 def add_entries(
-    hints: Hints, changes: Iterable[Change], maintained: Iterable[Maintained], key: WebKey
+    hints: Hints, changes: Iterable[PageChange], maintained: Iterable[Maintained], key: WebKey
 ) -> dict[int, WebTableError]:
     """Add the entries of *changes* to *hints*, and return, by owner, why a page has none: an index has failed."""
     errors: dict[int, WebTableError] = {}

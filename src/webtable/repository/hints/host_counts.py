@@ -18,7 +18,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 
 import msgspec
 
@@ -27,11 +28,11 @@ from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.frame import Frame
-from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, is_cut
-from webtable.repository.hints.spans import RowsOfSpans, Sized
+from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, RowsOfSpans, Sized, is_cut
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.stored.damaged_rows import Damage
-from webtable.repository.stored.pieces import together
+from webtable.repository.stored.pieces import cells_of, together
+from webtable.repository.stored.removals import written
 from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
@@ -44,8 +45,6 @@ MOST_PAGES = 100_000
 """How many pages are in memory at once; where hosts have more, each is read by itself and none is kept."""
 PAGE_BYTES = 200
 """What the key of a page and its size take there, about."""
-NARROW = 100
-"""How many parts of a host are read together with those of others; the rest is read by itself."""
 PIECE = 10_000
 _FAMILY = b"ref"
 _PART = b"part-"
@@ -159,25 +158,19 @@ class HostCounter:
             return False
 
     def _stored(self, entries: Sequence[bytes]) -> list[_Stored]:
-        found = self.frame.store.read_cells(self._index, entries, _FAMILY, _PARTS, limit=NARROW)
         stored = []
-        for entry, cells in zip(entries, found, strict=True):
-            limit, some = NARROW, cells
+        found = cells_of(self.frame.store, self._index, _FAMILY, entries, _PARTS)
+        for entry, pieces in groupby(found, key=itemgetter(0)):
             parts, newest, is_damaged = dict[bytes, Tally](), -1, False
-            while True:
-                for column, cell in some:
-                    newest, start = max(newest, cell.timestamp), column[len(_FAMILY) + 1 + len(_PART) :]
-                    try:
-                        part = _PART_VALUES.read(cell.value, entry, cell.timestamp)
-                    except UNREADABLE:
-                        is_damaged, parts[start] = True, NONE
-                        continue
-                    if (part.pages, part.bytes) != NONE:
-                        parts[start] = part.pages, part.bytes
-                if len(some) < limit:
-                    break
-                limit, rest = PIECE, _PARTS.after(some[-1][0][len(_FAMILY) + 1 :])
-                (some,) = self.frame.store.read_cells(self._index, [entry], _FAMILY, rest, limit=limit)
+            for column, cell in chain.from_iterable(cells for _, cells in pieces):
+                newest, start = max(newest, cell.timestamp), column[len(_FAMILY) + 1 + len(_PART) :]
+                try:
+                    part = _PART_VALUES.read(cell.value, entry, cell.timestamp)
+                except UNREADABLE:
+                    is_damaged, parts[start] = True, NONE
+                    continue
+                if (part.pages, part.bytes) != NONE:
+                    parts[start] = part.pages, part.bytes
             stored.append(_Stored(parts, newest, is_damaged))
         return stored
 
@@ -186,9 +179,7 @@ class HostCounter:
         return index_table(self.frame.table, HOST.name).name
 
     def _write(self, puts: Sequence[Put]) -> None:
-        for error in self.frame.store.write(self._index, puts) if puts else ():
-            if error is not None:
-                raise error
+        written(self.frame.store, self._index, puts)
 
 
 class _Host:

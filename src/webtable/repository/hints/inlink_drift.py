@@ -1,23 +1,22 @@
 """Comparing the inlinks of a table with the outlinks of its pages, both ways.
 
-All pages are read once, and all inlinks once, each to sums (see `webtable.repository.hints.sums`). Where these say that
-there are differences, both are read once more to find them, and only the links that may be one are looked up.
+All pages are read once, and all inlinks once, each to sums (`LinkSums`), by which two sides are compared of which
+neither fits into memory. Where these say that there are differences, both are read once more to find them, and only the
+links that may be one are looked up.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow
-from webtable.repository.hints.drift import AT_ONCE, PIECE, Comparison, Drift, Place
-from webtable.repository.hints.inlinks import Inlinks, inlink_value
+from webtable.repository.hints.drift import AT_ONCE, PIECE, Drift, HintCell, HintComparison
+from webtable.repository.hints.inlinks import InlinkCells, Targets, inlink_value, inlinks_of
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.hints.sources import ROWS_AT_ONCE, inlinks_of
-from webtable.repository.hints.sums import LinkSums
-from webtable.repository.hints.targets import Targets
-from webtable.repository.stored.pieces import together
+from webtable.repository.stored.pieces import ROWS_AT_ONCE, together
 from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
@@ -37,14 +36,14 @@ PLACE_BYTES = 400
 """What a place takes in memory beside its bytes."""
 
 
-class InlinkComparison(Comparison):
+class InlinkComparison(HintComparison):
     """A comparison of all inlinks with the pages that make them."""
 
     def __init__(self, frame: Frame, drift: Drift, damage: Damage, *, settle: float, apply: bool) -> None:
         super().__init__(frame, drift, damage, settle=settle, apply=apply)
         self._queue = RecountQueue(frame.store, frame.table)
         self._family = self._frame.codec.columns.inlinks.encode()
-        self._inlinks = Inlinks(frame.table, self._family, frame.key)
+        self._inlinks = InlinkCells(frame.table, self._family, frame.key)
         self._sums = LinkSums()
 
     def run(self) -> Iterator[None]:
@@ -55,7 +54,7 @@ class InlinkComparison(Comparison):
         yield from self.mend(self._missing_inlinks(), self._still_missing, "missing")
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
-    def write(self, places: Sequence[Place], kind: str) -> None:
+    def write(self, places: Sequence[HintCell], kind: str) -> None:
         """Mend differences of one kind, and have the links of their rows counted anew."""
         entered = self._queue.entered({place.row for place in places})
         self._queue.write([entered])
@@ -87,11 +86,11 @@ class InlinkComparison(Comparison):
         while rows := [row.key for row in islice(found, ROWS_AT_ONCE)]:
             yield from inlinks_of(self._frame.store, self._frame.table, self._family, rows)
 
-    def _missing_inlinks(self) -> Iterator[list[Place]]:
+    def _missing_inlinks(self) -> Iterator[list[HintCell]]:
         for some in _some_at_once(chain.from_iterable(map(self._odd_inlinks, self._linking_pages()))):
             yield self._without_cell(some)
 
-    def _odd_inlinks(self, page: Page) -> Iterator[Place]:
+    def _odd_inlinks(self, page: Page) -> Iterator[HintCell]:
         """Yield the inlinks that *page* makes and that may be missing."""
         timestamp, column = milliseconds(hints_at(page)), self._inlinks.column(page.url)
         if timestamp >= self._until:
@@ -99,13 +98,13 @@ class InlinkComparison(Comparison):
         source = self._frame.key.encode(page.url)
         for row, link in self._inlinks.rows(page.outlinks or ()).items():
             if self._sums.is_odd(row, column):
-                yield Place(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
+                yield HintCell(self._frame.table, row, NewCell(column, timestamp, inlink_value(link)), source)
 
-    def _still_missing(self, suspects: Sequence[Place]) -> list[Place]:
+    def _still_missing(self, suspects: Sequence[HintCell]) -> list[HintCell]:
         made = [place for some, page in self._by_page(suspects) for place in self._made_by(page, some)]
         return self._without_cell(made)
 
-    def _made_by(self, page: Page | DamagedRow | None, places: Sequence[Place]) -> Iterator[Place]:
+    def _made_by(self, page: Page | DamagedRow | None, places: Sequence[HintCell]) -> Iterator[HintCell]:
         """Yield those of *places* that *page* makes, as it makes them now."""
         if page is None or isinstance(page, DamagedRow):
             return  # a damaged one is counted where all pages are read
@@ -115,7 +114,7 @@ class InlinkComparison(Comparison):
             if link is not None:
                 yield place._replace(cell=NewCell(place.cell.column, timestamp, inlink_value(link)))
 
-    def _stale_inlinks(self) -> Iterator[list[Place]]:
+    def _stale_inlinks(self) -> Iterator[list[HintCell]]:
         odd = (
             self._named(row, NewCell(column, cell.timestamp, b""))
             for row, cells in self._stored_inlinks()
@@ -127,12 +126,12 @@ class InlinkComparison(Comparison):
             self._drift.pending += pending
             yield stale
 
-    def _still_stale(self, suspects: Sequence[Place]) -> list[Place]:
+    def _still_stale(self, suspects: Sequence[HintCell]) -> list[HintCell]:
         stale, _ = self._stale_among(suspects)
         there = self._there(stale)
         return [place for place in stale if (place.row, place.cell.column) in there]
 
-    def _stale_among(self, places: Sequence[Place]) -> tuple[list[Place], int]:
+    def _stale_among(self, places: Sequence[HintCell]) -> tuple[list[HintCell], int]:
         """Return those inlinks whose pages do not make them any more, and how many are of captures still to come."""
         stale = [place for place in places if not place.source]  # nobody will ever write such an inlink
         pending, pageless = 0, []
@@ -161,9 +160,9 @@ class InlinkComparison(Comparison):
                     dates[found.key] = found.cells[urls][0].timestamp
         return dates
 
-    def _by_page(self, places: Iterable[Place]) -> Iterator[tuple[list[Place], Page | DamagedRow | None]]:
+    def _by_page(self, places: Iterable[HintCell]) -> Iterator[tuple[list[HintCell], Page | DamagedRow | None]]:
         """Yield the pages that *places* name, each once with its places."""
-        by_source: dict[bytes, list[Place]] = defaultdict(list)
+        by_source: dict[bytes, list[HintCell]] = defaultdict(list)
         for place in places:
             by_source[place.source].append(place)
         sources = list(by_source)
@@ -172,20 +171,20 @@ class InlinkComparison(Comparison):
             pages = self._frame.pages.read_each(some, ("outlinks",))
             yield from zip(map(by_source.__getitem__, some), pages, strict=True)
 
-    def _named(self, row: bytes, cell: NewCell) -> Place:
+    def _named(self, row: bytes, cell: NewCell) -> HintCell:
         """Return an inlink with the row of the page that it names, which is empty where it names none."""
         try:
             self._frame.key.url_of(row)
             source = self._frame.key.encode(cell.column[len(self._family) + 1 :].decode())
         except ValueError:
             source = b""
-        return Place(self._frame.table, row, cell, source)
+        return HintCell(self._frame.table, row, cell, source)
 
-    def _without_cell(self, places: Sequence[Place]) -> list[Place]:
+    def _without_cell(self, places: Sequence[HintCell]) -> list[HintCell]:
         there = self._there(places)
         return [place for place in places if (place.row, place.cell.column) not in there]
 
-    def _there(self, places: Sequence[Place]) -> set[tuple[bytes, bytes]]:
+    def _there(self, places: Sequence[HintCell]) -> set[tuple[bytes, bytes]]:
         """Return the rows and columns of those of *places* that have a cell."""
         there: set[tuple[bytes, bytes]] = set()
         for rows, columns in _asked_together(places):
@@ -195,14 +194,14 @@ class InlinkComparison(Comparison):
         return there
 
 
-def _some_at_once(places: Iterable[Place]) -> Iterator[list[Place]]:
+def _some_at_once(places: Iterable[HintCell]) -> Iterator[list[HintCell]]:
     weighed = (
         (place, PLACE_BYTES + len(place.row) + len(place.cell.column) + len(place.cell.value)) for place in places
     )
     return together(weighed, AT_ONCE)
 
 
-def _asked_together(places: Iterable[Place]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+def _asked_together(places: Iterable[HintCell]) -> Iterator[tuple[list[bytes], list[bytes]]]:
     """Yield rows and columns in which *places* are: those of pages with the same links are asked for together."""
     by_row: dict[bytes, list[bytes]] = defaultdict(list)
     for place in places:
@@ -219,3 +218,38 @@ def _asked_together(places: Iterable[Place]) -> Iterator[tuple[list[bytes], list
             columns = both
     if rows:
         yield rows, sorted(columns)
+
+
+GROUPS: Final = 2**20
+"""How many sums there are, of 8 bytes each."""
+
+
+class LinkSums:
+    """What is left of the links of two sides, in groups by their hash: 0 in each group in which both have the same.
+
+    A side adds each of its links once. What both have added is as if nobody had, so only links that one side alone has
+    leave something, and a few that happen to be in a group with them. That two such links leave nothing takes hashes of
+    64 bits that are the same.
+
+    >>> sums = LinkSums()
+    >>> for row, column in [(b"a", b"x"), (b"b", b"x"), (b"a", b"x")]:
+    ...     sums.add(row, column)
+    >>> sums.are_even(), sums.is_odd(b"b", b"x")
+    (False, True)
+    """
+
+    def __init__(self) -> None:
+        self._left = array("q", bytes(8 * GROUPS))
+
+    def add(self, row: bytes, column: bytes) -> None:
+        """Add an inlink: the *column* of the page that links to *row*."""
+        link = hash((row, column))
+        self._left[link % GROUPS] ^= link
+
+    def is_odd(self, row: bytes, column: bytes) -> bool:
+        """Whether this inlink may be one that one side alone has."""
+        return self._left[hash((row, column)) % GROUPS] != 0
+
+    def are_even(self) -> bool:
+        """Whether both sides have the same links."""
+        return not any(self._left)

@@ -1,20 +1,22 @@
 """Inlinks as cells: a row of the web table has a column for each page that links to it.
 
     inlinks:https://example.com/        it links here now: the anchor text, and its rel behind a zero byte
-    inlinks:-https://example.org/       it did once, up to the cell's date
+    inlinks:-https://example.org/       it did once, up to the date of the cell
 
-Like the entries of an index they are hints: what holds is what the linking page has as its outlinks.
+Like the entries of an index they are hints: what holds is what the linking page has as its outlinks. Those of many rows
+are read in one call, those of a wide row some at a time.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from webtable._page.page import Link
 from webtable.errors import InvalidURL
+from webtable.repository.stored.pieces import cells_of
 from webtable.repository.stored.removals import removals
 from webtable.repository.stored.timestamps import hints_at, milliseconds, now_in_milliseconds
 from webtable.rowkey import KeyRange, WebKey
@@ -22,10 +24,11 @@ from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell, Put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webtable._page.page import Page
     from webtable.repository.hints.hints import Hints
+    from webtable.store import Cell, Store
 
 PAST = b"-"
 MOST_REMEMBERED = 8_192
@@ -35,7 +38,7 @@ CURRENT_SOURCES = KeyRange(PAST + b"\xff", b"")
 PAST_SOURCES = KeyRange(PAST, PAST + b"\xff")
 
 
-class Inlinks:
+class InlinkCells:
     """How the inlinks of one web table are written."""
 
     def __init__(self, table: str, family: bytes, key: WebKey) -> None:
@@ -165,3 +168,40 @@ def with_self_links(page: Page) -> Page:
         return page
     is_only = bool(page.outlinks) and is_only_self(page.url, page.outlinks)
     return page if is_only == page.only_self_links else replace(page, only_self_links=is_only)
+
+
+class Targets:
+    """The links of a page by the canonical URLs that they lead to."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+
+    def link_to(self, url: str) -> Link | None:
+        """Return the first of the links that leads to the canonical *url*; one that is written so comes first."""
+        return self._as_written.get(url) or self._others.get(url)
+
+    @cached_property
+    def _as_written(self) -> dict[str, Link]:
+        return _first((link.url, link) for link in self._links)
+
+    @cached_property
+    def _others(self) -> dict[str, Link]:
+        # Nearly all links are written as their targets are called, so that most pages are not asked for these.
+        return _first((canonical_or_none(link.url) or "", link) for link in self._links)
+
+
+def _first(links: Iterable[tuple[str, Link]]) -> dict[str, Link]:
+    found: dict[str, Link] = {}
+    for url, link in links:
+        found.setdefault(url, link)
+    return found
+
+
+def inlinks_of(
+    store: Store, table: str, family: bytes, rows: Sequence[bytes], sources: KeyRange = CURRENT_SOURCES
+) -> Iterator[tuple[bytes, Sequence[tuple[bytes, Cell]]]]:
+    """Yield the inlinks of each of *rows* as they are now, or from other *sources*, without their values.
+
+    As `cells_of` does: a row comes once at least, and again for each further piece of its inlinks.
+    """
+    return cells_of(store, table, family, rows, sources, keys_only=True)

@@ -21,10 +21,9 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
 from webtable.repository.creation.tables import create_tables
-from webtable.repository.hints.drift import Compared, Drift
+from webtable.repository.hints.drift import Compared, Drift, HistoryComparison
 from webtable.repository.hints.entry_drift import EntryComparison
-from webtable.repository.hints.hints import Change, Hints, add_entries
-from webtable.repository.hints.history_drift import HistoryComparison
+from webtable.repository.hints.hints import Hints, PageChange, add_entries
 from webtable.repository.hints.inlink_drift import InlinkComparison
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
-    from webtable.repository.hints.history_drift import Mend
+    from webtable.repository.hints.drift import Mend
     from webtable.repository.indexes.states import Maintained
     from webtable.store import Row
 
@@ -169,7 +168,7 @@ class Maintenance:
 def _write_entries(keeper: Keeper, found: Maintained, pages: Sequence[tuple[bytes, Page]]) -> None:
     """Write the entries of *pages*; for the link index their inlinks too. Raises the first error."""
     hints = Hints()
-    changes = [Change(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
+    changes = [PageChange(owner, row, None, page) for owner, (row, page) in enumerate(pages)]
     errors = add_entries(hints, changes, [found], keeper.frame.key)
     touched: set[bytes] = set()
     hosts = {host_and_rest(page.url)[0] for _, page in pages} if found.counts_pages else set()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable._checksums import UNREADABLE
+from webtable.repository.stored.removals import written
 from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.repository.stored.values import pack, unpack
 from webtable.rowkey import KeyRange
@@ -84,7 +85,7 @@ class Pending(NamedTuple):
         return f"{'' if self.is_all else 'at least '}{self.rows:,} row{'s'[: self.rows != 1]}{hosts} waiting"
 
 
-class Counted(NamedTuple):
+class CountedBatch(NamedTuple):
     """What is left to know of a batch that is counted: its key, and its newest timestamp."""
 
     key: bytes
@@ -157,11 +158,9 @@ class RecountQueue:
 
     def write(self, mutations: Sequence[Mutation]) -> None:
         """Write *mutations*; raises the first error."""
-        for error in self._store.write(self.table, mutations) if mutations else ():
-            if error is not None:
-                raise error
+        written(self._store, self.table, mutations)
 
-    def remove(self, batches: Sequence[Counted | Waiting]) -> None:
+    def remove(self, batches: Sequence[CountedBatch | Waiting]) -> None:
         """Remove *batches*, which are counted."""
         for at in range(0, len(batches), REMOVED_AT_ONCE):
             self.write([Delete(batch.key, batch.timestamp) for batch in batches[at : at + REMOVED_AT_ONCE]])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from webtable.repository.hints.counts import LinkCounter
 from webtable.repository.hints.host_changes import MOST_BYTES, Changes
 from webtable.repository.hints.host_counts import HostCounter
-from webtable.repository.hints.queue import Counted, RecountQueue
-from webtable.repository.hints.sources import ROWS_AT_ONCE
+from webtable.repository.hints.queue import CountedBatch, RecountQueue
+from webtable.repository.stored.pieces import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence
@@ -89,7 +89,7 @@ class Refresh:
         self._read = 0  # pages, to count those of hosts
         self._counted, self._whole = _Known(), _Known()
         self._changes = Changes(frame.key, damage)
-        self._held: list[Counted] = []  # batches that wait for `_changes` alone
+        self._held: list[CountedBatch] = []  # batches that wait for `_changes` alone
 
     def run(self, waiting: Iterator[Waiting], queue: RecountQueue) -> Recount:
         """Count what is *waiting* in *queue*, each page once, and return how much it was."""
@@ -104,7 +104,7 @@ class Refresh:
                 (held if self._tells_of_hosts(batch) else done).append(batch)
             queue.remove(done)
             queue.remove_rows(held)
-            self._held += [Counted(batch.key, batch.timestamp) for batch in held]
+            self._held += [CountedBatch(batch.key, batch.timestamp) for batch in held]
             if self._counts_pages:
                 self._take_hosts(some)
             if self._weight() > MOST_BYTES:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
-from webtable.repository.hints.hints import Change, Hints, HintWriter, add_entries
-from webtable.repository.hints.inlinks import Inlinks
+from webtable.repository.hints.hints import Hints, HintWriter, PageChange, add_entries
+from webtable.repository.hints.inlinks import InlinkCells
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.codec import bare
@@ -38,7 +38,7 @@ class Keeper:
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
         self.frame = frame
         self._with_inlinks = with_inlinks
-        self.inlinks = Inlinks(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
+        self.inlinks = InlinkCells(frame.table, frame.codec.columns.inlinks.encode(), frame.key)
         self.queue = RecountQueue(frame.store, frame.table)
         self.writer = HintWriter(frame.store, frame.indexes)
 
@@ -50,7 +50,7 @@ class Keeper:
         """Whether the inlinks of pages are to be kept for one of *indexes*."""
         return self._with_inlinks and any(one.keeps_inlinks for one in indexes)
 
-    def prepare(self, changes: Sequence[Change], indexes: dict[str, Maintained]) -> Upkeep:
+    def prepare(self, changes: Sequence[PageChange], indexes: dict[str, Maintained]) -> Upkeep:
         """Return what is to be done for *changes* in *indexes*, which were read before it was known what these are."""
         upkeep = Upkeep(self, changes, indexes)
         upkeep.add(indexes.values(), changes)
@@ -86,7 +86,7 @@ class Keeper:
         if entered is not None:
             self.queue.write([self.queue.done(entered)])
 
-    def former_links(self, changes: Sequence[Change]) -> dict[int, Sequence[Link]]:
+    def former_links(self, changes: Sequence[PageChange]) -> dict[int, Sequence[Link]]:
         """Return, by owner, the links that the pages had before; only of those whose links may be others now."""
         former = [
             (change.owner, change.row, change.before)
@@ -100,7 +100,7 @@ class Keeper:
         known = {change.owner: change.former for change in changes if change.former is not None}
         return known | {owner: some for (owner, _, _), some in zip(former, links, strict=True)}
 
-    def stored_links(self, changes: Sequence[Change]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
+    def stored_links(self, changes: Sequence[PageChange]) -> dict[int, tuple[Sequence[Link], Sequence[Link]]]:
         """Return, by owner, the links of captures that were there already, and those of the capture before each.
 
         The writer of the capture may not have come to remove those of the one before.
@@ -115,7 +115,7 @@ class Upkeep:
     """The upkeep for one batch; its methods are called once each, in the order in which they stand here."""
 
     keeper: Keeper
-    changes: Sequence[Change]
+    changes: Sequence[PageChange]
     indexes: dict[str, Maintained]
     hints: Hints = field(default_factory=Hints)
     touched: set[bytes] = field(default_factory=set)
@@ -127,7 +127,7 @@ class Upkeep:
     errors: dict[int, WebTableError] = field(default_factory=dict)
     _entered: list[Put] = field(default_factory=list)
 
-    def add(self, indexes: Iterable[Maintained], changes: Sequence[Change]) -> None:
+    def add(self, indexes: Iterable[Maintained], changes: Sequence[PageChange]) -> None:
         """Take what *indexes* need of *changes*."""
         indexes = list(indexes)
         self.errors |= add_entries(self.hints, changes, indexes, self.keeper.frame.key)
@@ -191,12 +191,12 @@ class Upkeep:
                 failed = dict.fromkeys(asking, exc)
         return failed | self.keeper.writer.put(hints, self.indexes.values())
 
-    def _touch(self, change: Change, rows: set[bytes]) -> None:
+    def _touch(self, change: PageChange, rows: set[bytes]) -> None:
         self.touched |= rows
         if rows:
             self.asking.add(change.owner)
 
-    def _add_new_indexes(self, changes: Sequence[Change]) -> bool:
+    def _add_new_indexes(self, changes: Sequence[PageChange]) -> bool:
         """Take what indexes need that were added since they were read last; return whether there is one.
 
         Their entries are looked after again: an index that is dropped and added meanwhile is a new one.
@@ -207,5 +207,5 @@ class Upkeep:
         if new:
             self.indexes = now
             last = {change.row: change for change in changes}.values()
-            self.add(new, [Change(change.owner, change.row, None, change.page) for change in last])
+            self.add(new, [PageChange(change.owner, change.row, None, change.page) for change in last])
         return bool(new)

@@ -129,11 +129,11 @@ class EntryReader:
             size = most
         yield from self._moved(answer, None, wanted, damage)
 
-    def _named(self, entry: Row, lookup: Lookup, *, storage: bool) -> _Named | DamagedRow:
+    def _named(self, entry: Row, lookup: Lookup, *, storage: bool) -> _NamedPage | DamagedRow:
         """Return where *entry* stands and which page it names; the error where it is no entry."""
         try:
             key = lookup.row_of(entry.key)
-            return _Named(entry.key if storage else place_of(entry.key), key, self._frame.key.salted(key))
+            return _NamedPage(entry.key if storage else place_of(entry.key), key, self._frame.key.salted(key))
         except ValueError as exc:
             return DamagedRow(entry.key, None, f"{lookup.table}: it is no entry of the index: {exc}")
 
@@ -148,7 +148,7 @@ class EntryReader:
                     yield place, page
 
 
-class _Named(NamedTuple):
+class _NamedPage(NamedTuple):
     """An entry: where it stands in the answer, the row key without its salt of the page that it names, and its row."""
 
     place: bytes

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from webtable._page.page import Link
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.hints.counts import entries_of
-from webtable.repository.hints.inlinks import PAST
+from webtable.repository.hints.inlinks import PAST, inlinks_of
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.hints.sources import inlinks_of
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.questions.hosts import entries_without_pages

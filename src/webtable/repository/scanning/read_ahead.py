@@ -58,14 +58,14 @@ def ahead(pieces: Iterator[P]) -> Generator[P]:
     yield piece
 
 
-def _pieces(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Iterator[_Piece]:
-    yield _Piece.of(rows, make, FIRST_ROWS)
+def _pieces(rows: Iterator[Row], make: Callable[[Row], Page | None]) -> Iterator[_PagePiece]:
+    yield _PagePiece.of(rows, make, FIRST_ROWS)
     while True:
-        yield _Piece.of(rows, make, PIECE_ROWS)
+        yield _PagePiece.of(rows, make, PIECE_ROWS)
 
 
 @dataclass(slots=True)
-class _Piece:
+class _PagePiece:
     """The pages of some rows, and whether there may be more."""
 
     made: list[Page | DamagedRow]
@@ -73,7 +73,7 @@ class _Piece:
     is_damaged: bool = False
 
     @classmethod
-    def of(cls, rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> _Piece:
+    def of(cls, rows: Iterator[Row], make: Callable[[Row], Page | None], most: int) -> _PagePiece:
         """Return the pages of the next rows, *most* of them or up to READ_AHEAD_BYTES."""
         made: list[Page | DamagedRow] = []
         is_damaged = False

@@ -65,6 +65,6 @@ def _later_cells(
 
 def written(store: Store, table: str, mutations: Sequence[Put | Delete]) -> None:
     """Write *mutations*; raises the first error of any."""
-    for error in store.write(table, mutations):
+    for error in store.write(table, mutations) if mutations else ():
         if error is not None:
             raise error

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
-from webtable.repository.hints.hints import Change
+from webtable.repository.hints.hints import PageChange
 from webtable.repository.stored.captures import NEWEST, mended
 from webtable.repository.stored.timestamps import EPOCH, milliseconds
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
@@ -137,5 +137,5 @@ def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[
             plan.writes.append(PlannedWrite(index, one.row, mend, page, others[index]))
         if mend is None or not mend.changes_hints:
             newest = replace(page, outlinks=tuple(links[index]), inlinks_at=None)
-            plan.repeated.append(Change(index, one.row, one.overtaken, newest, others[index], is_crossed=True))
+            plan.repeated.append(PageChange(index, one.row, one.overtaken, newest, others[index], is_crossed=True))
     return plan, {one.row: now for one, now, _ in there}

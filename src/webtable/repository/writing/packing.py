@@ -11,7 +11,7 @@ from webtable._page.body import algorithm_of, digest_like, digest_of
 from webtable._page.page import Page, PageOutcome
 from webtable._threads import Threads
 from webtable.errors import WebTableError
-from webtable.repository.hints.hints import Change
+from webtable.repository.hints.hints import PageChange
 from webtable.repository.hints.upkeep import Upkeep
 from webtable.repository.stored.content import Packed
 from webtable.repository.stored.page_state import Stored
@@ -185,10 +185,10 @@ class PagePut(NamedTuple):
     put: Put
 
     @property
-    def change(self) -> Change:
+    def change(self) -> PageChange:
         """What indexes and inlinks need to know of it."""
         planned = self.planned
-        return Change(planned.index, planned.row, planned.before, self.page, planned.former)
+        return PageChange(planned.index, planned.row, planned.before, self.page, planned.former)
 
 
 def page_puts(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webtable._clock import clock
 from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
-from webtable.repository.hints.hints import Change
+from webtable.repository.hints.hints import PageChange
 from webtable.repository.stored.captures import NEWEST, decide
 from webtable.repository.stored.page_state import Capture, PageWrite, Stored, Version, brought, content_date
 from webtable.repository.writing.capture_checks import refusal
@@ -47,7 +47,7 @@ class BatchPlan:
 
     count: int
     writes: list[PlannedWrite]
-    repeated: list[Change]
+    repeated: list[PageChange]
     refused: dict[int, WebTableError]
     dropped: Mapping[int, Drop] = field(default_factory=dict)
     """What the table's limit of versions drops for pages, by their places."""
@@ -82,7 +82,7 @@ class Planner:
         self._links: dict[tuple[bytes, datetime], Sequence[Link]] = {}
         self._closed: set[bytes] = set()
         self._writes: list[PlannedWrite] = []
-        self._repeated: list[Change] = []
+        self._repeated: list[PageChange] = []
 
     def decide(self) -> BatchPlan:
         """Return what becomes of the pages, as far as it can be decided now."""
@@ -117,7 +117,7 @@ class Planner:
         former = self._links.get((row, before.content_at)) if before and before.content_at else None
         self._writes += [PlannedWrite(index, row, write, before, former) for write in writes]
         if not writes and before is not None and before.fetched_at == page.fetched_at:
-            self._repeated.append(Change(index, row, None, before, is_repeated=True))
+            self._repeated.append(PageChange(index, row, None, before, is_repeated=True))
         if len(writes) != 1 or not writes[0].with_metadata or writes[0].content_of:
             self._closed.add(row)  # what follows rests on what is not at hand before this is stored
         elif self._has_several:
