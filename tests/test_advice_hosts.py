@@ -206,7 +206,7 @@ def test_a_made_up_crawl_is_the_same_each_time():
 
 
 def test_with_many_made_up_hosts_the_salt_of_the_host_spreads():
-    few, many = advise(EIGHT)["host"], advise(EIGHT, hosts=10_000)["host"]
+    few, many = advise(EIGHT)["host"], advise(EIGHT, hosts=3_000)["host"]
 
     assert few.writes.is_hot
     assert not many.writes.is_hot

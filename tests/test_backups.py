@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import webtable
+from nightly import examples
 from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
 from test_warc_out import content as content_of
 from webtable import Link, Page
@@ -47,7 +48,7 @@ def out_and_in(table, folder, form, **options):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(by_day=12, by_night=100), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
 def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captures, file_bytes):
     table = stored(new_table(), read_pages_of(crawled(captures)))
@@ -57,10 +58,13 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captu
     assert content(again) == content(table)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_the_sample_web_comes_back_as_it_was(tmp_path, form):
-    sample = make_sample(tmp_path / "sample", until=datetime.now(UTC))
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return make_sample(tmp_path_factory.mktemp("sample"), until=datetime.now(UTC))
 
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_sample_web_comes_back_as_it_was(sample, tmp_path, form):
     with webtable.open(sample.store) as table:
         again = out_and_in(table, tmp_path / "out", form, file_bytes=100_000)
 
@@ -72,8 +76,12 @@ def test_the_sample_web_comes_back_as_it_was(tmp_path, form):
 
 @pytest.mark.parametrize(
     ("form", "make"),
-    [*((form, lambda: os.urandom(26 * 2**20)) for form in FORMATS), ("warc", lambda: bytes(270_000_000))],
-    ids=[*FORMATS, "warc that is packed 1,000 times"],
+    [
+        *(pytest.param(form, lambda: os.urandom(26 * 2**20), id=form) for form in FORMATS),
+        pytest.param(
+            "warc", lambda: bytes(270_000_000), id="warc that is packed 1,000 times", marks=pytest.mark.nightly
+        ),
+    ],
 )
 def test_a_body_over_the_limits_of_other_readers_comes_back(tmp_path, form, make):
     body = make()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from webtable.cli import app
 from webtable.demo import make_sample
 
 pytest.importorskip("matplotlib")
@@ -56,14 +57,24 @@ def folder(tmp_path_factory):
     return made
 
 
+def arguments(command):
+    """Return the arguments of *command*, as a shell takes them apart in the current directory."""
+    told = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, text=True, check=True)
+    return told.stdout.split("\0")[1:-1]
+
+
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_commands_that_a_page_shows_run(folder, tmp_path, name):
+def test_the_commands_that_a_page_shows_run(folder, tmp_path, monkeypatch, name):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WEBTABLE_STORE", raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for module in tmp_path.glob("*.py"):
+        monkeypatch.delitem(sys.modules, module.stem, raising=False)
 
     for command in SHOWN[name]:
-        run = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, env=environment)
-        assert run.returncode == 0, f"{command}\n{run.stderr}"
+        run = CliRunner().invoke(app, arguments(command), prog_name="webtable")
+        assert run.exit_code == 0, f"{command}\n{run.stderr}"
 
 
 def test_the_pages_with_commands_are_found():
