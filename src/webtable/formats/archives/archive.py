@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,26 +12,25 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
-from zipfile import ZipFile
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+import msgspec
 
 from webtable._progress import counting
 from webtable._whole_file import OWN_FOLDER, named, own_file, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
-from webtable.formats.archives.wacz import Package, page_line, page_lines
-from webtable.formats.archives.warc_files import WarcFiles
+from webtable.formats.archives.warc_files import MeasuredFile, WarcFiles, software, write_captures
+from webtable.formats.archives.warc_records import date_text, sha256
 from webtable.repository.frame import Frame
 from webtable.repository.questions.captures import kept
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Iterator
     from os import PathLike
 
     from webtable._page.page import Page
-    from webtable.formats.archives.warc_files import MeasuredFile
-    from webtable.formats.archives.warc_records import Written
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
 
@@ -89,10 +89,13 @@ def write_warc(
             if with_index:
                 scratch.run("INSERT INTO line VALUES (?)", [line])
 
-        files = WarcFiles(_Folder(part), file_bytes, indexed, archived.add)
+        def opened(name: str) -> IO[bytes]:
+            return open(part / name, "xb", opener=own_file)
+
+        files = WarcFiles(opened, file_bytes, indexed, archived.add)
         _fill(files, table, scope, archived, on_progress, lambda _: None)
         if with_index:
-            with open(part / INDEX, "xb", opener=own_file) as index:
+            with opened(INDEX) as index:
                 index.writelines(_sorted(scratch))
     return archived
 
@@ -130,7 +133,9 @@ def write_wacz(
             if line := page_line(page, archived.pages):
                 scratch.run("INSERT INTO page VALUES (?, ?)", [archived.pages, line])
 
-        files = WarcFiles(package, file_bytes, lambda line: scratch.run("INSERT INTO line VALUES (?)", [line]), written)
+        files = WarcFiles(
+            package.open, file_bytes, lambda line: scratch.run("INSERT INTO line VALUES (?)", [line]), written
+        )
         _fill(files, table, scope, archived, on_progress, listed)
         package.write("indexes/index.cdx", _sorted(scratch))
         package.write("pages/pages.jsonl", page_lines(line for (line,) in scratch.rows(_PAGES)))
@@ -160,32 +165,13 @@ def _fill(
     try:
         pages = groupby(kept(frame, scope, damage), attrgetter("url"))
         for _, captures in counting(pages, on_progress, _PROGRESS_PAGES):
-            listed(_write_captures(files, captures))
+            _, newest = write_captures(captures, files.write)
+            listed(newest)
             archived.pages += 1
         files.close()
     finally:
         files.abandon()
     archived.records, archived.damaged, archived.incomplete = files.records, damage.count, files.incomplete
-
-
-def _write_captures(files: WarcFiles, captures: Iterator[Page]) -> Page:
-    """Write the captures of one page, at least one, and return the last of them."""
-    written: dict[datetime, Written] = {}
-    for page in captures:
-        repeated = None if page.content_at is None else written.get(page.content_at)
-        written[page.fetched_at] = files.write(page, repeated)
-    return page
-
-
-class _Folder:
-    """A folder as the target of WARC files."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a new file of that name."""
-        return open(self._folder / name, "xb", opener=own_file)
 
 
 def _check_file_bytes(file_bytes: int) -> None:
@@ -217,3 +203,75 @@ def _new_folder(folder: Path) -> Iterator[Path]:
                 part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+VERSION = "1.1.1"
+_SHOWN_TYPES = frozenset({None, "text/html", "application/xhtml+xml", "text/plain"})
+
+
+class Package:
+    """The entries of a WACZ file that is being written to *file*; WARC files are opened in archive/.
+
+    WACZ is the specification "Web Archive Collection Zipped" of Webrecorder: a zip of entries that are stored as they
+    are, so that a player reads a record of a WARC file in it, by the offset in the index, without the rest: archive/,
+    indexes/index.cdx, pages/pages.jsonl, datapackage.json with the digests of all of these, and datapackage-digest.json
+    with the digest of that one.
+    """
+
+    def __init__(self, file: ZipFile) -> None:
+        self._zip = file
+        self._resources: list[dict[str, object]] = []
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Open the next WARC file; it is closed before another entry is begun."""
+        with self._zip.open(_entry(f"archive/{name}"), "w", force_zip64=True) as file:
+            yield file
+
+    def add(self, path: str, file: MeasuredFile) -> None:
+        """Take *file*, which was written as the entry *path*, into the list of what the package has."""
+        name = path.rpartition("/")[2]
+        self._resources.append({"name": name, "path": path, "hash": file.digest, "bytes": file.size})
+
+    def write(self, path: str, lines: Iterable[bytes]) -> None:
+        """Write *lines* as the entry *path*."""
+        with self._zip.open(_entry(path), "w", force_zip64=True) as entry:
+            file = MeasuredFile(entry, path)
+            for line in lines:
+                file.write(line)
+        self.add(path, file)
+
+    def finish(self, created: datetime) -> None:
+        """Write what the package has in it, with digests."""
+        package = {
+            "profile": "data-package",
+            "wacz_version": VERSION,
+            "software": software(),
+            "created": date_text(created),
+            "resources": self._resources,
+        }
+        data = msgspec.json.format(msgspec.json.encode(package))
+        self._zip.writestr(_entry("datapackage.json"), data)
+        digest = {"path": "datapackage.json", "hash": sha256(data)}
+        self._zip.writestr(_entry("datapackage-digest.json"), msgspec.json.encode(digest))
+
+
+def page_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield pages.jsonl: its heading, and the *lines* of its pages."""
+    yield msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All pages"}) + b"\n"
+    yield from lines
+
+
+def page_line(page: Page, number: int) -> bytes | None:
+    """Return the line of a page that a reader would open, None for errors, redirects and pictures."""
+    if not 200 <= page.status_code < 300 or page.content_type not in _SHOWN_TYPES:
+        return None
+    fields = {"id": str(number), "url": page.url, "ts": date_text(page.fetched_at)}
+    return msgspec.json.encode(fields | ({"title": page.title} if page.title else {})) + b"\n"
+
+
+def _entry(path: str) -> ZipInfo:
+    entry = ZipInfo(path, time.gmtime()[:6])
+    entry.compress_type = ZIP_STORED
+    entry.external_attr = 0o644 << 16
+    return entry

@@ -8,7 +8,7 @@ import re
 import zlib
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from webtable._page.page import Page
@@ -67,14 +67,6 @@ def software() -> str:
         return "webtable"
 
 
-class ArchiveTarget(Protocol):
-    """Where the files go."""
-
-    def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a new file of that name."""
-        ...
-
-
 class MeasuredFile:
     """A file that is written, with the number of its bytes and their digest so far."""
 
@@ -96,8 +88,20 @@ class MeasuredFile:
         return f"sha256:{self._sha256.hexdigest()}"
 
 
+def write_captures(captures: Iterable[Page], write: Callable[[Page, Written | None], Written]) -> tuple[int, Page]:
+    """Have the captures of one page written, at least one, and return how many there are and the last of them.
+
+    *write* is given each with the record of the one that it repeats.
+    """
+    written: dict[datetime, Written] = {}
+    for page in captures:
+        repeated = None if page.content_at is None else written.get(page.content_at)
+        written[page.fetched_at] = write(page, repeated)
+    return len(written), page
+
+
 class WarcFiles:
-    """WARC files in *target*, a gzip member a record, each of them ended by the first record over *most* bytes.
+    """WARC files that *opened* opens by name, a gzip member a record; the first record over *most* bytes ends a file.
 
     There are so many `records`, and of `incomplete` ones something is too long to be told. Their lines for an index are
     given to *indexed*, and each file to *written* when it is whole.
@@ -105,12 +109,12 @@ class WarcFiles:
 
     def __init__(
         self,
-        target: ArchiveTarget,
+        opened: Callable[[str], AbstractContextManager[IO[bytes]]],
         most: int,
         indexed: Callable[[bytes], None],
         written: Callable[[MeasuredFile], None],
     ) -> None:
-        self._target = target
+        self._opened = opened
         self._most = most
         self._indexed = indexed
         self._written = written
@@ -149,7 +153,7 @@ class WarcFiles:
     def _next(self) -> MeasuredFile:
         self._count += 1
         name = f"webtable-{self._count:05}.warc.gz"
-        file = MeasuredFile(self._open.enter_context(self._target.open(name)), name)
+        file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
         record = warcinfo(name, software(), datetime.now(UTC))
         self._info = record.id
         write_member(file, record)

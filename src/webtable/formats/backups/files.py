@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from webtable._page.json_lines import page_to_json
 from webtable._page.page import GIVEN, LINK_BYTES
-from webtable.formats.archives.warc_files import software, write_member
+from webtable.formats.archives.warc_files import software, write_captures, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
 from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
@@ -109,14 +109,13 @@ class WARCFile:
 
     def write(self, captures: Iterator[Page]) -> int:
         """Write the captures of a page, a record each."""
-        written: dict[datetime, Written] = {}
-        for page in captures:
-            repeated = None if page.content_at is None else written.get(page.content_at)
-            record = capture(page, self._info, repeated)
-            write_member(self._file, record)
-            self.incomplete += bool(record.left_out)
-            written[page.fetched_at] = Written(record.id, record.digest)
-        return len(written)
+        return write_captures(captures, self._write)[0]
+
+    def _write(self, page: Page, repeated: Written | None) -> Written:
+        record = capture(page, self._info, repeated)
+        write_member(self._file, record)
+        self.incomplete += bool(record.left_out)
+        return Written(record.id, record.digest)
 
     def close(self) -> None:
         """Do nothing: each record is whole."""
