@@ -120,7 +120,7 @@ class Journal(Generic[State]):
             part.write_bytes(msgspec.json.encode(kept))
             following = None if self._held is None else _held(part)
         if following is not None:
-            self.close()
+            self._release()
             self._held = following
         ended = clock.monotonic()
         self._next = ended + max(self._seconds, (ended - began) * SHARE)
@@ -132,6 +132,9 @@ class Journal(Generic[State]):
 
     def close(self) -> None:
         """Let another run use it."""
+        self._release()
+
+    def _release(self) -> None:
         if self._held is not None:
             self._held.close()
             self._held = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -12,8 +12,6 @@ from webtable.formats import Place
 from webtable.repository.journal import Journal
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from webtable.formats.parts import FilePart
 
 
@@ -46,24 +44,26 @@ class _Ingested(msgspec.Struct):
     parts: list[_StoredPart] = []
 
 
-class IngestJournal:
+class IngestJournal(Journal[_Ingested]):
     """The journal at *path* for a run that stores with the options *made_with*.
 
     Raises `InvalidArgument` where another run uses it, `OSError` where it cannot be written.
     """
 
     def __init__(self, path: Path, made_with: str) -> None:
+        super().__init__(path, "ingest", _Ingested, seconds=0)
         self._made_with = made_with
-        self._journal = Journal(path, "ingest", _Ingested, seconds=0).alone("ingest")
+        self._is_kept = True
+        self.alone("ingest")
         try:
-            found = self._journal.begun() or _Ingested()
+            found = self.begun() or _Ingested()
         except BaseException:
-            self._journal.close()
+            self.close()
             raise
         self._before = {(part.file, part.begin): part for part in found.parts}
         self._now = self._before.copy()
         self._begun: dict[FilePart, _StoredPart] = {}
-        self._is_kept = True
+        self._in_parts = {part.file for part in found.parts if part.begin or part.stop is not None}
 
     def forget(self) -> None:
         """Forget what earlier runs have stored."""
@@ -89,33 +89,24 @@ class IngestJournal:
 
     def is_in_parts(self, file: str) -> bool:
         """Whether an earlier run has read *file* in parts."""
-        path = str(Path(file).resolve())
-        return any(one.file == path and (one.begin or one.stop is not None) for one in self._before.values())
+        return str(Path(file).resolve()) in self._in_parts
 
     def note(self, part: FilePart, place: Place, records: int, *, is_done: bool) -> None:
         """Take note that of the begun *part* all is stored up to *place*: one thread at a time."""
         stored = replace(self._begun[part], place=place, records=records, is_done=is_done)
         self._now[stored.file, stored.begin] = stored
         self._is_kept = False
-        if self._journal.is_due():
+        if self.is_due():
             self._keep()
 
     def close(self) -> None:
         """Keep what is known, and let others use it."""
         if not self._is_kept:
             self._keep()
-        self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        super().close()
 
     def _keep(self) -> None:
-        self._journal.keep(_Ingested(list(self._now.values())))
+        self.keep(_Ingested(list(self._now.values())))
         self._is_kept = True
 
     def _stored(self, part: FilePart) -> _StoredPart:
