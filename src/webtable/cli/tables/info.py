@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
 from contextlib import closing
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
-from webtable.cli.tables.indexes import IndexLine, index_lines
+from webtable.cli.tables.indexes import index_lines
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
@@ -23,13 +23,19 @@ from webtable.errors import LayoutMismatch
 from webtable.repository.creation.layout import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated
 from webtable.rowkey.ranges import key_text
-from webtable.schema import FAMILY_OPTIONS, FamilySchema, KeyLayout, Layout, versions_text
+from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text
 from webtable.store import open_store
-from webtable.store.health import Space
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
     from webtable.cli.session import CommandSession
+    from webtable.cli.tables.indexes import IndexLine
     from webtable.repository import WebTable
+    from webtable.schema import Layout
     from webtable.store import Store
 
 commands = typer.Typer()
@@ -86,65 +92,64 @@ def info(
     indexes.
     """
     this = session(ctx)
-    told = _told_of(this, count=count, schema=schema)
+    facts, holdings = _facts_of(this, count=count, schema=schema)
     if format == ToldFormat.jsonl:
-        _write_json(told)
+        for fact in facts:
+            write_json(fact)
     elif format == ToldFormat.table or (format is None and on_terminal()):
-        _show_info(told)
+        _show(facts)
     else:
-        _write_lines(told)
-    _tell_what_is_missing(told.holdings, this)
-    if count and told.holdings is not None and told.holdings.damaged:
+        write_lines(line for fact in facts for line in _lines_of(fact))
+    _tell_what_is_missing(holdings, this)
+    if count and holdings is not None and holdings.damaged:
         raise typer.Exit(NOT_DONE)
 
 
-class _Told(NamedTuple):
-    """What there is to tell of a table."""
-
-    name: str
-    layout: Layout | KeyLayout
-    indexes: Sequence[IndexLine]
-    holdings: Holdings | None
-    space: Space | None
-    families: Sequence[FamilySchema] = ()
-    regions: Sequence[tuple[str, str, str]] = ()
-
-    @property
-    def amounts(self) -> list[tuple[str, object]]:
-        """What it holds, by the names of the fields."""
-        held = [] if self.holdings is None else [(name, getattr(self.holdings, name)) for name in _HELD]
-        return [(name, None if value == "" else value) for name, value in held]
-
-    @property
-    def layout_fields(self) -> dict[str, object]:
-        return {name: getattr(self.layout, name) for name in self.layout.__struct_fields__ if name != "kind"}
-
-    @property
-    def layout_lines(self) -> list[tuple[str, str]]:
-        return [(name, _option_text(name, value)) for name, value in self.layout_fields.items()]
-
-    @property
-    def options(self) -> list[tuple[str, ...]]:
-        return [
-            (family.name, *(_option_text(option, getattr(family, option)) for option in FAMILY_OPTIONS))
-            for family in self.families
-        ]
-
-
-def _told_of(this: CommandSession, *, count: bool, schema: bool) -> _Told:
+def _facts_of(this: CommandSession, *, count: bool, schema: bool) -> tuple[list[dict[str, Any]], Holdings | None]:
+    """Return what there is to tell of a table, as it stands in JSON, and what the table holds."""
     try:
         with this.open() as table:
-            store, holdings = table.store, _counted(table) if count else estimated(table)
-            of_store = _of_store(store, table.table) if schema else ()
-            return _Told(table.name, table.layout, index_lines(table), holdings, store.space(), *of_store)
+            holdings = _counted(table) if count else estimated(table)
+            indexes = index_lines(table)
+            facts = _facts(table.store, table.table, table.name, table.layout, holdings, indexes, schema=schema)
+            return list(facts), holdings
     except LayoutMismatch:
         store, name = open_store(this.store)
         with closing(store):
             layout = KeyLayout.from_json(stored_layout(store, name) or b"")
             if layout is None:
                 raise
-            of_store = _of_store(store, name) if schema else ()
-            return _Told(f"{store.name}/{name}", layout, (), None, store.space(), *of_store)
+            return list(_facts(store, name, f"{store.name}/{name}", layout, None, (), schema=schema)), None
+
+
+def _facts(
+    store: Store,
+    table: str,
+    name: str,
+    layout: Layout | KeyLayout,
+    holdings: Holdings | None,
+    indexes: Sequence[IndexLine],
+    *,
+    schema: bool,
+) -> Iterator[dict[str, Any]]:
+    yield {"what": "table", "name": name}
+    if holdings is not None:
+        held = {name: getattr(holdings, name) for name in _HELD}
+        yield {"what": "holdings", **held, "basis": holdings.basis or None}
+    if (space := store.space()) is not None:
+        yield {"what": "space", "bytes": space.bytes, "free": space.free}
+    fields = [name for name in layout.__struct_fields__ if name != "kind"]
+    yield {"what": "layout", **{name: getattr(layout, name) for name in fields}}
+    for line in indexes:
+        yield {"what": "index", "name": line.name, "phase": line.phase, "of": line.of or None}
+    if not schema:
+        return
+    for family in store.describe(table).schema.families:
+        options = {option: getattr(family, option) for option in FAMILY_OPTIONS}
+        yield {"what": "family", "name": family.name, **options}
+    for one in store.regions(table):
+        keys = key_text(one.keys.start), key_text(one.keys.stop)
+        yield {"what": "region", "start": keys[0], "stop": keys[1], "server": one.server}
 
 
 def _counted(table: WebTable) -> Holdings:
@@ -161,128 +166,104 @@ def _tell_what_is_missing(holdings: Holdings | None, this: CommandSession) -> No
     tell_damage((), holdings.damaged)
 
 
-def _of_store(store: Store, table: str) -> tuple[Sequence[FamilySchema], list[tuple[str, str, str]]]:
-    regions = [(key_text(one.keys.start), key_text(one.keys.stop), one.server) for one in store.regions(table)]
-    return store.describe(table).schema.families, regions
-
-
-def _write_lines(told: _Told) -> None:
-    write_lines([("table", told.name)])
-    write_lines([(f"holdings.{name}", _amount_text(value)) for name, value in told.amounts])
-    if told.space is not None:
-        write_lines([("space.bytes", told.space.bytes), ("space.free", told.space.free)])
-    write_lines([(f"layout.{name}", value) for name, value in told.layout_lines])
-    write_lines([(f"index.{line.name}", *filter(None, (line.phase, line.of))) for line in told.indexes])
-    write_lines(
-        [
-            (f"family.{family}.{option}", value)
-            for family, *values in told.options
-            for option, value in zip(FAMILY_OPTIONS, values, strict=True)
-        ]
-    )
-    write_lines([("region", *region) for region in told.regions])
-
-
-def _write_json(told: _Told) -> None:
-    write_json({"what": "table", "name": told.name})
-    if told.holdings is not None:
-        write_json({"what": "holdings", **dict(told.amounts)})
-    if told.space is not None:
-        write_json({"what": "space", "bytes": told.space.bytes, "free": told.space.free})
-    write_json({"what": "layout", **told.layout_fields})
-    for line in told.indexes:
-        write_json({"what": "index", "name": line.name, "phase": line.phase, "of": line.of or None})
-    for family in told.families:
-        options = {option: getattr(family, option) for option in FAMILY_OPTIONS}
-        write_json({"what": "family", "name": family.name, **options})
-    for start, stop, server in told.regions:
-        write_json({"what": "region", "start": start, "stop": stop, "server": server})
-
-
-def _amount_text(value: object) -> str:
-    match value:
-        case None:
-            return "none"
-        case datetime():
-            return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+def _lines_of(fact: dict[str, Any]) -> Iterator[Sequence[object]]:
+    """Yield the lines in which a fact is told to programs that do not read JSON."""
+    (_, what), *fields = fact.items()
+    match what, [value for _, value in fields]:
+        case "table" | "region", values:
+            yield what, *values
+        case "index", [name, *others]:
+            yield f"index.{name}", *filter(None, others)
+        case "family", [name, *_]:
+            for option, value in fields[1:]:
+                yield f"family.{name}.{option}", _text(option, value)
         case _:
-            return str(value)
+            for name, value in fields:
+                yield f"{what}.{name}", _text(name, value)
 
 
-def _show_amounts(told: _Told) -> None:
-    """Show what the table holds, in units that people read."""
-    shown = new_table("Holds")
-    shown.show_header = False
-    shown.add_column(style="bold")
-    shown.add_column()
-    for name, value in told.amounts:
-        if name in ("stored", "unpacked"):
-            shown.add_row(name, size_text(cast("int", value)))
-        elif isinstance(value, int):
-            shown.add_row(name, f"{value:,}")
-        elif value is not None:
-            shown.add_row(name.replace("_", " "), _amount_text(value))
-    if told.space is not None:
-        shown.add_row("file", f"{size_text(told.space.bytes)}, {size_text(told.space.free)} of it free")
-    if shown.row_count:
-        console().print(shown)
-
-
-def _option_text(name: str, value: object) -> str:
+def _text(name: str, value: object) -> str:
     match name, value:
         case "ttl", int():
             return f"{value} ({value / 86_400:g} days)"
         case "versions", int():
             return versions_text(value)
-        case "ttl", None:
-            return "none"
         case _, None | () | {}:
             return "none"
+        case _, datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S} UTC"
         case _, tuple():
             return ",".join(map(str, value))
         case _:
             return str(value)
 
 
-def _show_info(told: _Told) -> None:
+def _show(facts: Sequence[dict[str, Any]]) -> None:
+    """Show tables to people."""
     from rich.text import Text
 
-    regions = told.regions
-
     target = console()
-    target.print(Text(harmless(told.name), style="bold"))
-    _show_amounts(told)
-    shown = new_table("Layout")
-    shown.show_header = False
-    shown.add_column(style="bold")
-    shown.add_column()
-    for field, value in told.layout_lines:
-        shown.add_row(field, Text(harmless(value)))
-    target.print(shown)
-    if told.indexes:
-        shown = new_table("Indexes")
-        shown.show_header = False
-        shown.add_column(style="bold")
-        for _ in ("phase", "of"):
-            shown.add_column()
-        for line in told.indexes:
-            shown.add_row(*(Text(harmless(part)) for part in (line.name, line.phase, line.of)))
+    of: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for fact in facts:
+        of[fact["what"]].append(fact)
+    target.print(Text(harmless(of["table"][0]["name"]), style="bold"))
+    shown = _without_heading("Holds", 2)
+    for name, text in _amounts(of["holdings"], of["space"]):
+        shown.add_row(name, text)
+    if shown.row_count:
         target.print(shown)
-    if not told.families:
-        return
+    shown = _without_heading("Layout", 2)
+    for field, value in of["layout"][0].items():
+        if field != "what":
+            shown.add_row(field, Text(harmless(_text(field, value))))
+    target.print(shown)
+    if of["index"]:
+        shown = _without_heading("Indexes", 3)
+        for line in of["index"]:
+            shown.add_row(*(Text(harmless(line[part] or "")) for part in ("name", "phase", "of")))
+        target.print(shown)
+    if of["family"]:
+        _show_schema(target, of["family"], of["region"])
+
+
+def _show_schema(target: Console, families: Sequence[dict[str, Any]], regions: Sequence[dict[str, Any]]) -> None:
+    from rich.text import Text
+
     # A family's options stand below each other, since a terminal is too narrow for all of them side by side.
     shown = new_table("Families")
     shown.add_column("", style="bold")
-    for family, *_ in told.options:
-        shown.add_column(Text(harmless(family)))
-    for at, option in enumerate(FAMILY_OPTIONS, 1):
-        shown.add_row(option, *(family[at] for family in told.options))
+    for family in families:
+        shown.add_column(Text(harmless(family["name"])))
+    for option in FAMILY_OPTIONS:
+        shown.add_row(option, *(_text(option, family[option]) for family in families))
     target.print(shown)
     shown = new_table(plural(len(regions), "region"))
     for heading in ("first key", "up to", "server"):
         shown.add_column(heading)
     for region in regions[:_SHOWN_REGIONS]:
-        shown.add_row(*(Text(part or "–") for part in region))
+        shown.add_row(*(Text(region[part] or "–") for part in ("start", "stop", "server")))
     target.print(shown)
     if len(regions) > _SHOWN_REGIONS:
         target.print(f"… and {len(regions) - _SHOWN_REGIONS:,} more; in a pipe all of them are shown")
+
+
+def _without_heading(title: str, columns: int) -> Table:
+    shown = new_table(title)
+    shown.show_header = False
+    shown.add_column(style="bold")
+    for _ in range(columns - 1):
+        shown.add_column()
+    return shown
+
+
+def _amounts(holdings: Sequence[dict[str, Any]], space: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield what the table holds, in units that people read."""
+    for name, value in (pair for fact in holdings for pair in fact.items() if pair[0] != "what"):
+        if name in ("stored", "unpacked"):
+            yield name, size_text(value)
+        elif isinstance(value, int):
+            yield name, f"{value:,}"
+        elif value is not None:
+            yield name.replace("_", " "), _text(name, value)
+    for fact in space:
+        yield "file", f"{size_text(fact['bytes'])}, {size_text(fact['free'])} of it free"
