@@ -580,6 +580,26 @@ def test_a_range_of_moments_in_front_of_which_only_the_day_stands_is_one_of_days
     assert found == [KeyRange(b"20230611", b"20230613")]
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        CompositeKey(Reversed(Date("t")), Text("sensor"), Timestamp("t", "s"), separator=":"),
+        CompositeKey(Date("t"), Text("sensor"), Descending(Timestamp("t", "s")), separator=":"),
+        CompositeKey(Date("t"), Text("sensor"), Reversed(Timestamp("t", "s")), separator=":"),
+    ],
+)
+def test_a_moment_that_stands_behind_its_day_is_compared_as_a_moment_whatever_is_around_it(key):
+    start = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    moments = [start + timedelta(hours=hours) for hours in range(5)]
+    rows = [key.decode(key.encode(t=moment, sensor="a")) for moment in moments]
+
+    same = [key.meets(row, {"t": start}) for row in rows]
+    within = [key.meets(row, {"t": between(moments[1], moments[3])}) for row in rows]
+
+    assert same == [True, False, False, False, False]
+    assert within == [False, True, True, False, False]
+
+
 def test_ranges_are_fanned_out_below_every_salt_in_order():
     key = CompositeKey(RandomSalt(["b", "a"]), Hash("x", first=1), UInt("x", 1))
 

@@ -21,7 +21,35 @@ _INVERTED = bytes(255 - byte for byte in range(256))
 
 
 @dataclass(frozen=True)
-class Descending(Field):
+class _Around(Field):
+    """What fields around a field have in common with it: its name, its width, and what its values are."""
+
+    field: Field
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.field.name)
+        object.__setattr__(self, "takes", self.field.takes)
+
+    @property
+    def width(self) -> int | None:
+        """That of the field."""
+        return self.field.width
+
+    def hash_input(self, value: Any) -> bytes:
+        """Return that of the field."""
+        return self.field.hash_input(value)
+
+    def is_exact(self, value: Any) -> bool:
+        """Whether the field keeps all of *value*."""
+        return self.field.is_exact(value)
+
+    def comparable(self, value: Any) -> Any:
+        """Return what the field compares *value* by."""
+        return self.field.comparable(value)
+
+
+@dataclass(frozen=True)
+class Descending(_Around):
     r"""A field in descending order: every byte is turned over (255 minus it), so the greatest value comes first.
 
     Width: that of the field. Order: that of the field, backwards; `between` has ranges. Errors: those of the field.
@@ -29,22 +57,14 @@ class Descending(Field):
     "ab" now, which needs the terminator ``b"\0"``. Source: Apache Phoenix, "CREATE TABLE", DESC.
     """
 
-    field: Field
-
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or not self.field.ordered:
             raise InvalidArgument(f"field={shown(self.field)} has no order that could be turned round")
         if self.field.width is None and getattr(self.field, "terminator", None) is None:
             raise InvalidArgument(f"field={shown(self.field)} needs terminator=b'\\0' to sort backwards")
-        object.__setattr__(self, "name", self.field.name)
-        object.__setattr__(self, "takes", self.field.takes)
+        super().__post_init__()
         turned: dict[Newest | None, Newest | None] = {"first": "last", "last": "first"}
         object.__setattr__(self, "newest", turned.get(self.field.newest))
-
-    @property
-    def width(self) -> int | None:
-        """That of the field."""
-        return self.field.width
 
     def encode(self, value: Any) -> bytes:
         """Return the bytes of the field, turned over."""
@@ -54,14 +74,6 @@ class Descending(Field):
         """Return the value at *at*."""
         value, end = self.field.decode(key[at:].translate(_INVERTED), 0)
         return value, at + end
-
-    def hash_input(self, value: Any) -> bytes:
-        """Return that of the field."""
-        return self.field.hash_input(value)
-
-    def is_exact(self, value: Any) -> bool:
-        """Whether the field keeps all of *value*."""
-        return self.field.is_exact(value)
 
     def ranges(self, condition: Condition) -> list[KeyRange]:
         """Return those of the field, turned over."""
@@ -77,7 +89,7 @@ def _turned(keys: KeyRange) -> KeyRange:
 
 
 @dataclass(frozen=True)
-class Reversed(Field):
+class Reversed(_Around):
     """A field with its bytes backwards: the digits of a number, the bytes of a packed one.
 
     It spreads sequential numbers, whose last digit is the one that changes. Width: that of the field, which must be
@@ -85,18 +97,10 @@ class Reversed(Field):
     width. Source: HBase reference guide, "Schema design: Reversing the key".
     """
 
-    field: Field
-
     def __post_init__(self) -> None:
         if not isinstance(self.field, Field) or self.field.width is None:
             raise InvalidArgument(f"field={shown(self.field)} must have a fixed width, for its bytes to be reversed")
-        object.__setattr__(self, "name", self.field.name)
-        object.__setattr__(self, "takes", self.field.takes)
-
-    @property
-    def width(self) -> int | None:
-        """That of the field."""
-        return self.field.width
+        super().__post_init__()
 
     @property
     def ordered(self) -> bool:
@@ -122,10 +126,6 @@ class Reversed(Field):
         width = self.width or 0
         value, _ = self.field.decode(self.fixed(key, at, width)[::-1], 0)
         return value, at + width
-
-    def hash_input(self, value: Any) -> bytes:
-        """Return that of the field."""
-        return self.field.hash_input(value)
 
 
 @dataclass(frozen=True)
