@@ -11,8 +11,8 @@ import pytest
 
 import webtable
 from webtable.repository.diagnosis import regions as judged
-from webtable.repository.diagnosis.checked_table import Patient
 from webtable.repository.diagnosis.regions import MOST_ROWS, placed
+from webtable.repository.diagnosis.tables import CheckedTable
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row
 from webtable.store.deadline import Deadline
@@ -49,7 +49,9 @@ def checked(monkeypatch):
                 for page in pages:
                     writer.put(page)
             stored = SimpleNamespace(layout=table.layout)
-            checks = {one.check: one for one in judged.regions(Patient(table.store, table.table, stored, Deadline(30)))}
+            checks = {
+                one.check: one for one in judged.regions(CheckedTable(table.store, table.table, stored, Deadline(30)))
+            }
             return checks["splits"], table.stats(full_scan=True, by="region").plot().get_xlabel().replace("\n", " ")
 
         yield checked

@@ -25,7 +25,7 @@ from webtable.errors import (
     WebTableError,
     WriteFailed,
 )
-from webtable.repository.indexes import user_indexes
+from webtable.repository.indexes import states
 from webtable.schema import IndexState, index_table
 
 
@@ -359,7 +359,7 @@ def named_by_an_installed_package(name, monkeypatch):
 
 
 def named_to_another_table(name, monkeypatch):
-    with webtable.open(user_indexes.sys.path[0] + "/other.db", create=True, indexes=["time", name]):
+    with webtable.open(states.sys.path[0] + "/other.db", create=True, indexes=["time", name]):
         pass
 
 
@@ -389,9 +389,9 @@ def test_an_index_that_was_named_in_this_process_is_used(table, foreign, strange
 
 def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stranger, monkeypatch):
     asked = []
-    module = type(user_indexes)("lazy")
+    module = type(states)("lazy")
     module.__getattr__ = asked.append
-    monkeypatch.setitem(user_indexes.sys.modules, "lazy", module)
+    monkeypatch.setitem(states.sys.modules, "lazy", module)
     table.indexes.set("odd", IndexState(of="lazy:odd"))
 
     with pytest.raises(IndexNotNamed, match="lazy:odd"):
@@ -401,7 +401,7 @@ def test_a_module_is_not_asked_for_a_name_that_a_table_has(table, foreign, stran
 
 
 def test_an_index_is_not_taken_for_one_of_another_name(table, foreign, stranger):
-    user_indexes.imported(stranger[0])
+    states.imported(stranger[0])
     table.indexes.set("even", IndexState(of=stranger[0]))
 
     with pytest.raises(LayoutMismatch, match=r"'even'.*'odd'"):

@@ -180,7 +180,7 @@ def import_indexes(names: Iterable[str]) -> None:
     own = [name for name in names if ":" in name]
     if not own:
         return
-    from webtable.repository.indexes.user_indexes import imported
+    from webtable.repository.indexes.states import imported
 
     with importing_from_here():
         for name in own:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
-    from webtable.repository.creation.options import LayoutOptions
+    from webtable.repository.creation.web import LayoutOptions
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.refresh import Recount
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.versions import History
-    from webtable.repository.records.reader import Records
-    from webtable.repository.records.record import Record, RecordOutcome
+    from webtable.repository.records.record import Record, RecordOutcome, Records
     from webtable.repository.records.table import KeyedTable
     from webtable.repository.regions import RegionComparison, compared_regions, regions_of
     from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
@@ -124,7 +123,7 @@ _HOMES = {
     "webtable.repository.copying.check": ("CopyCheck",),
     "webtable.repository.copying.counts": ("Copied",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
-    "webtable.repository.creation.options": ("LayoutOptions",),
+    "webtable.repository.creation.web": ("LayoutOptions",),
     "webtable.repository.diagnosis.doctor": (
         "Diagnosis",
         "doctor",
@@ -180,10 +179,10 @@ _HOMES = {
     "webtable.repository.questions.stats": ("Stats",),
     "webtable.repository.questions.titles": ("TitleProblem",),
     "webtable.repository.questions.versions": ("History",),
-    "webtable.repository.records.reader": ("Records",),
     "webtable.repository.records.record": (
         "Record",
         "RecordOutcome",
+        "Records",
     ),
     "webtable.repository.records.table": ("KeyedTable",),
     "webtable.repository.regions": (

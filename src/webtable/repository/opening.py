@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from webtable.errors import TableNotFound
-from webtable.repository.creation.options import LayoutOptions, NewWebTable
 from webtable.repository.creation.tables import plan_of
-from webtable.repository.creation.web import StoredWebTable, create_web_table
+from webtable.repository.creation.web import LayoutOptions, NewWebTable, StoredWebTable, create_web_table
 from webtable.repository.table import WebTable
 from webtable.rowkey import Salt
 from webtable.schema import Plan, TableSchema, meta_table, plan

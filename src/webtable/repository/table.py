@@ -900,7 +900,7 @@ class WebTable(ShowsItself):
         Writers wait while the file of an embedded store is written anew; it takes as much space again meanwhile. The
         deletes are forgotten, as by `forget_deletes`. Raises `CapabilityError` on HBase, with the lines for its shell.
         """
-        from webtable.repository.removing.compaction import compact
+        from webtable.repository.removing.deletion import compact
 
         return compact(self._frame)
 

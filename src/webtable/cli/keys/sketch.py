@@ -107,7 +107,7 @@ def _web_sketch(chosen: CommandSession) -> _Sketch:
 
 def _keyed_sketch(chosen: CommandSession) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
-    from webtable.repository.creation.layout import stored_layout
+    from webtable.repository.creation.tables import stored_layout
     from webtable.repository.samples import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store

@@ -20,7 +20,7 @@ from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.terminal.text import examples, plural
 from webtable.errors import LayoutMismatch
-from webtable.repository.creation.layout import stored_layout
+from webtable.repository.creation.tables import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated
 from webtable.rowkey.ranges import key_text
 from webtable.schema import FAMILY_OPTIONS, KeyLayout, versions_text

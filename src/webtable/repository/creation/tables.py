@@ -1,20 +1,24 @@
-"""The tables of a store brought to their schemas: made where they are missing, changed where that is asked for."""
+"""The tables of a store brought to their schemas, and the layout stored with one, which makes it a table of ours."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
-from webtable.schema import Plan, TableSchema, plan
+from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table, plan
+from webtable.store import NewCell, Put, Store
 from webtable.store.deadline import Deadline
 from webtable.store.retry import attempts
+from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from webtable.store import Store, TableDescription
+    from webtable.store import TableDescription
 
 _CREATION_SECONDS = 5.0
 _AT_ONCE = 8
@@ -83,3 +87,52 @@ def missing_of(store: Store, tables: Sequence[TableSchema]) -> list[TableSchema]
     """Return those of *tables* that are not there, by one call."""
     there = {name.removeprefix("default:") for name in store.tables()}
     return [table for table in tables if table.name.removeprefix("default:") not in there]
+
+
+_LAST_TIMESTAMP = 2**62
+
+
+def _nothing() -> None:
+    pass
+
+
+def create_with_layout(
+    store: Store,
+    wanted: TableSchema,
+    layout: bytes,
+    make_others: Callable[[], None] = _nothing,
+    prepare: Callable[[], None] = _nothing,
+    *,
+    apply: bool,
+    remedy: str,
+) -> Plan:
+    """Create the table, *make_others*, *prepare* it, store its *layout*, and return what was to be done with the table.
+
+    Where somebody else has stored a layout in the meantime, that one stays: read it back (`stored_layout`). A table
+    that is there without a layout is completed; where its families differ, raises `SchemaDrift` with the *remedy*, or
+    changes them with *apply*.
+    """
+    from webtable._threads import Threads  # a table that is opened needs none
+
+    steps = bring(store, wanted, apply=apply, remedy=remedy)
+    meta = meta_table(wanted.name)
+    made: list[Callable[[], object]] = [partial(bring, store, meta, apply=apply, remedy=remedy), make_others]
+    with closing(Threads(2, "webtable-create-meta")) as threads:
+        threads.map(lambda make: make(), made)
+    prepare()
+    # The layout comes last: with it the table is there, without it a creation that was cut short can be repeated. Of
+    # two that are written at once the earlier one stays, because it has the higher timestamp.
+    timestamp = _LAST_TIMESTAMP - clock.milliseconds()
+    (error,) = store.write(meta.name, [Put(LAYOUT_ROW, [NewCell(LAYOUT_COLUMN, timestamp, layout)])])
+    if error is not None:
+        raise error
+    return steps
+
+
+def stored_layout(store: Store, table: str) -> bytes | None:
+    """Return the layout that was stored with *table*, or None where there is none."""
+    try:
+        (row,) = store.read(meta_table(table).name, [LAYOUT_ROW], Wanted([LAYOUT_COLUMN]))
+    except TableNotFound:
+        return None
+    return row and row.value(LAYOUT_COLUMN)

@@ -1,4 +1,4 @@
-"""A web table in its store: what is stored of it, how that is checked, and how it is made, as a whole or in part.
+"""A web table in its store: what is asked for, what is stored of it, and how it is made, as a whole or in part.
 
 A web table is several tables: that of its pages, `{name}_meta` with its layout and the states of its indexes, one for
 the entries of each index, and the queue. It is there when its layout is, which is stored last.
@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict
 
 import msgspec
 
-from webtable.errors import LayoutMismatch, TableNotFound
-from webtable.repository.creation.layout import create_with_layout
-from webtable.repository.creation.tables import bring, create_tables, missing_of, plan_of
+from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
+from webtable.repository.creation.tables import bring, create_tables, create_with_layout, missing_of, plan_of
+from webtable.repository.indexes import WEB_INDEXES
 from webtable.repository.indexes.states import Indexes, defined
 from webtable.repository.stored.layouts import cells_of
-from webtable.rowkey import Salt
+from webtable.rowkey import Salt, split_points
 from webtable.schema import (
     LAYOUT_COLUMN,
     LAYOUT_ROW,
     STATES_FAMILY,
     STATES_ROW,
+    ColumnNames,
     IndexState,
     Layout,
+    PlainColumn,
+    TableSchema,
     check_layout,
     check_suffix_list,
     index_of_column,
@@ -33,15 +36,60 @@ from webtable.schema import (
     meta_table,
     queue_table,
 )
-from webtable.store import Store
+from webtable.store import Store, adapter_of
 from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
-    from webtable.repository.creation.options import NewWebTable
-    from webtable.schema import Plan, TableSchema
+    from webtable.schema import Plan
     from webtable.schema.plan import FamilyChange
+
+
+class LayoutOptions(TypedDict, total=False):
+    """What a new table can be given; a table that is there must have been created with it.
+
+    `salt` as in `Salt.host()`; `names` of the columns; `compression` of bodies: by zstd, or none; `plain_columns`
+    stored as plain text too; the newest `versions` of the content are kept (None: all), for `ttl` seconds (None:
+    always). A file keeps all of them for ever by default, HBase 3 for 90 days. `indexes` are names of webtable's own
+    (all seven by default, `[]` for none) and importable ones (`package.module:attribute`).
+    """
+
+    salt: Salt
+    names: ColumnNames
+    compression: Literal["zstd", "none"]
+    plain_columns: tuple[PlainColumn, ...]
+    versions: int | None
+    ttl: int | None
+    indexes: Sequence[str]
+
+
+class NewWebTable(NamedTuple):
+    """A web table as it is asked for: its layout, its split points, and the states of its indexes by their names."""
+
+    layout: Layout
+    splits: list[bytes]
+    indexes: dict[str, IndexState]
+
+    @classmethod
+    def of(cls, url: str | os.PathLike[str], options: LayoutOptions, regions: int) -> Self:
+        """Return the table that *options* describe; raises `InvalidArgument` before anything is touched."""
+        usual = adapter_of(url).capabilities
+        given = {"versions": usual.default_versions, "ttl": usual.default_ttl, **options}
+        salt = given.pop("salt", Salt.host())
+        indexes = defined(options.get("indexes", tuple(WEB_INDEXES)))
+        given.pop("indexes", None)
+        if not isinstance(salt, Salt):
+            raise InvalidArgument(f"salt={salt!r} must be a Salt, as in Salt.host()")
+        layout = Layout.of(salt, **given)
+        layout.table_schema("any")
+        return cls(layout, split_points(regions, layout.digits), indexes)
+
+    def schema(self, table: str) -> TableSchema:
+        """Return the schema of the table of its pages, by this name."""
+        return self.layout.table_schema(table, self.splits)
+
 
 _REMEDY = "Apply it with webtable create --apply, or in the HBase shell"
 

@@ -17,10 +17,10 @@ from webtable.errors import (
     TableNotFound,
     WebTableError,
 )
-from webtable.repository.creation.layout import stored_layout
+from webtable.repository.creation.tables import stored_layout
 from webtable.repository.creation.web import StoredWebTable
-from webtable.repository.diagnosis import hints, regions, rows, tables
-from webtable.repository.diagnosis.checked_table import Patient
+from webtable.repository.diagnosis import regions, rows, tables
+from webtable.repository.diagnosis.tables import CheckedTable
 from webtable.repository.opening import not_there
 from webtable.schema import KeyLayout
 from webtable.store import adapter_of, open_store
@@ -141,19 +141,19 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         )
         yield failed("layout", str(not_there(store, table)), remedy)
         return
-    patient = Patient(store, table, stored, time)
+    checked = CheckedTable(store, table, stored, time)
     for name, check in (
         ("layout", tables.layout),
         ("tables", tables.missing),
         ("families", tables.families),
         ("regions", regions.regions),
-        ("indexes", hints.indexes),
-        ("freshness", hints.freshness),
+        ("indexes", tables.indexes),
+        ("freshness", tables.freshness),
         ("rows", rows.sample),
     ):
-        yield from _made(name, time, lambda check=check: check(patient))  # type: ignore[misc]
+        yield from _made(name, time, lambda check=check: check(checked))  # type: ignore[misc]
     if deepness.is_wanted:
-        yield from _made("digests", time, lambda: rows.digests(patient, deepness))
+        yield from _made("digests", time, lambda: rows.digests(checked, deepness))
 
 
 def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:

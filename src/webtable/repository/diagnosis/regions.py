@@ -16,7 +16,7 @@ from webtable.store.wanted import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.diagnosis.checked_table import Patient
+    from webtable.repository.diagnosis.tables import CheckedTable
     from webtable.store import Region, Store
     from webtable.store.health import Check
 
@@ -35,17 +35,17 @@ _SPLIT: Final = (
 _COUNTS: Final = "webtable plot regions --full-scan counts the pages"
 
 
-def regions(patient: Patient) -> Iterator[Check]:
+def regions(checked: CheckedTable) -> Iterator[Check]:
     """Yield what is wrong with the regions of the pages; nothing of a store that has none."""
-    found = patient.store.regions(patient.table)
-    yield from placed(patient.store, patient.table, found)
+    found = checked.store.regions(checked.table)
+    yield from placed(checked.store, checked.table, found)
     if not any(region.server for region in found):
         return
     if len(found) == 1:
         yield _judged(RegionShares.of({_name(found[0]): (0, None)}))
         return
-    digits = patient.stored.layout.digits
-    groups = _pages(patient, found)
+    digits = checked.stored.layout.digits
+    groups = _pages(checked, found)
     if groups is not None:
         yield _judged(RegionShares.of(groups))
     elif digits:
@@ -53,12 +53,12 @@ def regions(patient: Patient) -> Iterator[Check]:
         shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
         yield _judged(shares, f", by the salts that begin in them; {_COUNTS}")
     else:
-        yield _filled(patient, found)
+        yield _filled(checked, found)
 
 
-def _pages(patient: Patient, found: Sequence[Region]) -> dict[str, Group] | None:
+def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
     """Return the pages and bytes of each region, None where there are more pages than are counted."""
-    frame, by = patient.frame, grouping("region", starts=[region.keys.start for region in found])
+    frame, by = checked.frame, grouping("region", starts=[region.keys.start for region in found])
     counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
     for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
         if number == MOST_PAGES:
@@ -74,10 +74,10 @@ def _judged(shares: RegionShares, basis: str = "") -> Check:
     return warned("splits", f"{shares}{basis}", _SPLIT) if shares.hot else well("splits", f"{shares}{basis}")
 
 
-def _filled(patient: Patient, found: Sequence[Region]) -> Check:
+def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
     """Return in how few regions nearly all pages are, as far as their first rows tell."""
     some = found[:MOST_REGIONS]
-    rows = patient.store.first_rows(patient.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
+    rows = checked.store.first_rows(checked.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
     full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
     told = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
     # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.

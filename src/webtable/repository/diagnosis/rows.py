@@ -19,7 +19,7 @@ from webtable.store.health import failed, warned, well
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webtable.repository.diagnosis.checked_table import Patient
+    from webtable.repository.diagnosis.tables import CheckedTable
     from webtable.store import Row
     from webtable.store.deadline import Deadline
     from webtable.store.health import Check
@@ -43,10 +43,10 @@ class Deepness:
     on_progress: Progress | None
 
 
-def sample(patient: Patient) -> Iterator[Check]:
+def sample(checked: CheckedTable) -> Iterator[Check]:
     """Yield how many pages of a sample cannot be read, and whether some are dated in the future."""
-    keys = _keys(patient, SAMPLE)
-    found = list(patient.frame.pages.read_each(keys, ("fetched_at",)))
+    keys = _keys(checked, SAMPLE)
+    found = list(checked.frame.pages.read_each(keys, ("fetched_at",)))
     damaged = [one for one in found if isinstance(one, DamagedRow)]
     told = f"{len(damaged):,} of {len(found):,} pages of a sample cannot be read"
     if damaged:
@@ -59,13 +59,13 @@ def sample(patient: Patient) -> Iterator[Check]:
         yield warned("dates", told, "set the clocks of this machine and of those that write by NTP")
 
 
-def digests(patient: Patient, deepness: Deepness) -> Iterator[Check]:
+def digests(checked: CheckedTable, deepness: Deepness) -> Iterator[Check]:
     """Yield how many bodies are not those of their digests, in a sample of the pages or in all."""
-    found = verified(patient.frame, _in_time(_rows(patient, deepness), patient.time), deepness.on_progress)
+    found = verified(checked.frame, _in_time(_rows(checked, deepness), checked.time), deepness.on_progress)
     told = f"{found.bodies:,} bodies of {found.pages:,} pages are read: {found.damaged:,} damaged, {found.lost:,} lost"
     if found.examples:
         yield failed("digests", f"{told}: {found.examples[0]}", _MENDED)
-    elif patient.time.left() < _LEAST_LEFT:
+    elif checked.time.left() < _LEAST_LEFT:
         yield warned("digests", f"{told}, when the time was over", "give it more time (timeout=)")
     else:
         yield well("digests", told)
@@ -74,18 +74,18 @@ def digests(patient: Patient, deepness: Deepness) -> Iterator[Check]:
         yield failed("history", told, "run: webtable index repair --all --apply")
 
 
-def _rows(patient: Patient, deepness: Deepness) -> Iterator[Row]:
-    wanted = wanted_to_verify(patient.frame)
+def _rows(checked: CheckedTable, deepness: Deepness) -> Iterator[Row]:
+    wanted = wanted_to_verify(checked.frame)
     if deepness.is_full:
-        yield from patient.store.scan(patient.table, [KeyRange()], wanted)
+        yield from checked.store.scan(checked.table, [KeyRange()], wanted)
         return
-    keys = iter(_keys(patient, DEEP_SAMPLE))
+    keys = iter(_keys(checked, DEEP_SAMPLE))
     while some := list(islice(keys, _AT_ONCE)):
-        yield from (row for row in patient.store.read(patient.table, some, wanted) if row is not None)
+        yield from (row for row in checked.store.read(checked.table, some, wanted) if row is not None)
 
 
-def _keys(patient: Patient, most: int) -> Sequence[bytes]:
-    return [patient.frame.key.encode(url) for url in sample_urls(patient.web_table, most=most)]
+def _keys(checked: CheckedTable, most: int) -> Sequence[bytes]:
+    return [checked.frame.key.encode(url) for url in sample_urls(checked.web_table, most=most)]
 
 
 def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:

@@ -1,18 +1,25 @@
-"""A record: a row as it is read, and what became of one that was put."""
+"""Records: a row as it is read, what became of one that was put, and the rows of a table as records, in order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webtable.errors import StoreError, WriteFailed
+from webtable._checksums import UNREADABLE
+from webtable.errors import DamagedRow, InvalidToken, StoreError, WriteFailed
+from webtable.repository.scanning.scan import ScanSpec, behind, in_key_order, in_storage_order
+from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.timestamps import moment_of
+from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown
+from webtable.store.observed.tally import Tally
 
 if TYPE_CHECKING:
-    from webtable.store import Row
+    from collections.abc import Iterable
+
+    from webtable.store import Row, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +66,99 @@ def record_of(row: Row, values: dict[str, Any]) -> Record:
 def newest(row: Row) -> int:
     """Return the timestamp of the newest cell of *row*."""
     return max(versions[0].timestamp for versions in row.cells.values())
+
+
+class Records(Iterator[Record]):
+    """The rows that a scan gives; `damaged` has those that it met and could not read, 100 of them at most."""
+
+    def __init__(self, records: Iterator[Record], damaged: list[DamagedRow]) -> None:
+        self._records = records
+        self.damaged = damaged
+
+    def __next__(self) -> Record:
+        return next(self._records)
+
+
+class RecordReader:
+    """Reads the rows of one table; in *strict* reading the first that is damaged is raised, else they are left out."""
+
+    def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool) -> None:
+        self.strict = strict
+        self.counts = Tally()
+        self._store = store
+        self._table = table
+        self._key = key
+        self._salt_width = MAX_KEY - len(key.unsalted(bytes(MAX_KEY)))
+
+    def damage(self, rows: list[DamagedRow]) -> Damage:
+        """Return what is told of the damaged rows of one answer."""
+        return Damage(self.counts, rows, strict=self.strict)
+
+    def record(self, row: Row, asked: Mapping[str, Any]) -> Record:
+        """Return *row* as a record, whose values are those *asked* for where a key leads back to none.
+
+        Raises `DamagedRow` where it has no such key, or a date beyond the year 9999.
+        """
+        try:
+            values = dict(asked) if isinstance(self._key, HashedKey) else self._key.decode(row.key)
+            return record_of(row, values)
+        except UNREADABLE as exc:
+            raise DamagedRow(row.key, None, str(exc)) from exc
+
+    def scan(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
+        """Yield the rows of *spec*, behind the row key *after*; where it has a limit, so many that can be read."""
+        left = spec.limit
+        while left != 0:
+            count = given = 0
+            last = b""
+            for row in self._rows(replace(spec, limit=left), after):
+                count, last = count + 1, row.key
+                for record in damage.sift([self._each(row)]):
+                    given += 1
+                    yield record
+            if left is None or count < left:
+                return
+            # Rows that cannot be read count for the store.
+            left, after = left - given, last
+
+    def heads(self, ranges: Sequence[KeyRange], *, backwards: bool) -> Iterator[tuple[KeyRange, Row]]:
+        """Yield the first row of each range (the last, *backwards*) that can be read, and its range."""
+        damage = self.damage([])
+        last = (list(self._store.scan(self._table, [keys], limit=1, reverse=True)) for keys in ranges)
+        found: Iterable[list[Row]] = last if backwards else self._store.first_rows(self._table, ranges, 1)
+        for keys, rows in zip(ranges, found, strict=True):
+            for row in rows:
+                if self._is_readable(row, damage):
+                    yield keys, row
+                    continue
+                rest = keys.before(row.key) if backwards else keys.after(row.key)
+                further = self._store.scan(self._table, [rest], reverse=backwards) if not rest.is_empty() else iter(())
+                readable = next((one for one in further if self._is_readable(one, damage)), None)
+                if readable is not None:
+                    yield keys, readable
+
+    def check_place(self, after: bytes) -> None:
+        """Raise `InvalidToken` where *after* cannot be the key of a row."""
+        if isinstance(self._key, HashedKey):
+            return
+        try:
+            self._key.decode(after)
+        except UNREADABLE as exc:
+            raise InvalidToken(f"after={after[:200]!r} is no key of a row: {exc}") from exc
+
+    def _rows(self, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
+        unsalted, ranges = self._key.unsalted, spec.ranges
+        if len(ranges) == 1 or any(len(keys.start) < self._salt_width for keys in ranges):
+            return in_storage_order(self._store, spec, after)
+        if after is not None:
+            ranges = [behind(keys, after, unsalted, reverse=spec.reverse) for keys in ranges]
+        return in_key_order(self._store, replace(spec, ranges=ranges), unsalted, None, None)
+
+    def _each(self, row: Row) -> Record | DamagedRow:
+        try:
+            return self.record(row, {})
+        except DamagedRow as exc:
+            return exc
+
+    def _is_readable(self, row: Row, damage: Damage) -> bool:
+        return any(True for _ in damage.sift([self._each(row)]))

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from webtable._clock import clock
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
-from webtable.repository.creation.layout import create_with_layout, stored_layout
-from webtable.repository.creation.tables import bring
+from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.records.cells import new_cells, stored_columns
-from webtable.repository.records.clock import Clock, timestamp_of
-from webtable.repository.records.reader import RecordReader, Records
-from webtable.repository.records.record import Record, RecordOutcome, named, newest, not_stored
+from webtable.repository.records.cells import Clock, new_cells, stored_columns, timestamp_of
+from webtable.repository.records.record import Record, RecordOutcome, RecordReader, Records, named, newest, not_stored
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.removals import later_removed
 from webtable.repository.stored.timestamps import now_in_milliseconds

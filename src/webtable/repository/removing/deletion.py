@@ -1,8 +1,8 @@
-"""Deleting a page: with all that is stored of it, and with what other rows have of it.
+"""Deleting a page, with all that other rows have of it, and giving back the space of what nobody sees any more.
 
 A delete of HBase hides what is older than its timestamp, also where that is put later, and no client can see it. So a
 delete leaves a small cell behind, `metadata:deleted`, under the moment up to which it hides. The read that every batch
-makes finds it there, and a capture that would be hidden is refused (see `admission.hidden`).
+makes finds it there, and a capture that would be hidden is refused (see `capture_checks.hidden`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from webtable.repository.stored.page_state import Deleted
 from webtable.repository.stored.removals import later_removed, written
 from webtable.repository.stored.timestamps import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.rowkey import KeyRange
+from webtable.schema import meta_table, queue_table
 from webtable.store import Delete, Put
 from webtable.store.wanted import Wanted
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from webtable.repository.frame import Frame
     from webtable.store import Row
-
 
 _PIECE = 500
 
@@ -122,3 +122,15 @@ def forget_deletes(frame: Frame) -> int:
         written(store, table, [Delete(row.key, row.cells[column][0].timestamp, [column]) for row in some])
         count += len(some)
     return count
+
+
+def compact(frame: Frame) -> int:
+    """Return what `WebTable.compact` does."""
+    indexes = [index.table for _, index in sorted(frame.indexes.read().items())]
+    tables = [frame.table, meta_table(frame.table).name, queue_table(frame.table).name, *indexes]
+    freed = frame.store.compact(tables)
+    # Not before: captures that a delete still hides must be refused.
+    if forget_deletes(frame):
+        # What a delete leaves behind names the page: nothing of it is to be left.
+        freed += frame.store.compact(tables)
+    return freed
