@@ -45,3 +45,12 @@ def _visible(character: str) -> str:
     if character.isprintable() or character in _INVISIBLE_AND_HARMLESS:
         return character
     return " " if character.isspace() else character.encode("unicode_escape").decode()
+
+
+def plural(count: int, noun: str, ending: str = "s") -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "page"), plural(1200, "page"), plural(2, "batch", "es")
+    ('1 page', '1,200 pages', '2 batches')
+    """
+    return f"{count:,} {noun}{ending if count != 1 else ''}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webtable._shown.text import plural
 from webtable.errors import InvalidArgument
 from webtable.repository.records.table import KeyedTable
 from webtable.rowkey.ranges import key_text
@@ -48,7 +49,7 @@ class RegionComparison:
 
     def __str__(self) -> str:
         """Return a line on the whole and one for each difference, in key order."""
-        count = f"{len(self.regions):,} region{'s'[: len(self.regions) != 1]}"
+        count = plural(len(self.regions), "region")
         if self.as_wanted:
             return f"{count}, as wanted"
         missing = [(point, "missing: no region begins at") for point in self.missing]

@@ -6,6 +6,7 @@ import math
 import re
 
 from webtable._shown.sizes import IN_BYTES, size_of
+from webtable._shown.text import plural as plural
 from webtable.errors import InvalidArgument
 
 
@@ -62,15 +63,6 @@ def parse_versions(text: str) -> int | None:
     if not text.strip().isdecimal():
         raise InvalidArgument(f"versions={text!r} must be a number of contents above 0, or all")
     return int(text)
-
-
-def plural(count: int, noun: str, ending: str = "s") -> str:
-    """Return a count with its noun.
-
-    >>> plural(1, "page"), plural(1200, "page"), plural(2, "batch", "es")
-    ('1 page', '1,200 pages', '2 batches')
-    """
-    return f"{count:,} {noun}{ending if count != 1 else ''}"
 
 
 def file_name(file: str) -> str:

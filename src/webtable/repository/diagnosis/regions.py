@@ -7,8 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from webtable.errors import DamagedRow
-from webtable.repository.page_counts import Group, PageCounts, grouping
-from webtable.repository.region_shares import HOT, RegionShares, named
+from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
 from webtable.store.wanted import Wanted

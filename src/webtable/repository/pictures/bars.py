@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable._shown.sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
+from webtable._shown.text import plural
 from webtable.repository.pictures.calendar import draw_calendar
 from webtable.repository.pictures.canvas import (
     BLUE,
@@ -13,7 +14,6 @@ from webtable.repository.pictures.canvas import (
     Groups,
     axes_of,
     matplotlib,
-    pages_text,
     plain,
     say_empty,
     short,
@@ -56,7 +56,7 @@ def draw_bars(by: str, groups: Groups, ax: Axes | None) -> Axes:
     ax.set_xlim(0, 1.25 * max(pages for _, pages, _ in shown))  # room for the numbers
     thousands(ax.xaxis)
     ax.set_xlabel("pages")
-    return titled(ax, f"{pages_text(sum(pages for pages, _ in groups.values()))} by {by}")
+    return titled(ax, f"{plural(sum(pages for pages, _ in groups.values()), 'page')} by {by}")
 
 
 def _shown(groups: Groups, *, ordered: bool) -> list[tuple[str, int, int | None]]:
@@ -87,7 +87,7 @@ def draw_sizes(groups: Groups, ax: Axes | None) -> Axes:
     without = groups[NO_BODY][0] if NO_BODY in groups else 0
     classes = {CLASSES[name]: pages for name, (pages, _) in groups.items() if name != NO_BODY}
     if not classes:
-        return say_empty(ax, f"{pages_text(without)}, none with a body" if without else "no pages")
+        return say_empty(ax, f"{plural(without, 'page')}, none with a body" if without else "no pages")
     lows, highs = zip(*map(_drawn_bounds, classes), strict=True)
     widths = [high - low for low, high in zip(lows, highs, strict=True)]
     ax.bar(lows, list(classes.values()), widths, align="edge", color=BLUE, edgecolor="white", linewidth=0.8)
@@ -95,8 +95,8 @@ def draw_sizes(groups: Groups, ax: Axes | None) -> Axes:
     thousands(ax.yaxis)
     ax.set_xlabel("size of the body")
     ax.set_ylabel("pages")
-    aside = f"; {pages_text(without)} without a body" if without else ""
-    return titled(ax, f"{pages_text(sum(classes.values()))} by size{aside}")
+    aside = f"; {plural(without, 'page')} without a body" if without else ""
+    return titled(ax, f"{plural(sum(classes.values()), 'page')} by size{aside}")
 
 
 def _drawn_bounds(number: int) -> tuple[int, int]:

@@ -6,12 +6,12 @@ from datetime import date, timedelta
 from math import nan
 from typing import TYPE_CHECKING
 
+from webtable._shown.text import plural
 from webtable.repository.pictures.canvas import (
     AMOUNTS,
     axes_of,
     figure_of,
     matplotlib,
-    pages_text,
     plain,
     say_empty,
     titled,
@@ -47,8 +47,8 @@ def draw_calendar(groups: Groups, ax: Axes | None) -> Axes:
     _label(ax, years)
     pages = sum(drawn.values())
     earlier = sum(days.values()) - pages
-    aside = f"; {pages_text(earlier)} before {years[0]}" if earlier else ""
-    return titled(ax, f"{pages_text(pages)} by the day of the last capture (UTC){aside}")
+    aside = f"; {plural(earlier, 'page')} before {years[0]}" if earlier else ""
+    return titled(ax, f"{plural(pages, 'page')} by the day of the last capture (UTC){aside}")
 
 
 def _mesh(ax: Axes, years: list[int], days: Mapping[date, int]) -> None:

@@ -111,11 +111,6 @@ def short(text: str, most: int = LABEL, *, from_end: bool = True) -> str:
     return letters if len(letters) <= most else f"{letters[: most - 1 - behind]}…{letters[len(letters) - behind :]}"
 
 
-def pages_text(pages: int) -> str:
-    """Return a number of pages in words."""
-    return f"{pages:,} page{'' if pages == 1 else 's'}"
-
-
 def thousands(axis: Any) -> None:
     """Let an axis count in whole numbers, with separators."""
     ticker = matplotlib().ticker

@@ -6,19 +6,19 @@ from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
+from webtable.repository.page_counts import HOT, RegionShares
 from webtable.repository.pictures.canvas import (
     BLUE,
     ORANGE,
     VERMILION,
     axes_of,
     matplotlib,
-    pages_text,
     plain,
     say_empty,
     short,
     titled,
 )
-from webtable.repository.region_shares import HOT, RegionShares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def draw_regions(groups: Groups, ax: Axes | None) -> Axes:
     _label(ax, bars, shares)
     ax.set_xlim(0, room * max(max(bar.pages, bar.bytes) for bar in bars))
     sizes = f", {size_text(size)}" if has_bytes else ""
-    return titled(ax, f"{pages_text(pages)}{sizes} by region")
+    return titled(ax, f"{plural(pages, 'page')}{sizes} by region")
 
 
 def _bars(shares: RegionShares) -> list[_Bar]:

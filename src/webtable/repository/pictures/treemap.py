@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.errors import InvalidArgument
 from webtable.repository.pictures.canvas import (
     AMOUNTS,
@@ -14,7 +15,6 @@ from webtable.repository.pictures.canvas import (
     figure_of,
     matplotlib,
     missing,
-    pages_text,
     plain,
     say_empty,
     short,
@@ -56,19 +56,16 @@ def draw_hosts(hosts: Iterable[Any], by: Amount, ax: Axes | None) -> Axes:
     ax = axes_of(ax, 9, 6)
     pages, size = sum(box.pages for box in domains), sum(box.bytes for box in domains)
     if not (size if by == "bytes" else pages):
-        return say_empty(ax, f"{hosts_text(uncounted)}: refresh_links() counts the pages" if uncounted else "no hosts")
-    aside = f"; {hosts_text(uncounted)} not counted yet" if uncounted else ""
-    titled(ax, f"hosts by {by}: {pages_text(pages)}, {size_text(size)}{aside}")
+        return say_empty(
+            ax, f"{plural(uncounted, 'host')}: refresh_links() counts the pages" if uncounted else "no hosts"
+        )
+    aside = f"; {plural(uncounted, 'host')} not counted yet" if uncounted else ""
+    titled(ax, f"hosts by {by}: {plural(pages, 'page')}, {size_text(size)}{aside}")
     ax.set_axis_off()
     ax.set_xlim(0, _WIDTH)
     ax.set_ylim(_HEIGHT, 0)
     _draw(ax, domains, by)
     return ax
-
-
-def hosts_text(count: int) -> str:
-    """Return a number of hosts in words."""
-    return f"{count:,} host{'' if count == 1 else 's'}"
 
 
 def largest_domains(hosts: Iterable[Any], by: Amount) -> tuple[list[Box], int]:

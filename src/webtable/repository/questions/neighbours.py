@@ -78,7 +78,7 @@ class Neighbours(Tabular[Neighbour]):
         *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `MissingExtra` without
         matplotlib.
         """
-        from webtable.repository.pictures.neighbourhood import draw_neighbours
+        from webtable.repository.pictures.page import draw_neighbours
 
         return draw_neighbours(self, ax)
 

@@ -11,6 +11,7 @@ from webtable._page.extract import extract, is_html
 from webtable._page.headers import Headers
 from webtable._page.page import Link, Page, charset_of
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.text.diff_views import DIFFERENCES, DifferenceRow, side_by_side, unified
 from webtable.repository.text.matching import text_of
@@ -187,7 +188,7 @@ def _lines_of(page: Page) -> list[str] | None:
 
 def _size(page: Page) -> str:
     size = len(page.html or b"") if page.size is None else page.size
-    return f"{size:,} byte{'s'[: size != 1]}"
+    return plural(size, "byte")
 
 
 def _moment(page: Page) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from webtable._page.extract import plain_text
 from webtable._page.page import Page, charset_of
 from webtable._shown import Shown, ShowsItself
+from webtable._shown.text import plural
 from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import column, declared
@@ -53,8 +54,7 @@ class Hit(ShowsItself):
         """Return where the words are, marked."""
         places = [("title", self.title), *(("text", one) for one in self.excerpts)]
         rows = [(name, one.marked()) for name, one in places if one is not None]
-        matches = f"{self.matches:,} match{'' if self.matches == 1 else 'es'}"
-        return Shown(self.page.url, ("in its", matches), rows)
+        return Shown(self.page.url, ("in its", plural(self.matches, "match", "es")), rows)
 
 
 _OWN = (
