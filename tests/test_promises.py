@@ -1,0 +1,79 @@
+"""Every promise of the docs stands in their words in docs/promises.md, with tests that there are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from faults.conftest import LONG, ON_A_CLUSTER
+
+TESTS = Path(__file__).parent
+DOCS = TESTS.parent / "docs"
+PAGES = {"Reliability": "reliability.md", "Consistency": "consistency.md"}
+OTHERWISE = {
+    **{f"faults/{file}": "make faults" for file in LONG},
+    **{f"faults/{file}": "make test-cluster" for file in ON_A_CLUSTER},
+    "fuzz/test_long_fuzzing.py": "make faults",
+}
+"""The files that `make test` collects nothing of, and the command that does."""
+
+
+def plain(text: str) -> str:
+    """Return *text* in one line, without what makes some of it bold."""
+    return re.sub(r"\s+", " ", text.replace("**", ""))
+
+
+def held(section: str) -> dict[str, str]:
+    """Return the promises of *section* of the list, and the cell with their tests."""
+    text = (DOCS / "promises.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
+    return dict(re.findall(r"^\| (.+?) \| (.*`test_.*|.*/test_.*) \|$", text, re.MULTILINE))
+
+
+ALL = [(section, promise, tests) for section in PAGES for promise, tests in held(section).items()]
+
+
+def written(file: str) -> set[str]:
+    """Return the names of the tests in *file* that are no part of `make nightly` alone."""
+    tree = ast.parse((TESTS / file).read_text())
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any(ast.unparse(mark).endswith(("mark.nightly", "mark.skip")) for mark in function.decorator_list)
+    }
+
+
+@pytest.mark.parametrize(("section", "promise", "tests"), ALL, ids=[promise for _, promise, _ in ALL])
+def test_a_promise_is_held_by_tests_that_run(section, promise, tests):
+    assert plain(promise) in plain((DOCS / PAGES[section]).read_text())
+    command = "make test"
+    by_day = 0
+    for said, file, name in re.findall(r"(make [a-z-]+):|`([\w/.]+)::(\w+)`", tests):
+        command = said or command
+        if file:
+            assert name in written(file), f"{file}::{name}"
+            assert OTHERWISE.get(file, "make test") == command, f"{file}::{name} is run by another command"
+            by_day += command == "make test"
+    assert by_day, "make test holds it by none"
+
+
+def test_every_promise_of_reliability_is_held():
+    promised = (DOCS / "reliability.md").read_text().split("## What is promised")[1].split("\n## ")[0]
+    bullets = [plain(bullet) for bullet in re.split(r"^- ", promised, flags=re.MULTILINE)[1:]]
+
+    assert len(bullets) >= 7
+    assert [one for one in bullets if not any(plain(promise) in one for promise in held("Reliability"))] == []
+
+
+def test_every_section_of_consistency_is_held():
+    sections = re.split(r"^## ", (DOCS / "consistency.md").read_text(), flags=re.MULTILINE)[1:]
+
+    missing = [
+        one.splitlines()[0]
+        for one in sections
+        if not any(plain(promise) in plain(one) for promise in held("Consistency"))
+    ]
+    assert missing == []
