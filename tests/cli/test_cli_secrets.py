@@ -22,7 +22,7 @@ import webtable
 from secret_urls import ANSWERS, CLOSED, DOMAIN, HOME, LOGIN, TOKEN, answering, pages, with_secrets
 from webtable.cli import app
 from webtable.cli.commands import COMMANDS
-from webtable.cli.options.runs import beside
+from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
 from webtable.repository.hints import maintenance
 from webtable.testing import write_warc

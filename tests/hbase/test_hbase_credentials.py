@@ -20,7 +20,7 @@ from gateways import HOST, RowsThrift1, RowsThrift2
 from http_gateways import HTTPGateway, fixed, status
 
 import webtable
-from webtable.cli.options.runs import beside
+from webtable.cli.options import beside
 from webtable.cli.session import CommandSession
 from webtable.errors import InvalidArgument, StoreRefused, WebTableError
 from webtable.store import StoreURL, adapter_of, open_store, table_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from targets.target import Strategy, Target, mutated
 from webtable._page.headers import Headers, media_type
-from webtable.cli.options.runs import parse_limits
+from webtable.cli.options import parse_limits
 from webtable.cli.terminal.text import parse_days, parse_size
 from webtable.errors import InvalidArgument
 from webtable.repository.times import is_ago, parse_time

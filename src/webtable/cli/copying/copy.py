@@ -11,17 +11,18 @@ import webtable
 from webtable._shown import harmless
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note
 from webtable.cli.messages import of_page
-from webtable.cli.options.layouts import (
+from webtable.cli.options import (
     Compression,
     DigitsOption,
     IndexesOption,
     NamesOption,
+    RefreshOption,
     RegionsOption,
     SaltOption,
     TTLOption,
+    beside,
     layout_options,
 )
-from webtable.cli.options.runs import RefreshOption, beside
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples, plural

@@ -12,7 +12,7 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
-from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
+from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples, parse_size, plural

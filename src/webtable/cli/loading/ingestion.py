@@ -13,16 +13,20 @@ import typer
 
 import webtable
 from webtable.cli.messages import options_of
-from webtable.cli.options.layouts import (
+from webtable.cli.options import (
     DigitsOption,
     IndexesOption,
+    JournalOption,
+    LimitOption,
     NamesOption,
+    RefreshOption,
     RegionsOption,
     SaltOption,
     TTLOption,
+    beside,
     layout_options,
+    parse_limits,
 )
-from webtable.cli.options.runs import JournalOption, LimitOption, RefreshOption, beside, parse_limits
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.errors import ExpiredCapture, InvalidArgument, TableNotFound

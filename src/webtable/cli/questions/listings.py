@@ -14,7 +14,7 @@ from webtable._shown import harmless
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.messages import why_nothing
-from webtable.cli.options.questions import check_scan
+from webtable.cli.options import check_scan
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
 from webtable.cli.terminal.damage import tell_damage

@@ -9,8 +9,15 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE
-from webtable.cli.options.questions import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
-from webtable.cli.options.runs import ResumeOption, resuming
+from webtable.cli.options import (
+    DomainArgument,
+    FullScanOption,
+    HostOnlyOption,
+    PathOption,
+    ResumeOption,
+    check_scan,
+    resuming,
+)
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records

@@ -8,7 +8,7 @@ import typer
 
 from webtable._shown import harmless
 from webtable.cli.exit_codes import STORE, complain
-from webtable.cli.options.layouts import (
+from webtable.cli.options import (
     Compression,
     DigitsOption,
     IndexesOption,

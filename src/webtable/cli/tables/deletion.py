@@ -12,7 +12,7 @@ from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
-from webtable.cli.options.questions import FullScanOption, HostOnlyOption, PathOption
+from webtable.cli.options import FullScanOption, HostOnlyOption, PathOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.confirmation import can_ask, check_can_ask, confirm

@@ -1,23 +1,41 @@
-"""The options that say how a new table is laid out."""
+"""Options that several commands share: which pages, how a table is laid out, limits, resuming, and counting links."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
+from urllib.parse import quote
 
 import typer
 
+from webtable._limits import DEFAULT_LIMITS, ReadLimits
+from webtable.cli.exit_codes import note
 from webtable.cli.session import import_indexes
-from webtable.cli.terminal.text import parse_days, parse_names, parse_versions
+from webtable.cli.terminal.text import parse_days, parse_names, parse_size, parse_versions
 from webtable.errors import InvalidArgument
-from webtable.repository.indexes import WEB_INDEXES
-from webtable.rowkey import Salt
+from webtable.repository.questions.listing import DOMAIN, FULL_SCAN, HOST_ONLY, PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from webtable.cli.session import CommandSession
     from webtable.repository import AlterOptions, LayoutOptions
+    from webtable.rowkey import Salt
     from webtable.schema import PlainColumn
+
+DomainArgument = Annotated[str | None, typer.Argument(help=DOMAIN.help, show_default=False)]
+FullScanOption = Annotated[bool, typer.Option("--full-scan", help=FULL_SCAN.help)]
+HostOnlyOption = Annotated[bool, typer.Option("--host-only", help=HOST_ONLY.help)]
+PathOption = Annotated[str | None, typer.Option("--path", help=PATH.help, show_default=False)]
+
+
+def check_scan(domain: str | None, full_scan: bool) -> None:
+    """Raise `InvalidArgument` where the whole table would be read unasked."""
+    if domain is None and not full_scan:
+        raise InvalidArgument("without a domain the whole table is read: name a domain, or give --full-scan")
 
 
 class SaltName(StrEnum):
@@ -135,6 +153,8 @@ def _option_value(text: str) -> int | bool | str:
 
 
 def _names_of_indexes(text: str) -> tuple[str, ...]:
+    from webtable.repository.indexes import WEB_INDEXES  # with the rows and keys that most commands have no use for
+
     match text.strip():
         case "all":
             return tuple(WEB_INDEXES)
@@ -148,6 +168,70 @@ def _names_of_indexes(text: str) -> tuple[str, ...]:
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:
     """Return the salt that the options name."""
+    from webtable.rowkey import Salt
+
     if digits is None:
         digits = 0 if salt is SaltName.none else 2
     return Salt((salt or SaltName.host).value, digits)
+
+
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Another limit for what is read, as in parsed=64MB; may be repeated."),
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option("--resume", help="Keep what was found beside the store, and go on where an earlier run was ended."),
+]
+JournalOption = Annotated[
+    bool, typer.Option("--resume", help="Keep a journal beside the store, and go on where an earlier run was ended.")
+]
+RefreshOption = Annotated[
+    bool, typer.Option("--refresh/--no-refresh", help="Whether links and pages of hosts are counted at the end.")
+]
+_NAMES = tuple(field.name for field in fields(ReadLimits))
+
+
+def parse_limits(texts: Sequence[str], defaults: ReadLimits = DEFAULT_LIMITS) -> ReadLimits:
+    """Return the limits of a reader with those of *texts* in place of the *defaults*; raises `InvalidArgument`.
+
+    >>> parse_limits(["parsed=64MiB", "seconds=0.5"]).parsed
+    67108864
+    """
+    values: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or name not in _NAMES:
+            raise InvalidArgument(f"limit={text!r} must be NAME=VALUE, with one of the names {', '.join(_NAMES)}")
+        values[name] = _seconds(text, value) if name == "seconds" else parse_size(f"limit {name}", value)
+    return replace(defaults, **values)  # type: ignore[arg-type]
+
+
+def _seconds(text: str, value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as exc:
+        raise InvalidArgument(f"limit={text!r} must be a number of seconds") from exc
+
+
+def beside(store: str, ending: str) -> Path:
+    """Return the file beside a *store* with this *ending*; that of a server is in the current directory."""
+    from webtable.store.url import StoreURL
+
+    url = StoreURL.parse(store)
+    return Path(f"{url.rest if url.is_path else quote(url.typed, safe=':')}.{ending}")
+
+
+@contextmanager
+def resuming(this: CommandSession, walk: str, *, resume: bool) -> Iterator[Path | None]:
+    """Give the file that keeps what a *walk* over a store has found, None without *resume*; tell what it is for."""
+    path = beside(this.store, walk) if resume else None
+    if path is not None and path.exists():
+        note(f"going on from what an earlier run has found ({path})")
+    try:
+        yield path
+    except KeyboardInterrupt:
+        if path is not None and path.exists():
+            note(f"what was found is kept in {path}: the same command goes on from there")
+        raise

@@ -1,1 +1,0 @@
-"""Options that several commands share: the layout of a table, limits, which pages, resuming."""
