@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import zstandard
@@ -192,10 +193,6 @@ def _inflated(body: bytes, most: int, wbits: int) -> Iterator[bytes]:
     raise OverLimit("members", f"its body has over {most:,} gzip members")
 
 
-def _gunzipped(body: bytes, most: int) -> Iterator[bytes]:
-    return _inflated(body, most, 31)
-
-
 def _undeflated(body: bytes, most: int) -> Iterator[bytes]:
     """Undo `deflate`, which is zlib's format by RFC 9110 and raw deflate by what some servers send."""
     is_zlib = len(body) > 1 and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
@@ -226,8 +223,8 @@ def _unzstd(body: bytes, most: int) -> Iterator[bytes]:
 
 
 _DECODERS: dict[str, Callable[[bytes, int], Iterator[bytes]]] = {
-    "gzip": _gunzipped,
-    "x-gzip": _gunzipped,
+    "gzip": partial(_inflated, wbits=31),
+    "x-gzip": partial(_inflated, wbits=31),
     "deflate": _undeflated,
     "br": _unbrotlied,
     "zstd": _unzstd,

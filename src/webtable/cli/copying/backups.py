@@ -38,20 +38,12 @@ def create(
     For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
     """
     from webtable.cli.terminal.interrupts import interruptible
-    from webtable.cli.terminal.progress import shown_progress
+    from webtable.cli.terminal.progress import shown_bytes
 
     store, _ = open_store(session(ctx).store)
     with store:
-        space, written = store.space(), 0
-
-        def told(size: int) -> None:
-            nonlocal written
-            written = size
-
-        with (
-            interruptible(),
-            shown_progress("backup", space.bytes if space else None, lambda: (written, size_text(written))),
-        ):
+        space = store.space()
+        with interruptible(), shown_bytes("backup", space.bytes if space else None) as told:
             size = store.backup(file, told)
     typer.echo(harmless(f"{size_text(size)}, checked: {file}"))
 
@@ -131,17 +123,12 @@ def verify(
 
 def _verified_files(folder: Path) -> bool:
     from webtable.cli.loading.imports import tell_problems
-    from webtable.cli.terminal.progress import shown_progress
+    from webtable.cli.terminal.progress import shown_bytes
     from webtable.formats import verify_backup
     from webtable.formats.backups.manifest import read_manifest
 
-    manifest, compared = read_manifest(folder), 0
-
-    def told(size: int) -> None:
-        nonlocal compared
-        compared = size
-
-    with shown_progress("verify", manifest.bytes, lambda: (compared, size_text(compared))):
+    manifest = read_manifest(folder)
+    with shown_bytes("verify", manifest.bytes) as told:
         checked = verify_backup(folder, on_progress=told)
     tell_problems(checked)
     of = f"{checked.files:,} of {plural(len(manifest.files), 'file')}"

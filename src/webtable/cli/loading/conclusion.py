@@ -40,8 +40,10 @@ def conclude(
     for failures in (load.refused, load.failed):
         for message in _not_stored(failures, options or {}):
             note(f"not stored: {in_commands(message, command)}")
-    for message in (*_over_limits(report), *dropped(load.dropped, table, command), *load.remarks):
+    for message in (*_over_limits(report), *dropped(load.dropped, table, command)):
         note(message)
+    for death in load.deaths:
+        note(f"a worker has died ({death}): what it had not stored was read again")
     for message in load.damaged_files:
         complain(message)
     if report.unknown_fields:

@@ -156,11 +156,6 @@ class Load(LoadCounts):
     _waiting: bool = False
 
     @property
-    def remarks(self) -> list[str]:
-        """What else is to be told of the run."""
-        return [f"a worker has died ({death}): what it had not stored was read again" for death in self.deaths]
-
-    @property
     def where(self) -> str:
         """The places in the files that the reading has come to."""
         none = "before the first file" if self.workers == 1 else "between two files"

@@ -58,6 +58,19 @@ def shown_progress(command: str, total: int | None, state: Callable[[], tuple[in
         yield
 
 
+@contextmanager
+def shown_bytes(command: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Give what is to be told how many bytes are done, and show them while the block runs."""
+    done = 0
+
+    def told(size: int) -> None:
+        nonlocal done
+        done = size
+
+    with shown_progress(command, total, lambda: (done, size_text(done))):
+        yield told
+
+
 def size_of(files: Sequence[str]) -> int | None:
     """Return the bytes of all *files*; None where standard input is one of them."""
     return None if "-" in files else sum(Path(file).stat().st_size for file in files)
