@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable import Page
     from webtable.errors import StoreError
     from webtable.store import Mutation, Row, Store
-    from webtable.store.wanted import Wanted
+    from webtable.store.rows import Wanted
 
 NEEDS = frozenset[str]()
 

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     )
     from webtable.schema import FamilySchema, IndexState, Layout, LayoutPlan, Plan
     from webtable.store.health import Check
-    from webtable.store.observed.metrics import GatewayMetrics, OperationMetrics
+    from webtable.store.metrics import GatewayMetrics, OperationMetrics
 
 __all__ = [
     "AlterOptions",
@@ -224,7 +224,7 @@ _ELSEWHERE = {
         "Plan",
     ),
     "webtable.store.health": ("Check",),
-    "webtable.store.observed.metrics": (
+    "webtable.store.metrics": (
         "GatewayMetrics",
         "OperationMetrics",
     ),

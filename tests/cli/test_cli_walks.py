@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -40,16 +40,16 @@ def walk(request, monkeypatch, empty_directory):
 def interrupted(monkeypatch):
     """Ctrl-C comes when a scan has given four rows."""
 
-    def scan(self, table, *given, whole=SQLiteStore.scan, **options):
-        rows = whole(self, table, *given, **options)
+    def scan(self, table, *given, whole=SQLiteStore._scan, **options):
+        pieces = whole(self, table, *given, **options)
         if not table.startswith("pages"):
-            yield from rows
+            yield from pieces
             return
-        yield from islice(rows, 4)
+        yield [*islice(chain.from_iterable(pieces), 4)]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(SQLiteStore, "scan", scan)
+        patch.setattr(SQLiteStore, "_scan", scan)
         yield patch
 
 

@@ -11,7 +11,7 @@ from gateways import HOST, page_keys, put
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.store.hbase import HBaseStore
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 pytestmark = pytest.mark.hbase
 

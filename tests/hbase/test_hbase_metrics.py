@@ -10,6 +10,7 @@ from webtable.errors import StoreUnavailable
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.thrift.connection import thrift1
+from webtable.store.observed import ObservedStore
 
 ROWS = [b"%05d" % number for number in range(300)]
 
@@ -60,10 +61,10 @@ def test_a_gateway_that_is_left_alone_is_told_with_the_seconds(rows, servers):
 
 
 def test_a_call_that_was_tried_until_its_end_has_failed_once(rows, servers):
-    with HBaseStore(HOST, servers[0].port) as store:
+    with ObservedStore(HBaseStore(HOST, servers[0].port)) as store:
         servers[0].close()
         with pytest.raises(StoreUnavailable), until(Deadline(0.3)):
             store.read("pages", ROWS[:3])
 
-        assert store.events()["failed"] == store.meter.taken()["read"].failed == 1
+        assert store.events()["failed"] == store.measured()["read"].failed == 1
         assert store.events()["retry"] > 0

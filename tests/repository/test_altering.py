@@ -16,7 +16,7 @@ from webtable import WebTable
 from webtable.errors import CapabilityError, ExpiredCapture, InvalidArgument, LayoutMismatch, NotAlterable
 from webtable.schema import Layout
 from webtable.store import open_store
-from webtable.store.counting import CountingStore
+from webtable.testing.stores import CountingStore
 
 DAY = 86_400
 
@@ -379,10 +379,10 @@ class Steps(EachAlone):
         self.done = []
         self._left = left
 
-    def write(self, table, mutations):
+    def _write(self, table, mutations):
         (put,) = mutations
         self._step([cell.column.decode().removeprefix("layout:altered.") for cell in put.cells])
-        return super().write(table, mutations)
+        return super()._write(table, mutations)
 
     def _step(self, names):
         if self._left is not None:

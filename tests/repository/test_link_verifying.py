@@ -28,8 +28,8 @@ class Counting(CountingStore):
     def _read(self, *given, **options):
         return list(map(self._links, super()._read(*given, **options)))
 
-    def scan(self, *given, **options):
-        return map(self._links, super().scan(*given, **options))
+    def _scan(self, *given, **options):
+        return ([*map(self._links, piece)] for piece in super()._scan(*given, **options))
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ class Forgetful(WrappedStore):
         super().__init__(store)
         self._forgotten = set(forgotten)
 
-    def write(self, table, mutations):
+    def _write(self, table, mutations):
         kept = [one for one in map(self._kept, mutations) if not isinstance(one, Put) or one.cells]
-        return (super().write(table, kept) if kept else []) + [None] * (len(mutations) - len(kept))
+        return (super()._write(table, kept) if kept else []) + [None] * (len(mutations) - len(kept))
 
     def _kept(self, one):
         if not isinstance(one, Put):

@@ -17,6 +17,7 @@ from webtable.errors import StoreRefused, StoreUnavailable
 from webtable.rowkey import CompositeKey, KeyRange, UInt
 from webtable.store import NewCell, Put
 from webtable.store.memory import MemoryStore
+from webtable.store.observed import ObservedStore
 from webtable.testing import FailingStore, WrappedStore
 
 USER_APP = CompositeKey(UInt("user", 4), UInt("app", 4))
@@ -129,7 +130,9 @@ def test_a_write_of_which_one_row_is_refused_has_failed_and_the_other_rows_count
     with MemoryStore() as store, KeyedTable(store, "apps", USER_APP) as table:
         store.create_table(webtable.schema.TableSchema("apps", (webtable.FamilySchema("d"),)))
 
-        outcomes = store.write("apps", [Put(b"a", [NewCell(b"d:x", 1, b"1")]), Put(b"b", [NewCell(b"no:x", 1, b"1")])])
+        outcomes = table.store.write(
+            "apps", [Put(b"a", [NewCell(b"d:x", 1, b"1")]), Put(b"b", [NewCell(b"no:x", 1, b"1")])]
+        )
 
         assert [type(one) for one in outcomes] == [type(None), StoreRefused]
         write = table.metrics.operations["write"]
@@ -151,7 +154,7 @@ def test_a_slow_call_is_logged(table, caplog, monkeypatch):
             time.sleep(0.12 if call.name == "read" else 0)
             return do()
 
-    slow = Slow(table.store)
+    slow = ObservedStore(Slow(table.store))
     slow.timeout = 0.3
     with caplog.at_level(logging.INFO, logger="webtable"):
         slow.read("pages", [b"x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from itertools import chain
 
 import pytest
 from damaging import PAGE, damage
@@ -78,12 +79,12 @@ class Ending(WrappedStore):
         super().__init__(store)
         self.left, self.rows = left, 0
 
-    def scan(self, *given, **options):
-        for row in super().scan(*given, **options):
+    def _scan(self, *given, **options):
+        for row in chain.from_iterable(super()._scan(*given, **options)):
             if self.rows == self.left:
                 raise Killed
             self.rows += 1
-            yield row
+            yield [row]
 
 
 def opened(table, left=10**9):

@@ -16,7 +16,7 @@ from webtable.repository.stored.reader import PageReader
 from webtable.rowkey import WebKey
 from webtable.store import Store
 from webtable.store.log import tell
-from webtable.store.observed.tally import Tally
+from webtable.store.metrics import Tally
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow

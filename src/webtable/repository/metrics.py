@@ -13,14 +13,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import MissingExtra
-from webtable.store.observed.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
+from webtable.store.metrics import BOUNDS_MS, GatewayMetrics, OperationMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prometheus_client.core import HistogramMetricFamily, Metric
 
-    from webtable.store import Store
+    from webtable.store.observed import ObservedStore
+
 
 _RETRIES = ("retry", "resent")
 
@@ -92,13 +93,16 @@ class Metrics:
 
 
 def metrics_of(
-    store: Store, counts: Counter[str], events: Mapping[str, int] | None = None, held: Iterable[WriterMetrics] = ()
+    store: ObservedStore,
+    counts: Counter[str],
+    events: Mapping[str, int] | None = None,
+    held: Iterable[WriterMetrics] = (),
 ) -> Metrics:
     """Return the metrics of a table in *store*, by what it has counted and what its writers have *held*."""
     each = list(held)
     writers = WriterMetrics(*(sum(getattr(one, name) for one in each) for name in WriterMetrics.__slots__))
     return Metrics(
-        store.meter.taken(),
+        store.measured(),
         BOUNDS_MS,
         dict(store.events() + Counter(events or {})),
         tuple(store.gateways()),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.rowkey import KeyRange
 from webtable.schema import web_columns
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,6 +14,7 @@ from webtable.repository.arguments import GAP, GROUPINGS, IN_FLIGHT, MAX_TITLE, 
 from webtable.repository.frame import Frame
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.writing.open_writers import Writers
+from webtable.store.observed import observed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -76,8 +77,8 @@ class WebTable(ShowsItself):
     """
 
     def __init__(self, store: Store, table: str, layout: Layout, *, strict: bool = False) -> None:
-        self._frame = Frame.of(store, table, layout, strict=strict)
-        self.store = store
+        self.store = observed(store)
+        self._frame = Frame.of(self.store, table, layout, strict=strict)
         self.table = table
         self.key = self._frame.key
         self.strict = strict
@@ -124,7 +125,7 @@ class WebTable(ShowsItself):
         from webtable.repository.metrics import metrics_of
 
         frame = self._frame
-        return metrics_of(frame.store, frame.counts.taken(), frame.events.taken(), self._writers.held())
+        return metrics_of(self.store, frame.counts.taken(), frame.events.taken(), self._writers.held())
 
     def writer(
         self,

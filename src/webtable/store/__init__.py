@@ -8,9 +8,11 @@ from webtable.store.adapters import adapter_for
 from webtable.store.health import Check, Space
 from webtable.store.port import Store
 from webtable.store.rows import (
+    EVERYTHING,
     MAX_CELL,
     MAX_ROW_KEY,
     Cell,
+    Containing,
     Delete,
     Mutation,
     NewCell,
@@ -18,9 +20,10 @@ from webtable.store.rows import (
     Region,
     Row,
     TableDescription,
+    TimeRange,
+    Wanted,
 )
 from webtable.store.url import StoreURL
-from webtable.store.wanted import EVERYTHING, Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     import os

@@ -11,7 +11,7 @@ What every adapter promises and every caller relies on:
 - A family keeps the newest `versions` cells of a column and hides those older than its TTL. A delete hides the cells
   at or below its timestamp, also those that are written later.
 - Rows come in byte order of their keys (backwards with `reverse`); a row without a visible cell of what is wanted
-  (`webtable.store.wanted`) does not come at all.
+  (`webtable.store.rows`) does not come at all.
 - A family's limits come before a time range: a cell beyond the newest `versions` is not found by its date either
   (HBase itself may still show it until it flushes).
 - A row may be wider than memory: `read_cells` gives a family of it in pieces. Calls that want keys only bring no
@@ -30,28 +30,34 @@ What every adapter promises and every caller relies on:
 from __future__ import annotations
 
 import abc
+from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.rowkey import KeyRange, merged
 from webtable.store.capabilities import Capabilities
 from webtable.store.health import Examined
-from webtable.store.observed.meter import Meter, size_of_cells, size_of_found, size_of_lists
-from webtable.store.rows import ALL_QUALIFIERS, MAX_ROW_KEY, Cell, Mutation, Region, Row, TableDescription
-from webtable.store.wanted import EVERYTHING, Wanted
+from webtable.store.rows import (
+    ALL_QUALIFIERS,
+    EVERYTHING,
+    MAX_ROW_KEY,
+    Cell,
+    Mutation,
+    Region,
+    Row,
+    TableDescription,
+    Wanted,
+)
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from webtable.errors import StoreError
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.observed.call_listener import CallListener
-    from webtable.store.observed.metrics import GatewayMetrics
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
 
@@ -68,14 +74,6 @@ class Store(Examined, abc.ABC):
     timeout: float
     capabilities: Capabilities = Capabilities()
     """What the store can do and how much it takes; of an adapter what holds before one is opened."""
-
-    meter: Meter
-    """Measures what this store is asked."""
-
-    def __new__(cls, *_: object, **__: object) -> Self:  # noqa: D102, an adapter's __init__ need not know of it
-        made = super().__new__(cls)
-        made.meter = Meter()
-        return made
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
@@ -101,7 +99,7 @@ class Store(Examined, abc.ABC):
         """
         if not mutations:
             return []
-        return self.meter.written(self, table, mutations, partial(self._write, table, mutations))
+        return self._write(table, mutations)
 
     def together(self) -> AbstractContextManager[int | None]:
         """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
@@ -127,7 +125,7 @@ class Store(Examined, abc.ABC):
         possible = list(filter(_is_row_key, rows))
         if wanted.is_nothing() or not possible:
             return [None] * len(rows)
-        found = self.meter.asked(self, "read", table, partial(self._read, table, possible, wanted), size_of_found)
+        found = self._read(table, possible, wanted)
         if len(possible) == len(rows):
             return found
         each = iter(found)
@@ -157,8 +155,7 @@ class Store(Examined, abc.ABC):
         places = [place for place, row in enumerate(rows) if _is_row_key(row)]
         if limit and places and not qualifiers.is_empty():
             possible = [rows[place] for place in places]
-            do = partial(self._read_cells, table, possible, family, qualifiers, limit, keys_only=keys_only)
-            cells = self.meter.asked(self, "read_cells", table, do, size_of_cells)
+            cells = self._read_cells(table, possible, family, qualifiers, limit, keys_only=keys_only)
             for place, some in zip(places, cells, strict=True):
                 found[place] = some
         return found
@@ -177,7 +174,7 @@ class Store(Examined, abc.ABC):
         left = [] if wanted.is_nothing() or limit == 0 else merged(ranges)
         if not left:
             return iter(())
-        return self.meter.scanned(self, table, partial(self._scan, table, left, wanted, limit, reverse=reverse))
+        return _rows_of(self._scan(table, left, wanted, limit, reverse=reverse))
 
     def first_rows(
         self,
@@ -198,8 +195,7 @@ class Store(Examined, abc.ABC):
             raise InvalidArgument(f"{wanted} must be of the newest cells, without a time range")
         if not (limit and ranges) or wanted.is_nothing():
             return [[] for _ in ranges]
-        do = partial(self._first_rows, table, ranges, limit, wanted, reverse=reverse)
-        return self.meter.asked(self, "first_rows", table, do, size_of_lists)
+        return self._first_rows(table, ranges, limit, wanted, reverse=reverse)
 
     @abc.abstractmethod
     def _write(self, table: str, mutations: Sequence[Mutation]) -> list[StoreError | None]:
@@ -289,16 +285,7 @@ class Store(Examined, abc.ABC):
 
     def events(self) -> Counter[str]:
         """Return how often each event that the store logs has happened, whether or not anybody listens."""
-        return self.meter.events.taken()
-
-    def listen(self, listener: CallListener) -> Callable[[], None]:
-        """Tell *listener* of each call that reads or writes rows; what is returned ends that when it is called.
-
-        Listeners end in the opposite order. Who never calls this pays nothing for it.
-        """
-        from webtable.store.observed.call_listener import listen_to
-
-        return listen_to(self, listener)
+        return Counter()
 
     def gateways(self) -> list[GatewayMetrics]:
         """Return what is known of the gateways that the store goes through; none where it goes through none."""
@@ -319,6 +306,11 @@ class Store(Examined, abc.ABC):
 
 def _is_row_key(row: bytes) -> bool:
     return 0 < len(row) <= MAX_ROW_KEY
+
+
+def _rows_of(pieces: Iterator[Sequence[Row]]) -> Iterator[Row]:
+    for piece in pieces:
+        yield from piece
 
 
 def _check_limit(limit: int | None) -> None:

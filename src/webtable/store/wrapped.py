@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from webtable.rowkey import KeyRange
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.health import Check, Space
-    from webtable.store.observed.metrics import GatewayMetrics
-    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
-    from webtable.store.wanted import Wanted
+    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
 
 T = TypeVar("T")
 
@@ -157,8 +156,8 @@ class WrappedStore(Store):
         return self.wrapped.space()
 
     def events(self) -> Counter[str]:
-        """Return those of the store, and what went wrong around it."""
-        return self.wrapped.events() + super().events()
+        """Return those of the store."""
+        return self.wrapped.events()
 
     def gateways(self) -> list[GatewayMetrics]:
         """Return those of the store."""

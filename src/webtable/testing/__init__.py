@@ -19,12 +19,11 @@ The functions here do the same without pytest, and so do the stores: these take 
 PYTEST_DONT_REWRITE: there is no assert here, and a conftest.py may import from here what it names as a plugin.
 """
 
-from webtable.store.counting import CountingStore
 from webtable.store.memory import MemoryStore
 from webtable.store.wrapped import Call, WrappedStore
 from webtable.testing.hbase import NoHBase, hbase_server
 from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
-from webtable.testing.stores import FailingStore, ListeningStore
+from webtable.testing.stores import CountingStore, FailingStore, ListeningStore
 from webtable.testing.tables import fresh_table
 
 __all__ = [

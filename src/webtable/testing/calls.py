@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.repository import WebTable
-from webtable.store.counting import CountingStore
-from webtable.store.observed.tally import Tally
+from webtable.store.metrics import Tally
+from webtable.store.observed import ObservedStore
+from webtable.testing.stores import CountingStore
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -18,8 +19,9 @@ def counted_store(store: Store) -> tuple[Store, Counter[str]]:
     """Return a store that does as *store* does, and its calls from now on, by their names; it goes on counting."""
     from webtable.store.hbase import HBaseStore
 
-    if isinstance(store, HBaseStore):
-        store.on_call = counter = Tally()
+    asked = store.wrapped if isinstance(store, ObservedStore) else store
+    if isinstance(asked, HBaseStore):
+        asked.on_call = counter = Tally()
         return store, counter.counts
     counting = CountingStore(store)
     return counting, counting.calls

@@ -15,7 +15,7 @@ from webtable.repository.stored.damaged_rows import MOST_KEPT
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

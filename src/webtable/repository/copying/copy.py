@@ -14,8 +14,8 @@ from webtable.repository.copying.tables import Pace, Sides
 from webtable.repository.stored.timestamps import now_in_milliseconds, possible_moment
 from webtable.rowkey import KeyRange
 from webtable.store import TimeRange
+from webtable.store.rows import Wanted
 from webtable.store.url import StoreURL
-from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

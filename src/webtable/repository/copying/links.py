@@ -12,8 +12,7 @@ from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.stored.pieces import NARROW, PIECE
 from webtable.repository.stored.removals import written
 from webtable.store import Cell, Delete, NewCell, Put
-from webtable.store.rows import ALL_QUALIFIERS
-from webtable.store.wanted import Wanted
+from webtable.store.rows import ALL_QUALIFIERS, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

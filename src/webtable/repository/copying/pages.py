@@ -24,7 +24,7 @@ from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.packing import PagePut, Prepared
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 from webtable.store import Put, Row
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from webtable.repository.frame import Frame
 from webtable.repository.stored.page_state import Stored
 from webtable.rowkey import KeyRange
 from webtable.store import Row
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

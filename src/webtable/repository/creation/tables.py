@@ -13,7 +13,7 @@ from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_t
 from webtable.store import NewCell, Put, Store
 from webtable.store.deadline import Deadline
 from webtable.store.retry import attempts
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -37,7 +37,7 @@ from webtable.schema import (
     queue_table,
 )
 from webtable.store import Store, adapter_of
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     import os

@@ -10,7 +10,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -30,7 +30,7 @@ from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port
 from webtable.schema import INDEX_COLUMN, index_table
 from webtable.store import Delete, NewCell, Put
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

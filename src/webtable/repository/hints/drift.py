@@ -16,7 +16,7 @@ from webtable.repository.stored.captures import mended
 from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from webtable.repository.frame import Frame
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange, WebKey, merged
 from webtable.rowkey.web import host_and_rest
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator

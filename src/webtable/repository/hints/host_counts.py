@@ -38,7 +38,7 @@ from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import index_table
 from webtable.store import NewCell, Put
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 HOSTS_AT_ONCE = 100
 MOST_PAGES = 100_000

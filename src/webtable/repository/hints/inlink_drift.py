@@ -20,7 +20,7 @@ from webtable.repository.stored.pieces import ROWS_AT_ONCE, together
 from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -34,7 +34,7 @@ from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,7 +20,7 @@ from webtable.repository.stored.values import pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table
 from webtable.store import Delete, Mutation, NewCell, Put, Store
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

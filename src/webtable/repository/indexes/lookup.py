@@ -22,7 +22,7 @@ from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage
 from webtable.repository.stored.pieces import BODY_ROWS
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from webtable._page.page import Page

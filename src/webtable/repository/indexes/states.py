@@ -34,7 +34,7 @@ from webtable.schema import (
     state_column,
 )
 from webtable.store import NewCell, Put, Store
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

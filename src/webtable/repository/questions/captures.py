@@ -14,7 +14,7 @@ from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.store import TimeRange
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

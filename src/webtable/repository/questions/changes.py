@@ -21,7 +21,7 @@ from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import FORMS, Moment, moments
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ from webtable.repository.stored.timestamps import milliseconds, moment_of
 from webtable.repository.times import DURATIONS, duration_of
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

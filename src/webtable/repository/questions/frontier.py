@@ -13,7 +13,7 @@ from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation
 from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing
 from webtable.repository.scanning.scan import ScanSpec
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

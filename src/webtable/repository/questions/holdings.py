@@ -20,7 +20,7 @@ from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.samples import sample_urls
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store import Row
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,8 +21,8 @@ from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN
-from webtable.store.observed.tally import Tally
-from webtable.store.wanted import Wanted
+from webtable.store.metrics import Tally
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from webtable.repository.stored.content import check_body
 from webtable.repository.stored.damaged_rows import MOST_KEPT, Damage
 from webtable.rowkey import KeyRange
 from webtable.store import Row
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ from webtable.repository.indexes.web import HOST, HOST_COUNTS
 from webtable.repository.questions.hosts import CountedHost, counted_hosts
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

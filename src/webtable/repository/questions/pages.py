@@ -27,7 +27,7 @@ from webtable.repository.questions.listing import (
 )
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import column_names
-from webtable.store.wanted import Containing, Wanted
+from webtable.store.rows import Containing, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,7 +22,7 @@ from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matc
 from webtable.repository.text.words import Words
 from webtable.rowkey import KeyRange
 from webtable.store import Containing
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

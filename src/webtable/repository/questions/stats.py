@@ -21,7 +21,7 @@ from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
 from webtable.repository.times import Moment, moment_of
 from webtable.rowkey import KeyRange, key_text
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import Moment, moment_of, moments
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

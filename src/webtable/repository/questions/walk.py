@@ -10,7 +10,7 @@ from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

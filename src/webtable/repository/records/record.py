@@ -14,7 +14,7 @@ from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown
-from webtable.store.observed.tally import Tally
+from webtable.store.metrics import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,8 @@ from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.fields.field import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
-from webtable.store.wanted import Wanted
+from webtable.store.observed import observed
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     import os
@@ -48,11 +49,11 @@ class KeyedTable:
 
     def __init__(self, store: Store, table: str, key: RowKey, *, strict: bool = False) -> None:
         _check_key(key)
-        self.store = store
+        self.store = observed(store)
         self.table = table
         self.key = key
         self._clock = Clock()
-        self._reader = RecordReader(store, table, key, strict=strict)
+        self._reader = RecordReader(self.store, table, key, strict=strict)
 
     @classmethod
     def open(

@@ -16,7 +16,7 @@ from webtable.repository.removing.deletion import Deletion
 from webtable.repository.removing.erasure import Erasure
 from webtable.store import Row
 from webtable.store.deadline import Deadline, until
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,7 +17,7 @@ from webtable.repository.stored.timestamps import EPOCH, milliseconds, now_in_mi
 from webtable.rowkey import KeyRange
 from webtable.schema import meta_table, queue_table
 from webtable.store import Delete, Put
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -28,7 +28,7 @@ from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table
 from webtable.store import Delete, Put
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from webtable.errors import DamagedRow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webtable.store.observed.tally import Tally
+    from webtable.store.metrics import Tally
 
 T = TypeVar("T")
 

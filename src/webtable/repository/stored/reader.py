@@ -14,7 +14,7 @@ from webtable.repository.stored.page_state import NOTHING, Stored, Version
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Row, Store, TimeRange
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

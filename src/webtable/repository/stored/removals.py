@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import CapabilityError
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete, Put, TimeRange
-from webtable.store.wanted import Wanted
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

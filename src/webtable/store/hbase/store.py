@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.hbase.thrift.pool import OnCall, Pool
-    from webtable.store.observed.metrics import GatewayMetrics
-    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
+    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
     from webtable.store.url import StoreURL
-    from webtable.store.wanted import Wanted
 
 DDL_FACTOR: Final = 4
 _FRAME_BYTES: Final = 2 * 1024 * 1024  # hbase.regionserver.thrift.framed.max_frame_size_in_mb

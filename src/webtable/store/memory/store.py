@@ -18,9 +18,8 @@ from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
 from webtable.store.memory.table import PIECE, TableInMemory
 from webtable.store.port import Store
-from webtable.store.rows import Cell, Put, Region, Row, TableDescription
+from webtable.store.rows import Cell, Put, Region, Row, TableDescription, Wanted
 from webtable.store.url import DEFAULT_TABLE
-from webtable.store.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from webtable._clock import clock
 from webtable.errors import StoreRefused
 from webtable.schema import TableSchema
-from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Cell, Delete, Put, Row
-from webtable.store.wanted import TimeRange, Wanted
+from webtable.store.rows import MAX_CELL, MAX_ROW_KEY, Cell, Delete, Put, Row, TimeRange, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

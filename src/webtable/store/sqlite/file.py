@@ -15,7 +15,7 @@ from webtable._forks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
 from webtable.store.log import tell
-from webtable.store.observed.tally import Tally
+from webtable.store.metrics import Tally
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of

@@ -18,9 +18,8 @@ from webtable._clock import clock
 from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import ALL_VERSIONS
-from webtable.store.rows import Cell, Row
+from webtable.store.rows import Cell, Containing, Row, TimeRange, Wanted
 from webtable.store.sqlite.failures import Damage, check_cell
-from webtable.store.wanted import Containing, TimeRange, Wanted
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema

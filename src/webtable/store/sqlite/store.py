@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from webtable.schema import FamilySchema, TableSchema
     from webtable.store.health import Check
+    from webtable.store.rows import Wanted
     from webtable.store.sqlite.catalogue import StoredTable
     from webtable.store.url import StoreURL
-    from webtable.store.wanted import Wanted
 
 
 class SQLiteStore(Store):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.store.hbase.thrift.java_regex import expression
-from webtable.store.wanted import TimeRange
+from webtable.store.rows import TimeRange
 
 if TYPE_CHECKING:
-    from webtable.store.wanted import Containing, Wanted
+    from webtable.store.rows import Containing, Wanted
 
 FEW_COLUMNS: Final = 2
 """So many columns of a row have another one among them than the one that is searched."""

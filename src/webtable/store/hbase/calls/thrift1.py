@@ -19,8 +19,7 @@ from webtable.store.hbase.gateways.gateway import repeated
 from webtable.store.hbase.thrift import filterstrings
 from webtable.store.hbase.thrift.connection import thrift1
 from webtable.store.hbase.thrift.stream import WrongReply
-from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row
-from webtable.store.wanted import distinct_columns
+from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
     from webtable.store.deadline import Deadline

@@ -10,8 +10,7 @@ from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, key_bef
 from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import thrift2
 from webtable.store.hbase.thrift.stream import WrongReply
-from webtable.store.rows import Cell, Delete, Put, Row
-from webtable.store.wanted import distinct_columns
+from webtable.store.rows import Cell, Delete, Put, Row, distinct_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

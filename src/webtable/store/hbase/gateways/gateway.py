@@ -14,8 +14,7 @@ from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
-from webtable.store.observed.metrics import GatewayMetrics
-from webtable.store.observed.tally import Tally
+from webtable.store.metrics import GatewayMetrics, Tally
 from webtable.store.retry import attempts
 
 if TYPE_CHECKING:

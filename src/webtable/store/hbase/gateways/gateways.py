@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webtable.store.deadline import Deadline
     from webtable.store.hbase.address import HostPort
     from webtable.store.hbase.thrift.connection import Connection
-    from webtable.store.observed.metrics import GatewayMetrics
+    from webtable.store.metrics import GatewayMetrics
 
 
 class Member:

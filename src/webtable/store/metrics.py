@@ -1,9 +1,13 @@
-"""What a store tells of its work, as values of one moment."""
+"""What a store tells of its work: how often things happened, and its calls, as values of one moment."""
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
+
+from webtable._forks import renew_after_fork
 
 BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000)
 """The bounds of latencies in milliseconds: each counts what took so long at most, and longer than the one before it."""
@@ -44,3 +48,27 @@ class GatewayMetrics:
     dropped: int
     is_down: bool
     cool_down: float
+
+
+class Tally:
+    """Counts the names that it is called with, by any thread; they are in `counts`. A forked child begins at none."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Make the lock anew, and leave to the parent what it has done."""
+        self._lock = threading.Lock()
+        self.counts.clear()
+
+    def __call__(self, name: str, many: int = 1) -> None:
+        """Count *many* more of *name*."""
+        with self._lock:
+            self.counts[name] += many
+
+    def taken(self) -> Counter[str]:
+        """Return the counts of this moment."""
+        with self._lock:
+            return Counter(self.counts)
