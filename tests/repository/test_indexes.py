@@ -14,6 +14,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import IndexMetrics, Link, Page, Salt, handle_of
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
+from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell, Put
 
@@ -196,7 +197,7 @@ def test_an_explanation_reads_no_page_and_names_the_index(town, question):
 
     explained = QUESTIONS[question](table, domain=town.domain).explain()
 
-    assert explained.index in webtable.repository.indexes.WEB_INDEXES
+    assert explained.index in WEB_INDEXES
     assert explained.ranges
     assert explained.calls
     assert f"index: {explained.index}" in str(explained)
@@ -405,7 +406,7 @@ def test_a_table_without_indexes_is_written_and_listed(tmp_path):
         assert table.delete(town.url("/a"))
         assert table.index_states() == {}
         assert table.refresh_links().pages == 0
-        for name in webtable.repository.indexes.WEB_INDEXES:
+        for name in WEB_INDEXES:
             table.add_index(name)
         check_questions(table, town.domain)
         check_counts(table, town.domain)

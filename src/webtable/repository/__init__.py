@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.refresh import Recount
-    from webtable.repository.indexes import Index
+    from webtable.repository.indexes.index import Index
     from webtable.repository.indexes.web import handle_of
     from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
     from webtable.repository.opening import copy_target, create, open  # as in shelve.open
@@ -136,7 +136,7 @@ _HOMES = {
     ),
     "webtable.repository.hints.refresh": ("Recount",),
     "webtable.repository.hints.drift": ("Drift",),
-    "webtable.repository.indexes": ("Index",),
+    "webtable.repository.indexes.index": ("Index",),
     "webtable.repository.indexes.web": ("handle_of",),
     "webtable.repository.text.matching": (
         "Hit",

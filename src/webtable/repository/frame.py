@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.stored.captures import NEWEST
 from webtable.repository.stored.codec import PageCodec
-from webtable.repository.stored.counted_until import CountedReader, Refreshed
+from webtable.repository.stored.counted_until import Refreshed
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.layouts import Layouts, Limits
 from webtable.repository.stored.reader import PageReader
@@ -41,7 +41,7 @@ class Frame:
     key: WebKey
     codec: PageCodec
     pages: PageReader
-    counted: CountedReader
+    counted: PageReader
     refreshed: Refreshed
     indexes: Indexes
     strict: bool = False
@@ -60,7 +60,7 @@ class Frame:
             layout.web_key(),
             codec,
             PageReader(store, table, codec, limits),
-            CountedReader(store, table, codec, limits, refreshed),
+            PageReader(store, table, codec, limits, refreshed),
             refreshed,
             Indexes(store, table, layouts),
             strict,

@@ -131,7 +131,7 @@ def _laid_out_as(source: WebTable, given: Collection[str]) -> LayoutOptions:
     }
     if "indexes" not in given:
         kept = [one for one in source.indexes.read().values() if one.state.phase != "retired"]
-        # Asked for each, which raises for one that a table names and nobody else: see `user_indexes`.
+        # Asked for each, which raises for one that a table names and nobody else: see `indexes.states`.
         options["indexes"] = [one.state.of or one.index.name for one in kept if one.index]
     return options
 

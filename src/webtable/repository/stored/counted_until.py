@@ -19,18 +19,14 @@ from webtable._checksums import UNREADABLE
 from webtable._clock import Fresh
 from webtable._page.page import LinkCounts, Page
 from webtable.repository.stored.layouts import FRESH_SECONDS
-from webtable.repository.stored.reader import PageReader
 from webtable.repository.stored.timestamps import moment_of
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.schema import meta_table
 from webtable.store import NewCell, Put, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from webtable.errors import DamagedRow
-    from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.layouts import Limits
     from webtable.store import Row, Store
 
 _ROW = b"links"
@@ -75,30 +71,6 @@ class Refreshed:
         if (until := self.until()) is None or page.fetched_at >= until:
             return page
         return replace(page, link_counts=LinkCounts(counted_at=until))
-
-
-class CountedReader(PageReader):
-    """Reads pages with their counts of links, which are none where nobody links to them."""
-
-    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits, refreshed: Refreshed) -> None:
-        super().__init__(store, table, codec, limits)
-        self._refreshed = refreshed
-
-    def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
-        """Return what `PageReader.read` does."""
-        return [page and self._refreshed.counted(page, columns) for page in super().read(rows, columns)]
-
-    def read_each(
-        self,
-        rows: Sequence[bytes],
-        columns: Sequence[str],
-        *,
-        weights: Sequence[int] | None = None,
-        verify: bool = False,
-    ) -> Iterator[Page | DamagedRow | None]:
-        """Yield what `PageReader.read_each` does."""
-        found = super().read_each(rows, columns, weights=weights, verify=verify)
-        return (self._refreshed.counted(page, columns) if isinstance(page, Page) else page for page in found)
 
 
 def _mark(row: Row) -> datetime | None:

@@ -22,18 +22,22 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Link
     from webtable.repository.stored.codec import PageCodec
+    from webtable.repository.stored.counted_until import Refreshed
     from webtable.repository.stored.layouts import Limits
     from webtable.store import Cell
 
 
 class PageReader:
-    """Reads pages from one table."""
+    """Reads pages from one table; those that have no counts of links get what the mark of *refreshed* tells of them."""
 
-    def __init__(self, store: Store, table: str, codec: PageCodec, limits: Limits) -> None:
+    def __init__(
+        self, store: Store, table: str, codec: PageCodec, limits: Limits, refreshed: Refreshed | None = None
+    ) -> None:
         self._store = store
         self._table = table
         self._codec = codec
         self._limits = limits
+        self._refreshed = refreshed
 
     def read(self, rows: Sequence[bytes], columns: Sequence[str]) -> list[Page | None]:
         """Return the page of each of *rows*, None where there is none; *columns* as `PageCodec.select` takes them.
@@ -43,7 +47,7 @@ class PageReader:
         wanted = self._codec.select(columns)
         content = self._codec.contents(wanted)
         found = self._store.read(self._table, rows, Wanted(wanted))
-        return [row and self.page(row, content) for row in found]
+        return [row and self._counted(self.page(row, content), columns) for row in found]
 
     def read_each(
         self,
@@ -70,7 +74,11 @@ class PageReader:
         else:
             found = self._with_contents(rows, wanted, content)
         for row in found:
-            yield row and self.each(row, content, verify=verify)
+            page = row and self.each(row, content, verify=verify)
+            yield self._counted(page, columns) if isinstance(page, Page) else page
+
+    def _counted(self, page: Page | None, columns: Sequence[str]) -> Page | None:
+        return page if page is None or self._refreshed is None else self._refreshed.counted(page, columns)
 
     def _with_contents(
         self, rows: Sequence[bytes], wanted: Sequence[bytes], content: Sequence[bytes]
