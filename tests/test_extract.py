@@ -179,11 +179,11 @@ def test_pages_of_one_directory_keep_their_own_queries():
 
 
 def test_comments_in_front_of_no_html_are_looked_at_once():
-    start = time.monotonic()
+    start = time.process_time()
 
     assert not looks_like_html(b"<?xml ?>" + b"<!---->" * 28 + b"<x>")
 
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import io
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 import zstandard
@@ -19,7 +18,7 @@ from webtable.formats import ReadLimits, ReadReport, read_pages
 from webtable.formats.compressed import packed
 
 READ = """
-import json, sys
+import json, sys, time
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
 report = ReadReport()
@@ -32,7 +31,7 @@ except FormatError:
 with open("/proc/self/status") as file:
     most = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 over = sorted(report.skipped | report.unparsed | report.shortened)
-print(json.dumps([most // 1024, over]))
+print(json.dumps([most // 1024, over, time.process_time()]))
 """
 
 
@@ -43,13 +42,12 @@ def test_a_file_below_1_mb_takes_no_more_than_500_mb_and_20_seconds(name, tmp_pa
     file = tmp_path / "hostile"
     file.write_bytes(made())
     assert file.stat().st_size < 1_000_000
-    start = time.monotonic()
 
-    done = subprocess.run([sys.executable, "-c", READ, file], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", READ, file], capture_output=True, text=True, timeout=240, check=True)
 
-    most, over = json.loads(done.stdout)
+    most, over, seconds = json.loads(done.stdout)
     assert most < 500
-    assert time.monotonic() - start < 20
+    assert seconds < 20
     assert over == ([counted_as] if counted_as else [])
 
 

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import webtable.rowkey
+from nightly import examples
 from webtable.errors import FieldError, InvalidArgument, KeyFormatError, NoRange, UnknownField
 from webtable.rowkey import (
     MAX_KEY,
@@ -236,7 +237,7 @@ composites = pytest.mark.parametrize(
     [one for one in LAYOUTS.values() if isinstance(one.key, CompositeKey)],
     ids=[name for name, one in LAYOUTS.items() if isinstance(one.key, CompositeKey)],
 )
-FEW = settings(max_examples=25, deadline=None)  # there are 30 layouts
+FEW = settings(max_examples=examples(by_day=12, by_night=50), deadline=None)  # there are 30 layouts
 
 
 def rows_of(layout: Layout) -> Any:

@@ -363,7 +363,7 @@ def test_a_store_locked_for_longer_than_the_timeout_is_unavailable(store, path):
 
         assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 2
         assert "locked" in str(outcomes[0])
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 5
         assert keys(impatient) == []
 
 

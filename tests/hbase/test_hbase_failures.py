@@ -257,7 +257,7 @@ def test_a_region_that_stays_full_ends_with_the_deadline_and_its_reason(faked):
     with pytest.raises(StoreUnavailable, match="RegionTooBusyException: Over memstore limit"), until(Deadline(0.5)):
         store.read("pages", [b"a"])
 
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 5
 
 
 def test_a_refusal_is_told_at_once(faked):

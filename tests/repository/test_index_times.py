@@ -283,11 +283,11 @@ def test_a_removal_that_was_cut_short_between_captures_of_one_millisecond_is_rep
     assert missing(table) == {}
 
 
-def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path):
+def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
         town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
 
-        time.sleep(2.5)
+        manual_clock.passed += 2.5
 
         expected = check_questions(table, town.domain, without=("discovered", "linking_to", "broken_links"))
         assert len(expected.pages) == 7
@@ -298,12 +298,12 @@ def test_content_that_expires_takes_no_page_out_of_an_answer(tmp_path):
         assert missing(table) == {}
 
 
-def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path):
+def test_a_page_whose_content_has_expired_is_crawled_again(tmp_path, manual_clock):
     with webtable.open(tmp_path / "ttl.db", create=True, ttl=1) as table:
         town = Town(table, now=datetime.now(UTC) + timedelta(days=4)).build(days=4)
-        time.sleep(2.5)
+        manual_clock.passed += 2.5
 
-        town.now = datetime.now(UTC)
+        town.now = datetime.now(UTC) + timedelta(seconds=manual_clock.passed)
         town.store(town.page("/a", days=0, html=b"a" * 1_000, outlinks=town.links("/", "/b", "/never")))
         town.store(town.page("/b", days=0, html=b"other", outlinks=town.links("/a")))
 
