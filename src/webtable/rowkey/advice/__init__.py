@@ -8,8 +8,7 @@ from webtable.rowkey.advice.heat_map import heat_map
 from webtable.rowkey.advice.judgement import Judgement
 from webtable.rowkey.advice.questions import Question
 from webtable.rowkey.advice.ranking import CrawlScope
-from webtable.rowkey.advice.url_designs import WEB_DESIGNS, no_url_values, url_design, web_design
-from webtable.rowkey.advice.url_values import URL_VALUES
+from webtable.rowkey.advice.url_designs import URL_VALUES, WEB_DESIGNS, no_url_values, url_design, web_design
 
 __all__ = [
     "URL_VALUES",

@@ -12,15 +12,14 @@ from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import inquiries
 from webtable.rowkey.advice.design import Design, key_design
+from webtable.rowkey.advice.heat import share_text
 from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
-from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.page import fragment, page
 from webtable.rowkey.advice.questions import QuestionSet, asked_of
 from webtable.rowkey.advice.ranking import Ranking, scope_of, sentences_of
 from webtable.rowkey.advice.samples import MOST_HOSTS, ArrivalSample, MadeUp, arrival_sample, host_models, made_up_crawl
-from webtable.rowkey.advice.url_designs import WEB_DESIGNS, web_design
-from webtable.rowkey.advice.url_values import in_time
+from webtable.rowkey.advice.url_designs import WEB_DESIGNS, in_time, web_design
 from webtable.rowkey.fields.field import is_count
 from webtable.rowkey.key import RowKey
 from webtable.rowkey.ranges import key_text

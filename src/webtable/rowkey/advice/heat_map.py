@@ -6,8 +6,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from webtable._shown.markup import SCOPE, Markup, escaped, tag
-from webtable.rowkey.advice.heat import MOST_ROWS, HeatRow, Scale, rows_of, scale_of
-from webtable.rowkey.advice.labels import label, share_text, shared_start, start_text
+from webtable.rowkey.advice.heat import (
+    MOST_ROWS,
+    HeatRow,
+    Scale,
+    label,
+    rows_of,
+    scale_of,
+    share_text,
+    shared_start,
+    start_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.advice.url_values import URL_VALUES, times_of, url_value
+from webtable.rowkey.advice.url_designs import URL_VALUES, times_of, url_value
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.field import Field, shown
 from webtable.rowkey.fields.hashes import Hash

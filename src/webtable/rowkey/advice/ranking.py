@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webtable.rowkey.advice.heat import share_text
 from webtable.rowkey.advice.judgement import Judgement
-from webtable.rowkey.advice.labels import share_text
 from webtable.rowkey.advice.measures import HOT, fair_share
 from webtable.rowkey.advice.questions import MOST_DERIVED
 from webtable.rowkey.urls import split_url
