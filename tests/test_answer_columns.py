@@ -40,6 +40,7 @@ ANSWERS = {
     "titles": lambda table: table.titles("example.com"),
     "redirect_chains": lambda table: table.redirect_chains("example.com"),
     "crawls": lambda table: table.crawls("example.com"),
+    "largest_growth": lambda table: table.largest_growth("example.com", since="3d"),
     "fetched": lambda table: table.fetched(),
     "modified": lambda table: table.modified(),
     "outdated": lambda table: table.outdated(not_fetched_since="1d"),

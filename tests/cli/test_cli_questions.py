@@ -108,6 +108,7 @@ LISTINGS = {
     "titles that are too long": (["titles", "other.example", "--max-length", "4"], [OTHER]),
     "titles of a directory": (["titles", "example.com", "--path", "/docs/"], []),
     "chains of redirects": (["redirect-chains", "--full-scan"], [f"{OLD} {ABOUT}"]),
+    "sizes that changed": (["largest-growth", "example.com", "--since", "60h"], [HOME]),
     "words": (["search", "SALT", "row", "--domain", "example.com"], [ABOUT, COPY]),
     "a phrase": (["search", '"row key"', "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),
     "words that begin so": (["search", "sal*", "--domain", "example.com", "--in", "body"], [ABOUT, COPY]),

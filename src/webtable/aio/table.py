@@ -126,6 +126,7 @@ class WebTable(Wrapped[sync.WebTable]):
     titles = asked(sync.WebTable.titles)
     redirect_chains = asked(sync.WebTable.redirect_chains)
     crawls = asked(sync.WebTable.crawls)
+    largest_growth = asked(sync.WebTable.largest_growth)
 
     fetched = asked(sync.WebTable.fetched)
     modified = asked(sync.WebTable.modified)

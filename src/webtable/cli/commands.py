@@ -142,6 +142,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "titles": _listing("titles", "Titles that are missing, of several pages, or too long"),
         "redirect-chains": _listing("redirect_chains", "All chains of redirects, and which of them are loops"),
         "crawls": _listing("crawls", "When was crawled, and how much"),
+        "largest-growth": _listing("growth", "The pages whose size has changed most between two moments"),
     },
     "Ask: pages by an index": {
         "fetched": _listing("indexed", "The pages that were fetched in a time"),

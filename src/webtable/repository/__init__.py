@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+    from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.hosts import Host, Hosts
     from webtable.repository.questions.index_answer import Asking
@@ -70,6 +71,7 @@ __all__ = [
     "Explanation",
     "Freshness",
     "Grouping",
+    "Growth",
     "History",
     "Hit",
     "Host",
@@ -157,6 +159,7 @@ _HOMES = {
         "DuplicateGroup",
         "Sameness",
     ),
+    "webtable.repository.questions.growth": ("Growth",),
     "webtable.repository.questions.handles": ("Resolution",),
     "webtable.repository.questions.hosts": (
         "Host",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.changes import Change, ChangeKind
     from webtable.repository.questions.crawls import Crawl
     from webtable.repository.questions.duplicate_groups import DuplicateGroup, Sameness
+    from webtable.repository.questions.growth import Growth
     from webtable.repository.questions.handles import Resolution
     from webtable.repository.questions.hosts import Hosts
     from webtable.repository.questions.index_answer import Asking
@@ -519,6 +520,29 @@ class WebTable(ShowsItself):
         """
         scope = Scope(domain, host_only, path, full_scan)
         return questions.crawls.crawls(self._frame, scope, gap, Slice(order, limit, after))
+
+    def largest_growth(
+        self,
+        domain: str | None = None,
+        *,
+        since: Moment,
+        until: Moment | None = None,
+        host_only: bool = False,
+        path: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        order: str = "most",
+        full_scan: bool = False,
+    ) -> Results[Growth]:
+        """Return the pages whose size has changed `most` between the moments *since* and *until*, now by default.
+
+        Sizes are those of the bodies, in bytes. With the order `grown` only those come that are larger, with `shrunk`
+        those that are smaller; of the same growth by URL. A page that was not there at both moments, or had no body at
+        one, is left out, and so is one whose version then is not kept any more. The pages are chosen and read as in
+        `changes`, all of them for any part of the answer, and sorted on disk. Raises as that does.
+        """
+        scope = Scope(domain, host_only, path, full_scan)
+        return questions.growth.largest_growth(self._frame, scope, since, until, Slice(order, limit, after))
 
     # What is asked of an index. All take the same options (`Asking`); besides its own orders each has "storage", which
     # is the fastest.

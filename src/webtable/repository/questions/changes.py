@@ -141,7 +141,7 @@ def changes(
     """Return what `WebTable.changes` does."""
     LISTING.check(part)
     rows, kinds = PageRows(frame), _kinds(kind)
-    period, said_times = _period(since, until)
+    period, said_times = period_of(since, until)
     said, ranges = scope.ranges(frame)
     question = f"{', '.join(kinds)} among {said}, {said_times}"
 
@@ -153,7 +153,7 @@ def changes(
         if at_most == 0:
             return iter(())
         pages = rows.pages(spec(at_most), part.order, after, damage)
-        found = damage.sift(_changes(frame, pages, period, at_most))
+        found = damage.sift(changes_of(frame, pages, period, at_most))
         return islice((one for one in found if one.kind in kinds), at_most)
 
     def place(change: Change) -> bytes:
@@ -174,7 +174,7 @@ def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKin
     return tuple(one for one in CHANGE_KINDS if one in wanted)
 
 
-def _period(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
+def period_of(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
     """Return the period, and how a question says it."""
     first, last = moments(since=since, until=until).values()
     if first is None:
@@ -186,7 +186,7 @@ def _period(since: Moment | None, until: Moment | None) -> tuple[Period, str]:
     return Period(begin, end), f"from {begin} to {end}"
 
 
-def _changes(
+def changes_of(
     frame: Frame, pages: Iterator[Page], period: Period, expected: int | None
 ) -> Iterator[Change | DamagedRow]:
     """Yield what became of each of *pages*, in their order; nothing of those that were stored later."""

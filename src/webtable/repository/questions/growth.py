@@ -1,0 +1,113 @@
+"""The question which pages have grown or shrunk most between two moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.results import number_of
+from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
+from webtable.repository.questions.listing import DOMAIN, SITE, Listing
+from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.scanning.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.frame import Frame
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
+    from webtable.repository.times import Moment
+
+_TABLE = "CREATE TABLE found (place BLOB, before INTEGER, after INTEGER)"
+_RANKS = {"most": "-abs(after - before)", "grown": "before - after", "shrunk": "after - before"}
+"""What the pages of each order are sorted by; where it is 0 or above, they are none of it."""
+_SORTED = """
+    SELECT place, before, after FROM found WHERE {rank} < 0 AND ({rank}, place) > (?, ?) ORDER BY {rank}, place
+"""
+_BEFORE_ALL = -(2**63), b""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """By how many bytes the body of the page `url` has grown between two moments; it has shrunk where that is below 0.
+
+    `size_before` and `size_after` are the sizes that it had at them, in bytes.
+    """
+
+    url: str
+    growth: int
+    size_before: int
+    size_after: int
+
+
+GROWTHS = declared(
+    Growth,
+    "growth",
+    column("url", "url"),
+    column("growth", "count", width=14),
+    column("size_before", "bytes", heading="was"),
+    column("size_after", "bytes", heading="size"),
+)
+LISTING = Listing(
+    "largest_growth",
+    GROWTHS,
+    orders=tuple(_RANKS),
+    options=(DOMAIN, SINCE, UNTIL, *SITE),
+    examples=(
+        "webtable largest-growth example.com --since 7d --limit 20",
+        "webtable largest-growth --full-scan --since 2026-11-01 --until 2026-11-08 --order shrunk",
+    ),
+    help="""List the pages whose size has changed most between two moments: by how many bytes, and what it was and is.
+
+    Pages that were not there at both moments are left out. With --order grown those that have become larger are listed,
+    with --order shrunk those that have become smaller.
+    """,
+)
+
+
+def largest_growth(
+    frame: Frame, scope: Scope, since: Moment | None, until: Moment | None, part: Slice
+) -> Results[Growth]:
+    """Return what `WebTable.largest_growth` does."""
+    LISTING.check(part)
+    pages = Pass(frame, scope)
+    period, said_times = period_of(since, until)
+    question = f"{pages.said}, by what their size has changed {said_times}"
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Growth]:
+        if at_most == 0:
+            return
+        changes = damage.sift(changes_of(frame, pages.pages(damage), period, None))
+        with Scratch(_TABLE) as found:
+            sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)
+            rows = ((pages.place_of(url), before, now) for url, before, now in sized if None not in (before, now))
+            found.fill("found", rows, 3)
+            yield from islice(_growths(found, part.order, after), at_most)
+
+    def place(found: Growth) -> bytes:
+        rank = {"most": -abs(found.growth), "grown": -found.growth, "shrunk": found.growth}[part.order]
+        return b"%d %s" % (rank, pages.place_of(found.url))
+
+    def explain() -> Explanation:
+        return pages.explained(question, part.order, "of pages with other content since, the list of versions is read")
+
+    return part.of(question, run, place, explain, frame.damage, GROWTHS)
+
+
+def _growths(found: Scratch, order: str, after: bytes | None) -> Iterator[Growth]:
+    behind: tuple[int, bytes] = _BEFORE_ALL
+    if after is not None:
+        number, _, place = after.partition(b" ")
+        behind = number_of(number), place
+    for place, before, now in found.rows(_SORTED.format(rank=_RANKS[order]), behind):
+        yield Growth(url_at(place), now - before, before, now)
+
+
+def _size(page: Page | None) -> int | None:
+    return None if page is None or page.size is None else min(page.size, HIGHEST_SIZE)
