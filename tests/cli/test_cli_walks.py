@@ -11,7 +11,7 @@ from running import Run
 import webtable
 from webtable.repository import journal
 from webtable.repository.hints import entry_drift
-from webtable.repository.questions import integrity, stats
+from webtable.repository.questions import stats, verification
 from webtable.store.sqlite import SQLiteStore
 
 COMMANDS = {
@@ -28,7 +28,7 @@ def walk(request, monkeypatch, empty_directory):
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
     monkeypatch.setattr(entry_drift, "PIECE", 1)
-    for module in (stats, integrity):
+    for module in (stats, verification):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     with webtable.open("webtable.db", create=True, indexes=["time", "link"]) as table, table.writer() as writer:
         for number in range(10):

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from webtable import Link, Page
-from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.questions.confirmation import FIRST_SOURCES
+from webtable.repository.questions.rows import PageRows
 from webtable.store import NewCell, Put
 
 

@@ -16,7 +16,7 @@ from webtable import KeyRange
 from webtable.errors import InvalidArgument
 from webtable.repository import journal
 from webtable.repository.hints import drift, entry_drift
-from webtable.repository.questions import integrity, stats
+from webtable.repository.questions import stats, verification
 from webtable.store import NewCell, Put
 from webtable.testing import WrappedStore
 
@@ -45,7 +45,7 @@ def at_each_row(monkeypatch):
     """Let what was found be kept after each row."""
     monkeypatch.setattr(journal, "SAVE_SECONDS", 0)
     monkeypatch.setattr(journal, "SHARE", 0)
-    for module in (stats, integrity):
+    for module in (stats, verification):
         monkeypatch.setattr(module, "PROGRESS_PAGES", 1)
     for module in (drift, entry_drift):
         monkeypatch.setattr(module, "PIECE", 1)

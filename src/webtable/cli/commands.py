@@ -129,7 +129,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     "Ask: the pages of a site": {
         "pages": _listing("pages", "The pages of a host and of all hosts below it"),
         "hosts": _listing("hosts", "The hosts that have pages, with how many"),
-        "discovered": _listing("frontier", "URLs that pages link to and that are no pages yet"),
+        "discovered": _listing("unlinked", "URLs that pages link to and that are no pages yet"),
         "changes": _listing("changes", "Which pages are new, gone or changed since a moment"),
         "search": _listing("search", "The pages with some words in their title or body"),
         "stats": Listed("questions.stats", "How many pages and bytes: by host, status, type and more"),
@@ -160,7 +160,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "links-of": _listing("links", "The links of a page"),
         "broken-links": _listing("links", "The links that lead to an error page"),
         "most-linked": _listing("links", "The pages by how many others link to them"),
-        "orphans": _listing("orphans", "The pages that no other page links to"),
+        "orphans": _listing("unlinked", "The pages that no other page links to"),
         "dead-ends": _listing("links", "The pages that have no links to others"),
     },
     "Write": {

@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.inlinks import Inlink
-    from webtable.repository.questions.integrity import Verification
     from webtable.repository.questions.links import BrokenLink, Freshness
-    from webtable.repository.questions.missing_pages import MissingPages
     from webtable.repository.questions.neighbours import Neighbour, Neighbours
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.verification import MissingPages, Verification
     from webtable.repository.questions.versions import History
     from webtable.repository.records.record import Record, RecordOutcome, Records
     from webtable.repository.records.table import KeyedTable
@@ -168,12 +167,11 @@ _HOMES = {
     "webtable.repository.questions.index_answer": ("Asking",),
     "webtable.repository.questions.indexed": ("SizeClass",),
     "webtable.repository.questions.inlinks": ("Inlink",),
-    "webtable.repository.questions.integrity": ("Verification",),
     "webtable.repository.questions.links": (
         "BrokenLink",
         "Freshness",
     ),
-    "webtable.repository.questions.missing_pages": ("MissingPages",),
+    "webtable.repository.questions.verification": ("MissingPages", "Verification"),
     "webtable.repository.questions.neighbours": (
         "Neighbour",
         "Neighbours",

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from webtable.repository.questions.index_answer import Asking
     from webtable.repository.questions.indexed import SizeClass
     from webtable.repository.questions.inlinks import Inlink
-    from webtable.repository.questions.integrity import Verification
     from webtable.repository.questions.links import BrokenLink, Freshness
     from webtable.repository.questions.neighbours import Neighbours
     from webtable.repository.questions.redirect_chains import RedirectChain
     from webtable.repository.questions.stats import Stats
     from webtable.repository.questions.titles import TitleProblem
+    from webtable.repository.questions.verification import Verification
     from webtable.repository.questions.versions import History
     from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
     from webtable.repository.text.difference import Difference
@@ -753,7 +753,7 @@ class WebTable(ShowsItself):
         that does, and when it is asked `IndexNeeded` on a table without the link index.
         """
         scope, part = Scope(domain, full_scan=full_scan), Slice(order, limit, after)
-        return questions.orphans.orphans(self._frame, scope, columns, part, within_host=within_host)
+        return questions.unlinked.orphans(self._frame, scope, columns, part, within_host=within_host)
 
     def discovered(
         self,
@@ -769,7 +769,7 @@ class WebTable(ShowsItself):
         They are found by their rows, all of which are read, without values; of the pages that link to each one is
         looked for that does so now. *full_scan* as in `pages`. Raises as `pages` does.
         """
-        return questions.frontier.discovered(
+        return questions.unlinked.discovered(
             self._frame, Scope(domain, full_scan=full_scan), Slice(order, limit, after)
         )
 
@@ -808,7 +808,7 @@ class WebTable(ShowsItself):
         the same call goes on from it. At the end the file is removed. Raises `FullScanNeeded`, `InvalidURL`,
         `InvalidArgument` for a file of something else, and `OSError` where it cannot be written.
         """
-        return questions.integrity.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress, resume)
+        return questions.verification.verify(self._frame, Scope(domain, full_scan=full_scan), on_progress, resume)
 
     # What is stored, in another table.
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 import msgspec
@@ -152,7 +153,7 @@ class Results(Tabular[T]):
     limit: int | None
     after: bytes | None
     _run: Callable[[bytes | None, int | None, Damage], Iterator[T]] = field(repr=False)
-    """Gives the results behind a place, up to a number of them, and tells of the damaged rows on the way."""
+    """Gives the results behind a place, of which at least so many are expected, and tells of the damaged rows."""
     _place: Callable[[T], bytes] = field(repr=False)
     _explain: Callable[[], Explanation] = field(repr=False)
     _damage: Callable[[list[DamagedRow]], Damage] = field(repr=False)
@@ -166,7 +167,10 @@ class Results(Tabular[T]):
 
     def _asked(self, limit: int | None) -> Iterator[T]:
         self.damaged.clear()
-        return self._run(self.after, limit, self._damage(self.damaged))
+        if limit == 0:
+            return iter(())
+        found = self._run(self.after, limit, self._damage(self.damaged))
+        return found if limit is None else _first(found, limit)
 
     def _batches(self, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
         if self._cells is None or any(column.source == "record" for column in columns):
@@ -206,6 +210,11 @@ class Results(Tabular[T]):
 
 Pages = Results[Page]
 """The pages that answer a question."""
+
+
+def _first(found: Iterator[T], limit: int) -> Iterator[T]:
+    # A generator, since a stream for asyncio closes what it has not read to its end, and an `islice` cannot be closed.
+    yield from islice(found, limit)
 
 
 class Slice(NamedTuple):

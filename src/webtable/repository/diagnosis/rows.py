@@ -11,7 +11,7 @@ from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import Progress
-from webtable.repository.questions.integrity import verified, wanted_to_verify
+from webtable.repository.questions.verification import verified, wanted_to_verify
 from webtable.repository.samples import sample_urls
 from webtable.rowkey import KeyRange
 from webtable.store.health import failed, warned, well

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from webtable.errors import DamagedRow
-from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.questions.hosts import narrowed
+from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together

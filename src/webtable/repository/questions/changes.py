@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
-from webtable.repository.answers.page_rows import PageRows
-from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import FORMS, Moment, moments
@@ -26,7 +24,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -140,30 +138,17 @@ def changes(
 ) -> Results[Change]:
     """Return what `WebTable.changes` does."""
     LISTING.check(part)
-    rows, kinds = PageRows(frame), _kinds(kind)
+    rows, kinds = ScopeRows(frame, scope), _kinds(kind)
     period, said_times = period_of(since, until)
-    said, ranges = scope.ranges(frame)
-    question = f"{', '.join(kinds)} among {said}, {said_times}"
-
-    def spec(expected: int | None) -> ScanSpec:
-        some = narrowed(frame, scope, ranges)
-        return ScanSpec(frame.table, some, Wanted(frame.codec.select(None)), expected=expected)
+    question = f"{', '.join(kinds)} among {rows.said}, {said_times}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Change]:
-        if at_most == 0:
-            return iter(())
-        pages = rows.pages(spec(at_most), part.order, after, damage)
+        pages = rows.pages(rows.spec(expected=at_most), part.order, after, damage)
         found = damage.sift(changes_of(frame, pages, period, at_most))
-        return islice((one for one in found if one.kind in kinds), at_most)
+        return (one for one in found if one.kind in kinds)
 
-    def place(change: Change) -> bytes:
-        return rows.place_of(change.url, part.order)
-
-    def explain() -> Explanation:
-        note = f"of pages with other content since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
-        return rows.explained(question, part.order, spec(None), note)
-
-    return part.of(question, run, place, explain, frame.damage, PAGE_CHANGES)
+    note = f"of pages with other content since, the list of versions is read, {PAGES_AT_ONCE} pages a call"
+    return rows.answer(question, part, rows.spec, run, PAGE_CHANGES, notes=lambda _: [note])
 
 
 def _kinds(given: ChangeKind | Collection[ChangeKind] | None) -> tuple[ChangeKind, ...]:

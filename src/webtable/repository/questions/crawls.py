@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable._page.page import Page
@@ -13,7 +12,7 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
-from webtable.repository.questions.walk import Pass
+from webtable.repository.questions.rows import Pass
 from webtable.repository.scanning.scratch import Scratch
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
 from webtable.repository.stored.timestamps import milliseconds, moment_of
@@ -25,7 +24,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -97,30 +96,25 @@ def crawls(frame: Frame, scope: Scope, gap: timedelta | str, part: Slice) -> Res
     read = Pass(frame, scope)
     question = f"crawls of {read.said}, with pauses over {pause}"
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Crawl]:
-        if at_most == 0:
-            return
+    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Crawl]:
         place = None if after is None else max(number_of(after), 0)
         with Scratch(_TABLE, _HOSTS) as scratch:
             scratch.fill("captures", _captures(frame, read, damage), 3)
             captures = scratch.rows(_SORTED[part.order], (place, place))
             milliseconds_of_pause = pause // timedelta(milliseconds=1)
             found = _bursts(captures, milliseconds_of_pause, _Hosts(scratch), backwards=part.order == "newest")
-            yield from islice(found, at_most)
+            yield from found
 
     def place(crawl: Crawl) -> bytes:
         return b"%d" % milliseconds(crawl.begin if part.order == "newest" else crawl.end)
 
-    def explain() -> Explanation:
-        return read.explained(question, part.order, "of each page the list of its versions is read too")
-
-    return part.of(question, run, place, explain, frame.damage, CRAWLS)
+    return read.sorted_answer(LISTING, question, part, run, place, "of each page the list of its versions is read too")
 
 
 def _captures(frame: Frame, read: Pass, damage: Damage) -> Iterator[Capture]:
     """Yield the stored captures: the newest of each page, which may repeat its content, and all versions of that."""
     names, versions = frame.codec.columns, frame.layouts.recent().versions
-    for row in read.rows(Wanted([names.page, names.capture], versions=versions)):
+    for row in read.stored(Wanted([names.page, names.capture], versions=versions)):
         page = frame.pages.each(Row(row.key, {names.page: row.cells.get(names.page, ())}))
         if isinstance(page, DamagedRow):
             damage.add(page)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
@@ -11,14 +10,14 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
-from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -94,23 +93,18 @@ def duplicate_groups(frame: Frame, scope: Scope, by: Sameness, part: Slice) -> R
     pages = Pass(frame, scope)
     question = f"{pages.said}, in groups of the same {by}"
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
-        if at_most == 0:
-            return
-        valued = ((value_of(page, by), page) for page in pages.pages(damage))
+    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[DuplicateGroup]:
+        valued = ((value_of(page, by), page) for page in pages.all(damage))
         with Scratch(_TABLE) as found:
-            rows = ((value, pages.place_of(page.url), _size(page)) for value, page in valued if value)
+            rows = ((value, pages.by_url(page.url), _size(page)) for value, page in valued if value)
             found.fill("found", rows, 3)
             found.run(_INDEX)
-            yield from islice(_groups(found, by, part.order, after), at_most)
+            yield from _groups(found, by, part.order, after)
 
     def place(group: DuplicateGroup) -> bytes:
-        return b"%d %s" % (-getattr(group, part.order), pages.place_of(group.urls[0]))
+        return b"%d %s" % (-getattr(group, part.order), pages.by_url(group.urls[0]))
 
-    def explain() -> Explanation:
-        return pages.explained(question, part.order)
-
-    return part.of(question, run, place, explain, frame.damage, DUPLICATE_GROUPS)
+    return pages.sorted_answer(LISTING, question, part, run, place)
 
 
 def value_of(page: Page, by: Sameness) -> bytes | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
@@ -11,14 +10,14 @@ from webtable.repository.answers.results import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing
-from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -80,24 +79,21 @@ def largest_growth(
     period, said_times = period_of(since, until)
     question = f"{pages.said}, by what their size has changed {said_times}"
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Growth]:
-        if at_most == 0:
-            return
-        changes = damage.sift(changes_of(frame, pages.pages(damage), period, None))
+    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[Growth]:
+        changes = damage.sift(changes_of(frame, pages.all(damage), period, None))
         with Scratch(_TABLE) as found:
             sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)
-            rows = ((pages.place_of(url), before, now) for url, before, now in sized if None not in (before, now))
+            rows = ((pages.by_url(url), before, now) for url, before, now in sized if None not in (before, now))
             found.fill("found", rows, 3)
-            yield from islice(_growths(found, part.order, after), at_most)
+            yield from _growths(found, part.order, after)
 
     def place(found: Growth) -> bytes:
         rank = {"most": -abs(found.growth), "grown": -found.growth, "shrunk": found.growth}[part.order]
-        return b"%d %s" % (rank, pages.place_of(found.url))
+        return b"%d %s" % (rank, pages.by_url(found.url))
 
-    def explain() -> Explanation:
-        return pages.explained(question, part.order, "of pages with other content since, the list of versions is read")
-
-    return part.of(question, run, place, explain, frame.damage, GROWTHS)
+    return pages.sorted_answer(
+        LISTING, question, part, run, place, "of pages with other content since, the list of versions is read"
+    )
 
 
 def _growths(found: Scratch, order: str, after: bytes | None) -> Iterator[Growth]:

@@ -101,7 +101,7 @@ def hosts(frame: Frame, domain: str | None, part: Slice) -> Hosts:
     entries = _Entries(frame, host, question)
 
     def run(after_place: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Host]:
-        return islice(_with_pages(frame, entries.rows(after_place, at_most), damage), at_most)
+        return _with_pages(frame, entries.rows(after_place, at_most), damage)
 
     def explain() -> Explanation:
         ranges = entries.ranges()

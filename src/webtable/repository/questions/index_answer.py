@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, TypedDict
 
 from webtable._page.page import Page
@@ -109,13 +108,11 @@ class IndexAnswer:
         return Lookup(asked.index, table, places, shard, asked.orders.get(self._part.order, False), keep)
 
     def _run(self, behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
-        if at_most == 0:
-            return
         names, only = self._columns, self._asked.only
         entries = EntryReader(self._frame)
         found = entries.pages(self._lookup(), names, damage, behind, at_most, storage=self._is_storage)
         chosen = found if only is None else ((place, page) for place, page in found if only(page))
-        for place, page in islice(chosen, at_most):
+        for place, page in chosen:
             self._given[page.url] = place
             if len(self._given) > PLACES_REMEMBERED:
                 del self._given[next(iter(self._given))]

@@ -102,8 +102,7 @@ def linking_to(frame: Frame, url: str, *, past: bool, domain: str | None, part: 
 
     def run(source: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Inlink]:
         frame.indexes.ready(LINK.name, question)
-        found = InlinkReader(frame, damage).of(target, source, past=past, inside=inside, expected=at_most)
-        return islice(found, at_most)
+        return InlinkReader(frame, damage).of(target, source, past=past, inside=inside, expected=at_most)
 
     def explain() -> Explanation:
         row, family = frame.key.encode(target), frame.codec.columns.inlinks

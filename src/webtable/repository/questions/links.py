@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page.page import Link
@@ -155,14 +154,14 @@ def links_of(frame: Frame, url: str, part: Slice) -> Results[Link]:
 
     def run(behind: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Link]:  # noqa: ARG001
         if behind is None:
-            return iter(links()[:at_most])
+            return iter(links())
         # Behind the link, where it still is; else as far down as it was.
         position, _, url = behind.partition(b" ")
         if not position.isdigit():
             raise invalid_token(part.after)
         found = links()
         at = next((at for at, link in enumerate(found) if link.url.encode() == url), int(position) - 1)
-        return iter(found[at + 1 :][:at_most])
+        return iter(found[at + 1 :])
 
     def place(link: Link) -> bytes:
         at = next((at for at, other in enumerate(links()) if other.url == link.url), 0)
@@ -191,8 +190,7 @@ def broken_links(frame: Frame, domain: str | None, part: Slice) -> Results[Broke
         pages = EntryReader(frame).pages(lookup(start), (), damage, None, at_most)
         targets = ((page, source if place == start and source else None) for place, page in pages)
         found = InlinkReader(frame, damage).of_each(targets, inside=inside, expected=at_most)
-        links = (BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel) for page, link in found)
-        return islice(links, at_most)
+        return (BrokenLink(link.source, page.url, page.status_code, link.anchor, link.rel) for page, link in found)
 
     def place_of(link: BrokenLink) -> bytes:
         key = frame.key.unsalted(frame.key.encode(link.target))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, first_rows
 from webtable.repository.answers.arrow_cells import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.arguments import check_numbers
-from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.listing import (
     BY_URL,
     DOMAIN,
@@ -25,7 +22,7 @@ from webtable.repository.questions.listing import (
     Listing,
     ListingOption,
 )
-from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.stored.codec import column_names
 from webtable.store.rows import Containing, Wanted
 
@@ -36,8 +33,9 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.answers.columns import Column
-    from webtable.repository.answers.results import Explanation, Pages, Slice
+    from webtable.repository.answers.results import Pages, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.scanning.scan import ScanSpec
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
 
@@ -150,31 +148,26 @@ _FIELD = {"status": "status_code", "min_size": "size", "max_size": "size"}
 def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[str] | None, part: Slice) -> Pages:
     """Return what `WebTable.pages` does."""
     LISTING.check(part)
-    rows = PageRows(frame)
-    said, ranges = scope.ranges(frame)
+    rows = ScopeRows(frame, scope)
     keep, chosen = condition.filter()
     likely = condition.in_store(frame)
-    question = said + chosen
     selected = frame.codec.select(columns)
     # A row that is no page may have counts of links, so the store's limit would count it.
     is_limited = keep is None and frame.codec.columns.links not in selected
 
-    def spec(at_most: int | None) -> ScanSpec:
-        some = narrowed(frame, scope, ranges)
+    def spec(at_most: int | None = None) -> ScanSpec:
         wanted = Wanted(selected, containing=likely)
-        return ScanSpec(frame.table, some, wanted, at_most if is_limited else None, expected=at_most)
+        return rows.spec(wanted, limit=at_most if is_limited else None, expected=at_most)
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
-        if at_most == 0:
-            return iter(())
         found = rows.pages(spec(at_most), part.order, after, damage)
-        return found if is_limited else islice(filter(keep, found), at_most)
+        return found if keep is None else filter(keep, found)
 
     def cells(
         wanted: Sequence[Column], after: bytes | None, at_most: int | None, damage: Damage
     ) -> Iterator[pa.RecordBatch]:
         metadata = Wanted(frame.codec.select(None), containing=likely)
-        some = ScanSpec(frame.table, narrowed(frame, scope, ranges), metadata, expected=at_most)
+        some = rows.spec(metadata, expected=at_most)
         found = in_batches(
             rows.likely(some, part.order, after),
             frame.codec.columns.page,
@@ -185,12 +178,6 @@ def pages(frame: Frame, scope: Scope, condition: Condition, columns: Sequence[st
         )
         return first_rows((condition.met(batch, wanted) for batch in found), at_most)
 
-    def place(page: Page) -> bytes:
-        return rows.place_of(page.url, part.order)
-
-    def explain() -> Explanation:
-        notes = () if likely is None else (f"filter in the store: {likely.column.decode()} is {likely.words[0]}",)
-        return rows.explained(question, part.order, spec(None), *notes)
-
-    kind = pages_with(column_names(columns))
-    return part.of(question, run, place, explain, frame.damage, kind, cells)
+    notes = [] if likely is None else [f"filter in the store: {likely.column.decode()} is {likely.words[0]}"]
+    known = pages_with(column_names(columns))
+    return rows.answer(rows.said + chosen, part, spec, run, known, notes=lambda _: notes, cells=cells)

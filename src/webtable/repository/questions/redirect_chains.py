@@ -15,14 +15,14 @@ from webtable.errors import InvalidURL
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.questions.handles import MAX_HOPS, target_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing
-from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -99,28 +99,25 @@ def redirect_chains(frame: Frame, scope: Scope, part: Slice) -> Results[Redirect
     question = f"chains of redirects from {pages.said}"
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[RedirectChain]:
-        if at_most == 0:
-            return
         with Scratch(*_TABLES) as scratch:
-            led = ((page.url, target) for page in pages.pages(damage) if (target := target_of(page)) is not None)
-            scratch.fill("hops", ((pages.place_of(url), _place(pages, target)) for url, target in led), 2)
+            led = ((page.url, target) for page in pages.all(damage) if (target := target_of(page)) is not None)
+            scratch.fill("hops", ((pages.by_url(url), _place(pages, target)) for url, target in led), 2)
             _find_begins(scratch)
             begins = scratch.rows("SELECT place FROM begins WHERE place > ? ORDER BY place", (after or b"",))
-            yield from islice(_chains(frame, (url_at(place) for (place,) in begins), at_most, damage), at_most)
+            yield from _chains(frame, (url_at(place) for (place,) in begins), at_most, damage)
 
     def place(chain: RedirectChain) -> bytes:
-        return pages.place_of(chain.urls[0])
+        return pages.by_url(chain.urls[0])
 
-    def explain() -> Explanation:
-        return pages.explained(question, part.order, f"the next pages of {CHAINS_AT_ONCE} chains are read by one call")
-
-    return part.of(question, run, place, explain, frame.damage, REDIRECT_CHAINS)
+    return pages.sorted_answer(
+        LISTING, question, part, run, place, f"the next pages of {CHAINS_AT_ONCE} chains are read by one call"
+    )
 
 
 def _place(pages: Pass, url: str) -> bytes | None:
     """Return where *url* stands; None where it is too long to be stored."""
     with suppress(InvalidURL):
-        return pages.place_of(url)
+        return pages.by_url(url)
     return None
 
 

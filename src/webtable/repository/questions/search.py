@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
 from webtable.errors import DamagedRow
-from webtable.repository.answers.page_rows import PageRows
 from webtable.repository.frame import Frame
-from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.questions.rows import PageRows, ScopeRows
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.damaged_rows import Damage
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.scanning.scope import Scope
     from webtable.store import Row
 
@@ -82,37 +82,29 @@ def search(frame: Frame, phrase: Phrase, scope: Scope, columns: Sequence[str] | 
     """Return what `WebTable.search` does."""
     LISTING.check(part)
     matcher = Matcher(Words.of(phrase.text, substring=phrase.substring), phrase.in_)
-    said, ranges = scope.ranges(frame)
+    rows = ScopeRows(frame, scope)
     words = " and ".join(map(repr, matcher.words.words)) + (" (in words too)" if phrase.substring else "")
-    question = f"{said} with {words} in their {_WHERE[phrase.in_]}"
+    question = f"{rows.said} with {words} in their {_WHERE[phrase.in_]}"
     names = column_names(columns)
     frame.codec.select(names)
-    rows = PageRows(frame)
     in_titles = phrase.in_ == "title"
 
     def spec() -> ScanSpec:
-        is_whole = scope.domain is None and part.order == "storage"
-        some = [KeyRange()] if is_whole else narrowed(frame, scope, ranges)
         if in_titles:
             wanted = Wanted(frame.codec.select(None), containing=_title_filter(frame, matcher))
         else:
             wanted = Wanted(frame.codec.select((*names, "html")))
-        return ScanSpec(frame.table, some, wanted)
+        is_whole = scope.domain is None and part.order == "storage"
+        return replace(rows.spec(wanted), ranges=[KeyRange()]) if is_whole else rows.spec(wanted)
 
     def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Hit]:
-        if at_most == 0:
-            return iter(())
         found = _Search(frame, spec(), part.order, after, at_most, damage, matcher, names)
-        return islice(found.in_titles() if in_titles else found.in_bodies(), at_most)
+        return found.in_titles() if in_titles else found.in_bodies()
 
-    def place(hit: Hit) -> bytes:
-        return rows.place_of(hit.page.url, part.order)
+    def notes(read: ScanSpec) -> list[str]:
+        return _notes(read.wanted.containing, names, in_titles=in_titles)
 
-    def explain() -> Explanation:
-        read = spec()
-        return rows.explained(question, part.order, read, *_notes(read.wanted.containing, names, in_titles=in_titles))
-
-    return part.of(question, run, place, explain, frame.damage, HITS)
+    return rows.answer(question, part, spec, run, HITS, url_of=attrgetter("page.url"), notes=notes)
 
 
 @dataclass(frozen=True, slots=True)

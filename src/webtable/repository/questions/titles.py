@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from webtable._page.extract import is_html_page
@@ -12,14 +11,14 @@ from webtable.repository.answers.columns import column, declared
 from webtable.repository.arguments import MAX_TITLE
 from webtable.repository.questions.duplicate_groups import value_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
-from webtable.repository.questions.walk import Pass, url_at
+from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Explanation, Results, Slice
+    from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
@@ -85,23 +84,18 @@ def titles(frame: Frame, scope: Scope, max_length: int, part: Slice) -> Results[
     pages = Pass(frame, scope)
     question = f"{pages.said}, with a title that is missing, of several pages, or of over {max_length} characters"
 
-    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[TitleProblem]:
-        if at_most == 0:
-            return
-        shown = (page for page in pages.pages(damage) if _is_shown(page))
+    def run(after: bytes | None, _: int | None, damage: Damage) -> Iterator[TitleProblem]:
+        shown = (page for page in pages.all(damage) if _is_shown(page))
         with Scratch(_TABLE) as found:
-            found.fill("found", ((*_title(page), pages.place_of(page.url)) for page in shown), 3)
+            found.fill("found", ((*_title(page), pages.by_url(page.url)) for page in shown), 3)
             found.run(_INDEX)
-            yield from islice(_problems(found, max_length, after or b"0"), at_most)
+            yield from _problems(found, max_length, after or b"0")
 
     def place(found: TitleProblem) -> bytes:
         title = (found.title or "").encode("utf-8", "surrogatepass") if found.problem == "duplicate" else b""
-        return _PROBLEMS[found.problem] + title + b"\0" + pages.place_of(found.url)
+        return _PROBLEMS[found.problem] + title + b"\0" + pages.by_url(found.url)
 
-    def explain() -> Explanation:
-        return pages.explained(question, part.order)
-
-    return part.of(question, run, place, explain, frame.damage, TITLE_PROBLEMS)
+    return pages.sorted_answer(LISTING, question, part, run, place)
 
 
 def _is_shown(page: Page) -> bool:

@@ -1,25 +1,34 @@
-"""How a scan of rows becomes pages: in the order of their URLs or in the store's, behind a place, up to a limit."""
+"""How questions read the rows of pages: in the order of URLs or of the store, those of a scope, or in one pass."""
 
 from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from webtable.repository.answers.results import Explanation
+from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
+from webtable.repository.scanning.scope import PLAIN_KEY
+from webtable.rowkey import KeyRange
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from webtable._page.page import Page
+    from webtable.repository.answers.columns import Columns
+    from webtable.repository.answers.results import Cells, Results, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.questions.listing import Listing
+    from webtable.repository.scanning.scope import Scope
     from webtable.repository.stored.damaged_rows import Damage
     from webtable.store import Row
 
-ROW_ORDERS = ("url", "storage")
+T = TypeVar("T")
 
 
 class PageRows:
@@ -128,3 +137,91 @@ class _Counted:
     def __iter__(self) -> Iterator[Row]:
         for self.count, self.last in enumerate(self._rows, 1):  # noqa: B020 - so they are at hand in between
             yield self.last
+
+
+class ScopeRows(PageRows):
+    """The rows of the pages of a scope; `said` is what these are.
+
+    Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
+    """
+
+    def __init__(self, frame: Frame, scope: Scope) -> None:
+        super().__init__(frame)
+        self._scope = scope
+        self.said, self._ranges = scope.ranges(frame)
+
+    def spec(self, wanted: Wanted | None = None, *, limit: int | None = None, expected: int | None = None) -> ScanSpec:
+        """Return what is to be read of the store: what is *wanted* of each row, None the metadata."""
+        frame = self._frame
+        some = narrowed(frame, self._scope, self._ranges)
+        return ScanSpec(frame.table, some, wanted or Wanted(frame.codec.select(None)), limit, expected=expected)
+
+    def unnarrowed(self, wanted: Wanted) -> ScanSpec:
+        """Return what is to be read of the rows that the scope names, whichever hosts have pages."""
+        return ScanSpec(self._frame.table, self._ranges, wanted)
+
+    def answer(
+        self,
+        question: str,
+        part: Slice,
+        spec: Callable[[], ScanSpec],
+        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
+        columns: Columns,
+        *,
+        url_of: Callable[[T], str] = attrgetter("url"),
+        notes: Callable[[ScanSpec], Sequence[str]] = lambda _: (),
+        cells: Cells | None = None,
+    ) -> Results[T]:
+        """Return the answer to *question* whose results have a URL each; the others are as in `Slice.of`."""
+
+        def place(result: T) -> bytes:
+            return self.place_of(url_of(result), part.order)
+
+        def explain() -> Explanation:
+            read = spec()
+            return self.explained(question, part.order, read, *notes(read))
+
+        return part.of(question, run, place, explain, self._frame.damage, columns, cells)
+
+
+class Pass(ScopeRows):
+    """The pages of a scope, once each, for a question that cannot answer before it has seen all of them."""
+
+    def all(self, damage: Damage) -> Iterator[Page]:
+        """Yield the pages, without their bodies."""
+        return self.pages(self._whole(), "storage", None, damage)
+
+    def stored(self, wanted: Wanted) -> Iterator[Row]:
+        """Yield the rows of the pages, with what is *wanted* of them."""
+        spec = self._whole()
+        return self._frame.store.scan(spec.table, spec.ranges, wanted)
+
+    def by_url(self, url: str) -> bytes:
+        """Return where *url* stands in the order of URLs; `url_at` makes the URL of it again."""
+        return self.place_of(url, "url")
+
+    def sorted_answer(
+        self,
+        listing: Listing,
+        question: str,
+        part: Slice,
+        run: Callable[[bytes | None, int | None, Damage], Iterator[T]],
+        place: Callable[[T], bytes],
+        *notes: str,
+    ) -> Results[T]:
+        """Return the answer to *question*, which *listing* declares; the others are as in `Slice.of`."""
+
+        def explain() -> Explanation:
+            note = "all pages are read for any part of the answer, and what is found is sorted on disk"
+            return replace(self.explained(question, "storage", self._whole(), note, *notes), order=part.order)
+
+        return part.of(question, run, place, explain, self._frame.damage, listing.columns)
+
+    def _whole(self) -> ScanSpec:
+        spec = self.spec()
+        return spec if self._scope.domain is not None else replace(spec, ranges=[KeyRange()])
+
+
+def url_at(place: bytes) -> str:
+    """Return the URL that stands at *place* in the order of URLs."""
+    return PLAIN_KEY.url_of(place)

@@ -1,0 +1,157 @@
+"""Which pages no other page links to, and which URLs pages link to that are no pages yet: what to crawl next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webtable.errors import DamagedRow, KeyFormatError
+from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.page_columns import PAGES, pages_with
+from webtable.repository.indexes.web import LINK
+from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
+from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing, ListingOption
+from webtable.repository.questions.rows import PageRows, ScopeRows
+from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
+from webtable.store.rows import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webtable._page.page import Page
+    from webtable.repository.answers.results import Pages, Results, Slice
+    from webtable.repository.frame import Frame
+    from webtable.repository.scanning.scan import ScanSpec
+    from webtable.repository.scanning.scope import Scope
+    from webtable.repository.stored.damaged_rows import Damage
+
+ORPHANS = Listing(
+    "orphans",
+    PAGES,
+    orders=BY_URL,
+    options=(
+        DOMAIN,
+        ListingOption("within_host", "Those that no other page of their own host links to.", "flag"),
+        FULL_SCAN,
+    ),
+    examples=(
+        "webtable orphans example.com",
+        "webtable orphans example.com --within-host --columns url,title",
+        "webtable orphans --full-scan --format csv > orphans.csv",
+    ),
+    indexes=(LINK,),
+    is_of_pages=True,
+    help="""List the pages of a host, and of all hosts below it, that no other page links to.
+
+    A link of a page to itself is none. Links are looked at as they are now, whenever they were counted last.
+    """,
+)
+
+
+def orphans(frame: Frame, scope: Scope, columns: Sequence[str] | None, part: Slice, *, within_host: bool) -> Pages:
+    """Return what `WebTable.orphans` does."""
+    ORPHANS.check(part)
+    rows = ScopeRows(frame, scope)
+    question = f"{rows.said}, without a link from another page{' of their host' if within_host else ''}"
+    names = column_names(columns)
+    frame.codec.select(names)
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[Page]:
+        frame.indexes.ready(LINK.name, question)
+        pages = rows.pages(rows.spec(expected=at_most), part.order, after, damage)
+        confirmation = Confirmation(frame, damage, Sources(others=True, host=within_host))
+        found = _unlinked(frame, pages, at_most, confirmation)
+        return _with_columns(frame, found, names, damage)
+
+    note = "the first inlinks of 256 pages are read at once, and one page is looked for that still links"
+    return rows.answer(question, part, rows.spec, run, pages_with(names), notes=lambda _: [note])
+
+
+def _unlinked(
+    frame: Frame, pages: Iterator[Page], expected: int | None, confirmation: Confirmation
+) -> Iterator[list[tuple[bytes, Page]]]:
+    """Yield, with their rows and some at once, those of *pages* to which nobody links."""
+    size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
+    while batch := [(frame.key.encode(page.url), page) for page in islice(pages, size)]:
+        linked = confirmation.linked({row: page.url for row, page in batch})
+        yield [(row, page) for row, page in batch if row not in linked]
+        size = URLS_AT_ONCE
+
+
+def _with_columns(
+    frame: Frame, found: Iterator[list[tuple[bytes, Page]]], names: Sequence[str], damage: Damage
+) -> Iterator[Page]:
+    """Yield the pages *found*, with their bodies, links and counts where *names* has them."""
+    is_bare = not set(names) & set(EXTRA_COLUMNS)
+    for some in found:
+        if is_bare:
+            yield from (page for _, page in some)
+        elif some:
+            whole = frame.counted.read_each([row for row, _ in some], names)
+            yield from (page for page in damage.sift(whole) if page is not None)
+
+
+URLS = declared(str, "URL", column("url", "url", str))
+
+
+DISCOVERED = Listing(
+    "discovered",
+    URLS,
+    orders=BY_URL,
+    options=(DOMAIN, FULL_SCAN),
+    examples=("webtable discovered example.com --limit 1000 > crawl-next.txt", "webtable discovered --full-scan"),
+    indexes=(LINK,),
+    help="List the URLs that pages link to and that are no pages yet: what to crawl next.",
+)
+
+
+def discovered(frame: Frame, scope: Scope, part: Slice) -> Results[str]:
+    """Return what `WebTable.discovered` does."""
+    DISCOVERED.check(part)
+    rows = ScopeRows(frame, scope)
+    question = f"URLs without a page among the {rows.said}"
+    spec = rows.unnarrowed(Wanted([frame.codec.columns.inlinks.encode() + b":"], keys_only=True))
+
+    def run(after: bytes | None, at_most: int | None, damage: Damage) -> Iterator[str]:
+        frame.indexes.ready(LINK.name, question)
+        bare = _bare(frame, replace(spec, expected=at_most), part.order, after)
+        return _linked(frame, bare, at_most, damage)
+
+    note = "rows that are pages are read as well, keys only, and left out"
+    return rows.answer(question, part, lambda: spec, run, URLS, url_of=str, notes=lambda _: [note])
+
+
+def _bare(frame: Frame, spec: ScanSpec, order: str, after: bytes | None) -> Iterator[bytes]:
+    """Yield the keys of the rows of *spec* that are no pages."""
+    rows = PageRows(frame)
+
+    def place(row: bytes) -> tuple[bytes, bytes]:
+        return rows.place(row, order), row
+
+    pages = rows.keys(replace(spec, wanted=Wanted([frame.codec.columns.page], keys_only=True)), order, after)
+    page = next(pages, None)
+    for row in rows.keys(spec, order, after):
+        while page is not None and place(page) < place(row):
+            page = next(pages, None)
+        if page != row:
+            yield row
+
+
+def _linked(frame: Frame, rows: Iterator[bytes], expected: int | None, damage: Damage) -> Iterator[str]:
+    """Yield the URLs of those of *rows*, which are no pages, that a page links to."""
+    confirmation = Confirmation(frame, damage)
+    size = min(expected or URLS_AT_ONCE, URLS_AT_ONCE)
+    while batch := list(islice(rows, size)):
+        bare = dict(damage.sift(_named(frame, row) for row in batch))
+        linked = confirmation.linked(bare) if bare else ()
+        yield from (url for row, url in bare.items() if row in linked)
+        size = URLS_AT_ONCE
+
+
+def _named(frame: Frame, row: bytes) -> tuple[bytes, str] | DamagedRow:
+    """Return *row* with its URL, or the error where it is no row key."""
+    try:
+        return row, frame.key.decode(row)
+    except KeyFormatError as exc:
+        return DamagedRow(row, None, str(exc))
