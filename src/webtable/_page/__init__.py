@@ -1,1 +1,1 @@
-"""What a page is and what its response and its HTML say."""
+"""Pages as values, and what their responses and their HTML say."""

@@ -1,4 +1,4 @@
-"""What an HTML page says: of itself, its links, its charset and its text.
+"""The facts, links, charset and text of an HTML page.
 
 Small pages are parsed in this process. Larger ones are parsed in a second process with limited memory and time
 (`webtable._page.parser_process`), because the parser takes quadratic time for nested elements and for the
@@ -39,7 +39,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 # Up to here the worst that is known takes a second and 300 MB. Of real pages 86 in 100 are smaller, and those that are
 # not take a fifth longer in the other process; one of several megabytes, which then needs a new process, twice as long.
 _SMALL = 48 * 1024
-# What the parser makes anew, with its attributes, in every paragraph behind one in which it was not closed.
+# What the parser makes again, with its attributes, in every paragraph after one in which it was not closed.
 _COPIED = re.compile(
     rb"<(?=[abcefinstuABCEFINSTU])(?i:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]*"
 )

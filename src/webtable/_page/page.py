@@ -259,7 +259,7 @@ def with_facts(page: Page) -> Page:
     """Return *page* with the fields filled in that are not given and that its headers tell.
 
     These are the media type and the charset (Content-Type), the ETag, the date of modification (Last-Modified), the
-    language (Content-Language, where it names one), the canonical URL (Link), what crawlers are told (X-Robots-Tag)
+    language (Content-Language, where it names one), the canonical URL (Link), what crawlers are to do (X-Robots-Tag)
     and, for a redirect, where it leads (Location, which may be relative to the URL). A `content_type` that is given as
     in a header is split, and a relative `redirect_to` becomes absolute. A 304 without a body gets its own URL as
     `same_as`, unless its `content_at` says that it is a version of its own.

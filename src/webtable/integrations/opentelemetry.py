@@ -1,4 +1,4 @@
-"""What a program does with a table, as spans and metrics of OpenTelemetry (extra `[otel]`)."""
+"""Calls and metrics of a table, as spans and metrics of OpenTelemetry (extra `[otel]`)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class _Call:
         self._began = began
 
     def ended(self, rows: int | None, error: BaseException | None) -> None:
-        """End the span, and count the time; an error is told by its name alone: its text may quote keys and answers."""
+        """End the span, and count the time; an error is reported by its name alone, for its text may quote keys."""
         now = time.time_ns()
         if rows is not None and self._attributes["db.operation.name"] != "write":
             self._span.set_attribute("db.response.returned_rows", rows)

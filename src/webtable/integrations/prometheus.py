@@ -1,4 +1,4 @@
-"""What a program does with a table, for the metrics that its own endpoint gives Prometheus (extra `[metrics]`)."""
+"""The metrics of a table, for the endpoint that a program has for Prometheus (extra `[metrics]`)."""
 
 from __future__ import annotations
 

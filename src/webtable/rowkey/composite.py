@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class CompositeKey(RowKey):
-    r"""A row key of fields, one behind the other, with the *separator* between them, if there is one.
+    r"""A row key of fields, one after the other, with the *separator* between them, if there is one.
 
     A `Date` and a `Time` of one name side by side are one `datetime`. Other fields of one name hold it several times,
-    as a day in front of a sensor and the moment behind it; `decode` returns what all of them are made of. Raises
+    as a day in front of a sensor and the moment after it; `decode` returns what all of them are made of. Raises
     `InvalidArgument` for a declaration that could not be read back: a text of varying width in front of other fields
     needs a separator or a terminator.
 
@@ -145,7 +145,7 @@ class CompositeKey(RowKey):
     def latest(self, /, **values: Any) -> Latest:
         """Return where the newest row with these values is: the first row of each range, or the last.
 
-        It is the newest by the time right behind the values, to what that field keeps. Raises `NoRange` where there is
+        It is the newest by the time right after the values, to what that field keeps. Raises `NoRange` where there is
         none, or where another part of that time stands elsewhere.
         """
         self._check(values)
@@ -154,7 +154,7 @@ class CompositeKey(RowKey):
     def are_wide(self, conditions: Mapping[str, Any]) -> bool:
         """Whether the ranges for *conditions* can hold rows that `meets` leaves out.
 
-        They can for a name that several fields hold: the ranges are days, and the moment stands behind a sensor.
+        They can for a name that several fields hold: the ranges are days, and the moment stands after a sensor.
         """
         return any(len(self._fields_of(name)) > 1 for name in conditions)
 

@@ -79,7 +79,7 @@ HBase reference guide, "Schema design: Byte patterns".
 """
 
 TAIL_SALTED_KEY = CompositeKey(Hash(of="id", algorithm="md5", last=4), Text("id"))
-"""An id behind the last four hex digits of its MD5: `ffe5` and `1364248490`.
+"""An id after the last four hex digits of its MD5: `ffe5` and `1364248490`.
 
 Buys: ids that count up are spread over 65,536 salts, and each is still found by one get. Costs: a range of ids is one
 a salt.

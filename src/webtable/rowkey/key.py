@@ -1,4 +1,4 @@
-"""What every declared row key can do, and the key that is a hash of another."""
+"""The base of declared row keys, and the key that is a hash of another."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class KeyRange(NamedTuple):
         return bool(self.stop) and self.start >= self.stop
 
     def after(self, key: bytes) -> KeyRange:
-        r"""Return what is left of the range behind *key*.
+        r"""Return what is left of the range after *key*.
 
         >>> KeyRange(b"a", b"c").after(b"b")
         KeyRange(start=b'b\x00', stop=b'c')
@@ -119,7 +119,7 @@ class RangePart(NamedTuple):
 def groups_of(ranges: Sequence[KeyRange], bounds: Sequence[bytes], most: int) -> list[list[RangePart]]:
     """Return the parts of *ranges* in at most *most* groups of neighbouring regions, each group in key order.
 
-    *bounds* are the first keys of the regions behind the first one. Wrong bounds cost time, never rows.
+    *bounds* are the first keys of the regions after the first one. Wrong bounds cost time, never rows.
 
     >>> [[part.keys for part in group] for group in groups_of([KeyRange(b"a", b"c"), KeyRange(b"d", b"")], [b"b"], 2)]
     [[KeyRange(start=b'a', stop=b'b')], [KeyRange(start=b'b', stop=b'c'), KeyRange(start=b'd', stop=b'')]]

@@ -80,7 +80,7 @@ class Scans:
             else:
                 found = part.alternatives(conditions)
                 if found is not None and len(found) > 1 and not needed:
-                    found = None  # there is nothing behind it that a scan would have to get at
+                    found = None  # there is nothing after it that a scan would have to get at
             if found is None:
                 return heads, place
             heads = self.product(heads, found, part)
@@ -104,7 +104,7 @@ class Scans:
         return heads, place
 
     def product(self, heads: list[bytes], found: Sequence[bytes], part: Part) -> list[bytes]:
-        """Return every one of *heads* with every one of *found* behind it; raises `NoRange` for more than 65,536."""
+        """Return every one of *heads* with every one of *found* after it; raises `NoRange` for more than 65,536."""
         if len(heads) * len(found) > MOST_ALTERNATIVES:
             raise NoRange(
                 f"it would take {len(heads) * len(found):,} ranges to get behind {declaration_of(part)}",

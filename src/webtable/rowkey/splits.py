@@ -43,7 +43,7 @@ def hex_split_points(first: str, last: str, regions: int) -> list[bytes]:
     The points are counted in hex, not in bytes: halfway between the bytes of `9` (39) and `a` (61) no key can be, and
     regions that begin there stay empty.
 
-    Raises `InvalidArgument` for texts that are not hex of one width and one case, for *first* behind *last*, and for
+    Raises `InvalidArgument` for texts that are not hex of one width and one case, for *first* after *last*, and for
     more regions than there are values.
 
     >>> hex_split_points("00000000", "FFFFFFFF", 4)
@@ -126,7 +126,7 @@ def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
 
 
 def _parting(before: bytes, key: bytes) -> bytes:
-    """Return the shortest beginning of *key* that sorts behind *before*."""
+    """Return the shortest beginning of *key* that sorts after *before*."""
     same = next(
         (place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), len(before)
     )

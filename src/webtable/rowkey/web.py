@@ -5,10 +5,10 @@
     5a:com.example/products?id=7#http:8080     http://example.com:8080/products?id=7
 
 Below one salt the pages of a host are contiguous, and so are its subtree (the host and all below it) and each of its
-directories, because `.` (2e), `/` (2f) and `0` (30) are neighbours. Scheme and port come last, behind a `#`, which no
+directories, because `.` (2e), `/` (2f) and `0` (30) are neighbours. Scheme and port come last, after a `#`, which no
 canonical URL contains, so the http and https forms of a page stand side by side. IP addresses are not reversed.
 
-It is a composite key of two values, `host` and `rest` (what is behind the first `/` of the path, `#scheme` included),
+It is a composite key of two values, `host` and `rest` (what is after the first `/` of the path, `#scheme` included),
 made of the same parts as every other key.
 """
 
@@ -120,7 +120,7 @@ class WebKey:
         return self.parts.unsalted(key)
 
     def salted(self, key: bytes) -> bytes:
-        """Return the row key that is *key* without its salt: the salt is made anew from the URL.
+        """Return the row key that is *key* without its salt: the salt is made again from the URL.
 
         >>> WebKey().salted(b"com.example/products")
         b'5a:com.example/products'
@@ -163,7 +163,7 @@ class WebKey:
 
 
 def host_and_rest(url: str) -> tuple[str, str]:
-    """Return the two values of a web key: the canonical host of *url*, and what is behind the first `/` of its path.
+    """Return the two values of a web key: the canonical host of *url*, and what is after the first `/` of its path.
 
     Raises `InvalidURL`.
 
@@ -175,7 +175,7 @@ def host_and_rest(url: str) -> tuple[str, str]:
 
 
 def url_of(host: str, rest: str) -> str:
-    """Return the canonical URL of a host and of what is behind the first `/` of its path."""
+    """Return the canonical URL of a host and of what is after the first `/` of its path."""
     body, mark, _ = rest.partition("#")
     suffix = _SUFFIX.fullmatch(rest, len(body)) if mark else None
     if mark and suffix is None:

@@ -51,7 +51,7 @@ class Salt:
     def domain(cls, digits: int = 2) -> Salt:
         """Take it from the registered domain: a host and a domain's subtree are one range each.
 
-        Which part of a host is its registered domain is told by the Public Suffix List, whose version
+        Which part of a host is its registered domain is said by the Public Suffix List, whose version
         (`suffix_list_version`) is therefore part of a table's layout.
         """
         return cls("domain", digits)
@@ -67,7 +67,7 @@ class Salt:
         return cls("none", 0)
 
     def parts(self, url_of: Callable[[str, str], str]) -> tuple[Part, ...]:
-        """Return the parts of a key that are the salt, with the `:` behind it; none for `Salt.none()`.
+        """Return the parts of a key that are the salt, with the `:` after it; none for `Salt.none()`.
 
         They are made from the values `host` and, with `Salt.url()`, from what *url_of* makes of `host` and `rest`.
         """
@@ -119,7 +119,7 @@ def registered_domain(host: str) -> str:
 def _owner(host: str) -> str:
     if is_ip_address(host):
         return host
-    # The standard allows empty labels (`example.com.`, `a..example.com`), the list knows none: look behind them.
+    # The standard allows empty labels (`example.com.`, `a..example.com`), the list knows none: look after them.
     name = host.rstrip(".").rpartition("..")[2]
     return _suffix_list().privatesuffix(name) or host
 

@@ -106,16 +106,16 @@ def advise(
 
     All designs are asked the same questions: a row (point); of URLs the host, subtree, directory and latest; and what
     each key is made for: its leading fields, one more at a time, these in a range of time, and the latest of them.
-    --ask says yours: fields with commas, with between behind one that has a range, or latest of some fields; behind a
-    colon how many times it counts; the next one behind a semicolon.
+    --ask says yours: fields with commas, with between after one that has a range, or latest of some fields; after a
+    colon how many times it counts; the next one after a semicolon.
 
     A low score is good: how hot the hottest region is at any moment, times what the questions cost in ranges.
 
     The verdict holds for crawls like the one that is measured: it says how many hosts that has. With --hosts a larger
     one is made up, whose hosts have the sizes, paths and domains of those that are there, and come in their order.
 
-    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is told. In a pipe the first line
-    tells it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
+    Of more than 65,536 URLs a sample is measured, evenly through time, and its error is reported. In a pipe the first
+    line has it: keys measured, all keys, margin of shares in the end, regions, servers, keys at a moment.
     """
     from webtable.rowkey import advice
 

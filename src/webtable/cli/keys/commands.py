@@ -93,7 +93,7 @@ def ranges(
 ) -> None:
     """Write the ranges of row keys that hold the pages of a domain, a host or a directory, and no others.
 
-    A line is the first key and the first key behind the range, as STARTROW and STOPROW of the HBase shell take them.
+    A line is the first key and the first key after the range, as STARTROW and STOPROW of the HBase shell take them.
 
     The keys are those of the table, if there is one; --salt and --digits make ranges without a table.
     """

@@ -27,7 +27,7 @@ def own_keys(names: Iterable[str], said: str = "--design") -> dict[str, RowKey]:
     """Return the declared keys with these importable names, each by its name; raises `InvalidArgument`.
 
     *said* is what a message calls such a name. Modules are looked for in the current directory too,
-    behind all else.
+    after all else.
     """
     keys: dict[str, RowKey] = {}
     with importing_from_here():

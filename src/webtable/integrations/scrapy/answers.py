@@ -1,4 +1,4 @@
-"""What the table answers: whether a page has changed, by a middleware, and whole requests, as Scrapy's HTTP cache."""
+"""Answers from the table: whether a page has changed, by a middleware, and whole requests, as Scrapy's HTTP cache."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def _whole(request: Request) -> Request:
 class WebTableCacheStorage:
     """Answers requests from the table (`HTTPCACHE_STORAGE`), and stores what the policy of the cache lets it store.
 
-    Pages are found by their URL alone: only GET requests are answered. Cookies, and what `Vary` names, are not told
-    apart; what was fetched with another spider or without Scrapy is answered too. Scrapy asks its cache in the thread
-    of the reactor, which waits as long as a read takes.
+    Pages are found by their URL alone: only GET requests are answered. Cookies, and what `Vary` names, make no
+    difference; what was fetched with another spider or without Scrapy is answered too. Scrapy asks its cache in the
+    thread of the reactor, which waits as long as a read takes.
     """
 
     def __init__(self, settings: BaseSettings) -> None:

@@ -1,4 +1,4 @@
-"""What is stored of a crawl: every response that reaches a spider, by a middleware, and items that are pages."""
+"""Captures of a crawl: every response that reaches a spider, by a middleware, and items that are pages."""
 
 from __future__ import annotations
 

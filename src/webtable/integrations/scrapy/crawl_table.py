@@ -105,7 +105,7 @@ def _dictionary(settings: BaseSettings, name: str) -> dict[str, Any]:
 
 
 class CrawlCounts:
-    """Counts of pages that were put, and how long it took until they were stored. May be told by many threads."""
+    """Counts of pages that were put, and how long it took until they were stored. May be used by many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -234,7 +234,7 @@ class CrawlTable:
         return len(self._waiting) > MOST_WAITING
 
     def put_soon(self, page: Page) -> Future[None]:
-        """Have *page* put behind those before it; what keeps it from being stored is counted, and in the future."""
+        """Have *page* put after those before it; what keeps it from being stored is counted, and in the future."""
         if time.monotonic() > self._published + PUBLISHED_EVERY:
             self.publish()
         try:

@@ -70,7 +70,7 @@ class WebTableStart(scrapy.Spider):
             yield scrapy.Request(url)
 
     async def _asked(self, read: Callable[[str | None, WebTable], Batch[T]]) -> AsyncIterator[T]:
-        """Yield what the batches have that *read* gives behind each token."""
+        """Yield what the batches have that *read* gives after each token."""
         table = CrawlTable.of(self.crawler)
         after: str | None = None
         while True:

@@ -1,4 +1,4 @@
-"""What a question costs a design: ranges, calls, the rows that are read for those that are wanted, and their order."""
+"""The cost of a question by a design: ranges, calls, the rows that are read for those that are wanted, and order."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _ends(values: list[Any]) -> list[Any]:
 
 
 def _until(ends: Sequence[Any], since: Any) -> Any:
-    """Return the value that is a tenth of all rows behind *since*, None where there is none."""
+    """Return the value that is a tenth of all rows after *since*, None where there is none."""
     if not ends:
         return None
     place = max(bisect_left(ends, since) + len(ends) // _PART, bisect_right(ends, since))

@@ -1,4 +1,4 @@
-"""What is compared: a row key with the questions for it, its first regions, and what helps where it is hot."""
+"""Designs: a row key with the questions for it, its first regions, and what helps where it is hot."""
 
 from __future__ import annotations
 

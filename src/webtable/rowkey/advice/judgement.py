@@ -1,4 +1,4 @@
-"""What becomes of a table by a design: its score, and the reasons for it."""
+"""The judgement on a design: its score, and the reasons for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a design does to a table: where the writes go, region by region and moment by moment, and how long keys are."""
+"""Where the writes of a design go, region by region and moment by moment, and how long its keys are."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Writes(msgspec.Struct, frozen=True):
     `hottest_server` that of the hottest server; `fair` and `fair_server` are what they would be, were every key put
     into a region at random. `hottest` is the hottest region in the end, where `fair_in_the_end` is its fair share.
     `owner_at_once` is the share of a window's writes that are for one owner, on average; `ascending` is the share of
-    keys that sort behind the key a window before, `descending` of those in front of it. Gini and max over mean are over
+    keys that sort after the key a window before, `descending` of those in front of it. Gini and max over mean are over
     all regions that were wanted: those that cannot be split off have no rows.
     """
 
@@ -175,7 +175,7 @@ def fair_share(places: int, size: int) -> float:
 
 
 def _in_order(keys: Sequence[bytes], window: int) -> tuple[float, float]:
-    """Return the shares of *keys* that sort behind, and in front of, the key a window before."""
+    """Return the shares of *keys* that sort after, and in front of, the key a window before."""
     # Neighbours would not do: the pages of one host may come in order, and the hosts in none.
     pairs = list(zip(keys, keys[window:], strict=False))
     count = max(1, len(pairs))

@@ -51,7 +51,7 @@ class Question:
 
     @classmethod
     def of(cls, text: str) -> Question:
-        """Return the question that *text* says, with its weight behind a colon; raises `InvalidArgument`."""
+        """Return the question that *text* says, with its weight after a colon; raises `InvalidArgument`."""
         said, colon, weight = text.partition(":")
         latest = _LATEST.match(said.strip())
         names = said.strip()[latest.end() :] if latest else said.strip()

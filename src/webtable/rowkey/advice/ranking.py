@@ -24,7 +24,7 @@ DEFAULT = "host"
 _FEW_MODELS = 100
 """Of fewer hosts the sizes of others are guessed rather than drawn."""
 _RUN = 2.0
-"""From how many pages of a host one behind the other on they are worth a word."""
+"""From how many pages of a host one after the other on they are worth a word."""
 _MOST_TRIED = 2**24
 
 
@@ -33,7 +33,7 @@ class CrawlScope(msgspec.Struct, frozen=True):
 
     `models` is how many hosts made-up ones were modelled on, 0 where no host is made up. `enough` is how many hosts of
     one size it takes until chance alone puts no more than 1.5 times its fair share into one of the regions. `run` is
-    how many pages of a made-up host come one behind the other, on average, as those of the models do.
+    how many pages of a made-up host come one after the other, on average, as those of the models do.
     """
 
     hosts: int

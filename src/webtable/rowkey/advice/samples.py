@@ -75,7 +75,7 @@ def arrival_sample(items: Iterable[Item], most: int) -> ArrivalSample[Item]:
 class HostModel:
     """A host to model others on: how many pages it has, in how many runs they came, and some of them with their places.
 
-    A run is pages of one host one behind the other. `kept` is a random sample of the pages.
+    A run is pages of one host one after the other. `kept` is a random sample of the pages.
     """
 
     __slots__ = ("kept", "pages", "runs")
@@ -239,7 +239,7 @@ def _moment(model: HostModel, places: list[float], page: int) -> float:
 
 
 def _rest(model: HostModel, page: int, draw: random.Random) -> str:
-    """Return what is behind the host of a page's URL: that of its model's page, or one like it."""
+    """Return what is after the host of a page's URL: that of its model's page, or one like it."""
     if model.pages == len(model.kept):
         return model.kept[page][1]
     _, rest = draw.choice(model.kept)

@@ -49,7 +49,7 @@ _NOTES = {
 _BUCKETS = tuple(f"{number:x}" for number in range(16))
 
 URL_VALUES = ("url", "host", "domain", "rest", "scheme", "port", "path", "query")
-"""What a URL gives to a key, by name; `rest` is what the web key has behind the host."""
+"""What a URL gives to a key, by name; `rest` is what the web key has after the host."""
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 _CRAWL = timedelta(days=64)
 _PORTS = {"http": 80, "https": 443}

@@ -163,7 +163,7 @@ class Date(_Dated):
     """A date in a format of `strftime`: %Y or %y (2000 to 2099), %m, %d, %j.
 
     The value is a `date`, or a timezone-aware `datetime` whose date in UTC is taken; with a `Time` of the same name
-    right behind it, it is a `datetime`, down to what the two keep. What the format leaves out comes back as that of the
+    right after it, it is a `datetime`, down to what the two keep. What the format leaves out comes back as that of the
     first of January 1972. Width: the digits of the format. Order: by date, where the format goes from the year on.
     Errors: `FieldError` for anything else, a naive `datetime` included. Source: ISO 8601, basic format.
     """

@@ -43,7 +43,7 @@ def parts_of(declared: Sequence[Part], separator: bytes) -> tuple[Part, ...]:
 
 
 def _with_moments(declared: Sequence[Part], separator: bytes) -> Sequence[Part]:
-    """Return *declared* with every date and the time of the same name behind it joined."""
+    """Return *declared* with every date and the time of the same name after it joined."""
     names = [part.name for part in declared if isinstance(part, Field)]
     if len(set(names)) == len(names):
         return declared
@@ -53,7 +53,7 @@ def _with_moments(declared: Sequence[Part], separator: bytes) -> Sequence[Part]:
 
 
 def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
-    """Yield *parts* with the separator as a constant behind those that do not end themselves."""
+    """Yield *parts* with the separator as a constant after those that do not end themselves."""
     for number, part in enumerate(parts, 1):
         if number == len(parts):
             yield part
@@ -75,7 +75,7 @@ def _separated(parts: Sequence[Part], separator: bytes) -> Iterator[Part]:
 def whole(name: str, several: list[Any], places: Sequence[tuple[Part, bytes]]) -> Any:
     """Return the value that all fields called *name* are made of; the first of *several* where there is none.
 
-    They give back what each of them keeps: a day in front of a sensor and the moment behind it, or a date and a time of
+    They give back what each of them keeps: a day in front of a sensor and the moment after it, or a date and a time of
     day that do not stand side by side.
     """
     dates = [value for value in several if type(value) is date]

@@ -115,7 +115,7 @@ def _reversed(host: str) -> bytes:
 
 
 def reversed_host(host: str) -> str:
-    """Return the labels of a canonical *host* from behind; an address as it is.
+    """Return the labels of a canonical *host* in reverse order; an address as it is.
 
     >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
     ('com.example.www', '127.0.0.1')

@@ -1,4 +1,4 @@
-"""What all parts of a row key have in common: how they are encoded, taken apart and asked for."""
+"""The parts of a row key, fields and others: how they are encoded, taken apart and asked for."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Part(abc.ABC):
 class Field(Part):
     """A part that holds a value, and gives it back.
 
-    `ordered` says whether the bytes of two keys sort as their values do, whatever comes behind. `newest` says where
+    `ordered` says whether the bytes of two keys sort as their values do, whatever comes after. `newest` says where
     the newest of several keys is, for fields that hold a time.
     """
 
@@ -202,7 +202,7 @@ class Field(Part):
         return bool(since == until)
 
     def _stop(self, until: Any) -> bytes:
-        """Return the first bytes behind all values below *until*."""
+        """Return the first bytes after all values below *until*."""
         encoded = self.encode(until)
         # What the key does not keep of the value (seconds of a date) is cut off, and keys with the rest are below it.
         return encoded if self.is_exact(until) else prefix_stop(encoded)

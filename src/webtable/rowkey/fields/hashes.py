@@ -104,7 +104,7 @@ class Hash(Part):
     """A hash of one or more values, as hex digits or as bytes; whole, or its `first` or `last` digits (bytes).
 
     It is taken of the values' text in UTF-8 or, of numbers and timestamps, of their decimal digits in the field's own
-    unit; of several values one behind the other, with a NUL between them; with *through* of what that function makes
+    unit; of several values one after the other, with a NUL between them; with *through* of what that function makes
     of the values. They may be fields of the key or not; what is no field of the key is not given back by `decode`.
 
     Width: the digest's bytes (md5 16, sha1 20, sha256 32, murmur3 and crc32 4), twice as many as hex digits, or *first*

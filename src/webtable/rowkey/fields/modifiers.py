@@ -53,7 +53,7 @@ class Descending(_Around):
     r"""A field in descending order: every byte is turned over (255 minus it), so the greatest value comes first.
 
     Width: that of the field. Order: that of the field, backwards; `between` has ranges. Errors: those of the field.
-    Raises `InvalidArgument` around a field that has no order, or whose end is the end of the key: "a" must sort behind
+    Raises `InvalidArgument` around a field that has no order, or whose end is the end of the key: "a" must sort after
     "ab" now, which needs the terminator ``b"\0"``. Source: Apache Phoenix, "CREATE TABLE", DESC.
     """
 
@@ -83,7 +83,7 @@ class Descending(_Around):
 
 def _turned(keys: KeyRange) -> KeyRange:
     # The bytes of a value x in [start, stop) become those in (stop turned over, start turned over], with whatever
-    # comes behind them; where start is a beginning of x and not all of it, x sorts below start turned over likewise.
+    # comes after them; where start is a beginning of x and not all of it, x sorts below start turned over likewise.
     start = prefix_stop(keys.stop.translate(_INVERTED)) if keys.stop else b""
     return KeyRange(start, prefix_stop(keys.start.translate(_INVERTED)) if keys.start else b"")
 
@@ -187,7 +187,7 @@ class Moment(Field):
 
 
 def moments(fields: list[Any], separator: bytes) -> list[Any]:
-    """Return *fields* with every `Date` and the `Time` of the same name behind it joined."""
+    """Return *fields* with every `Date` and the `Time` of the same name after it joined."""
     joined: list[Any] = []
     for field in fields:
         before = joined[-1] if joined else None

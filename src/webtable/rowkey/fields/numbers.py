@@ -124,7 +124,7 @@ class Int(UInt):
     """A whole number of either sign, packed big-endian with its sign bit turned over, so that -1 sorts before 0.
 
     Width: *size* bytes, from 1 to 8 (8 unless you say otherwise). Range: -(256**size) / 2 to 256**size / 2 - 1. Order:
-    by value, as Phoenix's BIGINT; `Bytes.toBytes(long)` would put negative numbers behind the others. Errors:
+    by value, as Phoenix's BIGINT; `Bytes.toBytes(long)` would put negative numbers after the others. Errors:
     `FieldError` for anything else. Source: Apache Phoenix, "Data types".
     """
 

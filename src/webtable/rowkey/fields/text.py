@@ -4,7 +4,7 @@ A value of varying width ends with a terminator, which is escaped within it, in 
 With the terminator ``\0`` the order is kept: 00 becomes 01 01 and 01 becomes 01 02, so no 00 is left but the last,
 which sorts before every other byte (the idea is that of Google's OrderedCode: an escape that sorts as what it stands
 for). With any other terminator, such as ``:``, its first byte and ``%`` become ``%3A`` and ``%25``, as in URLs:
-readable, but "a:" sorts behind "a!:".
+readable, but "a:" sorts after "a!:".
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
 
 @dataclass(frozen=True)
 class Constant(Part):
-    """Bytes that every key has in this place, as the `:` behind a salt. `width` is their number.
+    """Bytes that every key has in this place, as the `:` after a salt. `width` is their number.
 
     Errors: `InvalidArgument` for no bytes.
     """

@@ -145,7 +145,7 @@ class ReverseTimestamp(Timestamp):
 
     def _between(self, condition: Between) -> list[KeyRange]:
         since, until = condition.since, condition.until
-        # The times below *until* are those behind its own bytes; and those of *since*, with what is cut off, are in.
+        # The times below *until* are those after its own bytes; and those of *since*, with what is cut off, are in.
         start = b"" if until is None else self.encode(until)
         start = prefix_stop(start) if until is not None and self.is_exact(until) else start
         stop = b"" if since is None else prefix_stop(self.encode(since))
