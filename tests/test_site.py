@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import uuid
+from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import webtable
 import webtable.aio
@@ -24,6 +29,7 @@ import webtable.rowkey
 import webtable.schema
 import webtable.store
 import webtable.testing
+from webtable.cli import app
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
@@ -100,13 +106,50 @@ def commands(blocks):
 
 def run_all(blocks, folder, **variables):
     """Run the commands of *blocks* in *folder*, and hold what they print to what is shown."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
     for command, pattern in commands(blocks):
-        run = subprocess.run(
-            ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False
-        )
-        assert run.returncode == 0, run.stderr
-        assert re.fullmatch(pattern, run.stdout, re.DOTALL), f"$ {command}\n{run.stdout}"
+        if command == DEMO:
+            shutil.copytree(demo_sample()[0], folder / "sample")
+            code, out, err = 0, demo_sample()[1], ""
+        elif PLAIN.fullmatch(command):
+            code, out, err = in_this_process(command, folder)
+        else:
+            code, out, err = in_a_shell(command, folder, variables)
+        assert code == 0, err
+        assert re.fullmatch(pattern, out, re.DOTALL), f"$ {command}\n{out}"
+
+
+DEMO = "webtable demo sample --until 2026-03-01 --no-ask\n"
+PLAIN = re.compile(r"webtable [^|&;<>$*'\"\n]*\n")
+"""What needs no shell."""
+
+
+@cache
+def demo_sample():
+    """Return a folder that `DEMO` has made, which is always the same, and what it has printed."""
+    folder = Path(tempfile.mkdtemp(prefix="webtable-docs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    code, out, err = in_this_process(DEMO, folder)
+    assert code == 0, err
+    return folder / "sample", out
+
+
+def in_this_process(command, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("WEBTABLE_STORE", raising=False)
+        patch.setattr(sys, "path", [str(folder), *sys.path])
+        for module in folder.glob("*.py"):
+            patch.delitem(sys.modules, module.stem, raising=False)
+        run = CliRunner().invoke(app, command.split()[1:], prog_name="webtable")
+    return run.exit_code, run.stdout, run.stderr
+
+
+def in_a_shell(command, folder, variables):
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
+    run = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
+    return run.returncode, run.stdout, run.stderr
 
 
 @pytest.mark.parametrize("name", CONSOLE)
