@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -27,11 +28,25 @@ SNIPPETS = {
 }
 
 
-@pytest.mark.parametrize("code", list(SNIPPETS.values()), ids=list(SNIPPETS))
-def test_a_snippet_runs_in_a_fresh_folder(code, tmp_path):
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def run_snippet():
+    """Run a piece of Python in a folder; returns its exit code and what it wrote."""
+    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("snippets.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
-    assert run.returncode == 0, run.stderr
+        def run(code, folder):
+            print(json.dumps({"code": code, "folder": str(folder)}), file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())
+
+        yield run
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("code", list(SNIPPETS.values()), ids=list(SNIPPETS))
+def test_a_snippet_runs_in_a_fresh_folder(code, tmp_path, run_snippet):
+    exit_code, wrote = run_snippet(code, tmp_path)
+
+    assert exit_code == 0, wrote
 
 
 TESTS = [
