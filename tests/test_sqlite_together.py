@@ -20,7 +20,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Cell, Delete, NewCell, Put
 from webtable.store.sqlite import SQLiteStore
-from webtable.store.sqlite import lock_holders as holders
+from webtable.store.sqlite import turns as holders
 from webtable.store.sqlite.turns import Turns
 
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3))

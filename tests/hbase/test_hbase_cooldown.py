@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manual_clock import ManualClock
-from webtable.store.hbase.gateways.cooldown import CoolDown
+from webtable.store.hbase.gateways.gateways import CoolDown
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ class Pair:
 
 @pytest.fixture
 def short_cool_downs(monkeypatch) -> None:
-    monkeypatch.setattr("webtable.store.hbase.gateways.cooldown._BACKOFF", Backoff(first=0.2, longest=60.0))
+    monkeypatch.setattr("webtable.store.hbase.gateways.gateways._BACKOFF", Backoff(first=0.2, longest=60.0))
 
 
 @pytest.fixture

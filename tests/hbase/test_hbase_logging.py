@@ -15,7 +15,7 @@ from webtable.errors import StoreUnavailable
 from webtable.rowkey import KeyRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.log import LOGGER, tell
+from webtable.store.hbase.failures import LOGGER, tell
 from webtable.store.hbase.thrift.connection import thrift1
 
 ROWS = [b"%05d" % number for number in range(3000)]
@@ -171,7 +171,7 @@ def test_no_value_that_is_written_comes_into_the_log(rows, servers, caplog):
 
 def test_a_program_that_sets_up_no_logging_sees_nothing():
     program = (
-        "import logging; from webtable.store.hbase.log import tell\n"
+        "import logging; from webtable.store.hbase.failures import tell\n"
         "tell(logging.WARNING, 'down', 'is down', gateway='h', table=None, seconds=1.0)"
     )
 

@@ -21,10 +21,9 @@ from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.calls.answers import check_scanned
-from webtable.store.hbase.calls.selection import Selection
-from webtable.store.hbase.scanning import pieces as scan_pieces
-from webtable.store.hbase.scanning.pieces import ScannerPieces
+from webtable.store.hbase import scan_pieces as scan_pieces
+from webtable.store.hbase.calls.selection import Selection, check_scanned
+from webtable.store.hbase.scan_pieces import ScannerPieces
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.rows import Row

@@ -10,7 +10,7 @@ from gateways import HOST, RoundRobin, RowsThrift1, RowsThrift2, thrift_server
 from webtable._clock import clock
 from webtable.rowkey import KeyRange
 from webtable.store.hbase import HBaseStore
-from webtable.store.hbase.scanning import pieces as scan_pieces
+from webtable.store.hbase import scan_pieces as scan_pieces
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
 
 ROWS = [b"%05d" % number for number in range(3000)]

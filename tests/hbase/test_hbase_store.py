@@ -27,14 +27,13 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import EVERYTHING, MAX_CELL, Cell, Containing, Delete, NewCell, Put, Row, Wanted
 from webtable.store.deadline import Deadline
 from webtable.store.hbase import HBaseStore
+from webtable.store.hbase import scan_pieces as scan_pieces
 from webtable.store.hbase.calls.selection import Selection, selection
-from webtable.store.hbase.scanning import pieces as scan_pieces
-from webtable.store.hbase.scanning.fanout import FirstRows
-from webtable.store.hbase.scanning.pieces import ScannerPieces, StatelessPieces
-from webtable.store.hbase.scanning.rows import rows_of
+from webtable.store.hbase.scan_pieces import ScannerPieces, StatelessPieces
+from webtable.store.hbase.scan_rows import FirstRows, rows_of
 from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import Connection, Connector, thrift1, thrift2
-from webtable.store.hbase.thrift.java_regex import expression
+from webtable.store.hbase.thrift.filters import expression
 from webtable.store.hbase.thrift.pool import Pool
 from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.hbase.workers import Workers
@@ -335,7 +334,7 @@ bounds_of_regions = st.lists(keys, unique=True).map(sorted)
 def test_first_rows_are_the_first_of_each_range_whatever_the_regions(
     stored, wanted_ranges, bounds, real_bounds, limit, groups
 ):
-    from webtable.store.hbase.scanning import fanout
+    from webtable.store.hbase import scan_rows as fanout
 
     apart = [r for place, r in enumerate(wanted_ranges) if not fanout.overlap([*wanted_ranges[:place], r])]
     if fanout.overlap(apart):

@@ -1,7 +1,6 @@
 """HBase through its Thrift gateways."""
 
 from webtable.store.hbase.store import HBaseStore
-from webtable.store.hbase.thrift.tls import client_context
-from webtable.store.hbase.thrift.transport import Headers, Way
+from webtable.store.hbase.thrift.transport import Headers, Way, client_context
 
 __all__ = ["HBaseStore", "Headers", "Way", "client_context"]

@@ -14,8 +14,7 @@ from urllib.parse import unquote, urlsplit
 from webtable.errors import InvalidArgument
 from webtable.store.hbase.thrift.credentials import PASSWORD, USER, Login, headers_by
 from webtable.store.hbase.thrift.http_socket import NoHeaders, check_headers
-from webtable.store.hbase.thrift.tls import client_context
-from webtable.store.hbase.thrift.transport import Headers, Way
+from webtable.store.hbase.thrift.transport import Headers, Way, client_context
 from webtable.store.url import DEFAULT_TABLE, URLOptions
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class HostPort(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Address(NamedTuple):
+class GatewayAddress(NamedTuple):
     """One gateway or several, and a table behind them: `pages` unless it is named."""
 
     gateways: tuple[HostPort, ...]
@@ -105,7 +104,7 @@ class Address(NamedTuple):
         return headers
 
 
-def address_of(url: StoreURL) -> Address:
+def address_of(url: StoreURL) -> GatewayAddress:
     """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
     authority = _AUTHORITY.match(url.rest)
     hosts, behind = ("", url.rest) if authority is None else (authority[1], url.rest[authority.end() :])
@@ -126,7 +125,7 @@ def address_of(url: StoreURL) -> Address:
         if gateway in gateways[:place]:
             raise InvalidArgument(f"store={url.text!r} names the gateway {gateway} twice")
     table = unquote(parts.path.strip("/")) or DEFAULT_TABLE
-    return Address(gateways, table, url.options(parts.query, OPTIONS[url.scheme]), url.scheme, login)
+    return GatewayAddress(gateways, table, url.options(parts.query, OPTIONS[url.scheme]), url.scheme, login)
 
 
 def store_name(gateways: Sequence[HostPort], scheme: str = "hbase") -> str:

@@ -1,18 +1,28 @@
-"""The one place where the driver's exceptions and HBase's messages become errors of the store."""
+"""The one place where the driver's exceptions and HBase's messages become errors of the store.
+
+What is logged of gateways is here too: connections that were lost, calls that were slow, and what was done about it.
+Nothing of a page is ever in it: of row keys only those at which a scan goes on, and of replies that were not believed
+only that they were not. Texts from elsewhere are one line, whatever is in them.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
+from webtable.store import log
 from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
 from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
-from webtable.store.hbase.thrift.stream import NotServed
+from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
+
+if TYPE_CHECKING:
+    from webtable.errors import WebTableError
 
 DRIVER_ERRORS: Final = (OSError, EOFError, TException, Unsendable)
 """What a call on a connection can raise: the socket's errors, Thrift's, and those of the gateway's IDL."""
@@ -171,3 +181,35 @@ def _gist(text: str) -> str:
     while match := _EXCEPTION.match(rest):
         exception, rest = match[1], rest[match.end() :]
     return ": ".join(part for part in (exception, rest) if part)
+
+
+LOGGER: Final = logging.getLogger("webtable.store.hbase")
+
+_LONGEST: Final = 300  # of the reason, which may quote a server
+
+
+def tell(
+    level: int,
+    event: str,
+    text: str,
+    *,
+    gateway: str,
+    table: str | None,
+    seconds: float,
+    error: WebTableError | None = None,
+) -> None:
+    """Log *event* of *gateway* at *level*, how many *seconds* it took or will take, and why.
+
+    *event*, *gateway*, *table* and *seconds* are fields of the record too. Where nobody listens nothing is done.
+    """
+    if not LOGGER.isEnabledFor(level):
+        return
+    reason = "" if error is None else _reason(error, subject_of(gateway, table))
+    fields: dict[str, object] = {"gateway": gateway}
+    log.tell(LOGGER, level, event, text, store=gateway, table=table, seconds=seconds, reason=reason, fields=fields)
+
+
+def _reason(error: WebTableError, subject: str) -> str:
+    if isinstance(error.__cause__, WrongReply):
+        return "a reply that is not believed"  # its error may quote it
+    return str(error).removeprefix(f"{subject}: ")[:_LONGEST]

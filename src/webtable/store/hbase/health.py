@@ -1,18 +1,25 @@
-"""What HBase tells of its health: how its gateways are reached, and its clock, as far as that shows without a write."""
+"""How HBase is: what answers at the addresses of a store URL, and its clock, as far as that shows without a write."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable.errors import StoreError, TableNotFound
+from webtable.errors import NotAStore, StoreError, StoreUnavailable, TableNotFound
 from webtable.rowkey import KeyRange, prefix_stop
-from webtable.store.health import Check, warned, well
+from webtable.store.deadline import of_call
+from webtable.store.hbase.address import HostPort, address_of, store_name
+from webtable.store.hbase.failures import DRIVER_ERRORS
+from webtable.store.hbase.gateways.opening import check_gateway
+from webtable.store.hbase.thrift.connection import Connector, thrift1, thrift2
+from webtable.store.health import Check, failed, warned, well
 from webtable.store.port import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from webtable.store.hbase.address import Settings
     from webtable.store.url import StoreURL
 
 _META: Final = "hbase:meta"
@@ -26,9 +33,7 @@ class ExaminedHBase(Store):
     @classmethod
     def reached(cls, url: StoreURL) -> Iterator[Check]:
         """Yield what is found at each of the gateways that *url* names."""
-        from webtable.store.hbase.gateways.reachability import Gateways  # no other call needs it
-
-        yield from Gateways(url).checks()
+        yield from GatewayChecks(url).checks()
 
     def health(self, table: str) -> Iterator[Check]:
         """Yield what HBase's dates say of its clock."""
@@ -53,3 +58,99 @@ def clock_check(store: Store, table: str) -> Check:
         told = f"HBase's clock is {ahead / 1000:.1f} s ahead of this machine's at least"
         return warned("clock", told, "set all machines by NTP: cells expire, and deletes hide, by their dates")
     return well("clock", "HBase has dated no region in the future of this machine (that it is behind does not show)")
+
+
+_PING_SECONDS: Final = 1.0
+_USUAL_THRIFT2: Final = 9091
+_UNSEEN_SECONDS: Final = 1.0
+"""How long it is looked for a Thrift2 gateway that the URL does not name."""
+
+
+class GatewayChecks:
+    """The gateways that *url* names, each looked at by itself before *deadline*."""
+
+    def __init__(self, url: StoreURL) -> None:
+        address = address_of(url)
+        self._settings: Settings = address.settings()
+        self._deadline = of_call(self._settings["timeout"])
+        self._addresses = address.gateways
+        self._name = store_name(address.gateways, self._settings["way"].scheme)
+
+    def checks(self) -> Iterator[Check]:
+        """Yield what is found at each address; a service of which no gateway answers has failed."""
+        port = self._settings["thrift2"]
+        yield from self._service(1, self._addresses)
+        if port is not None:
+            yield from self._service(2, list(dict.fromkeys(HostPort(one.host, port) for one in self._addresses)))
+        else:
+            yield from self._unnamed()
+
+    def _service(self, number: int, addresses: Sequence[HostPort]) -> Iterator[Check]:
+        looks = [self._gateway(number, address) for address in addresses]
+        is_there = any(look.is_ok for look, _ in looks)
+        for look, address in looks:
+            if look.is_ok:
+                yield look
+                yield self._connections(number, address)
+            elif is_there:
+                yield warned(look.check, look.found, f"{look.remedy}; until then the others are used")
+            else:
+                yield look
+
+    def _gateway(self, number: int, address: HostPort) -> tuple[Check, HostPort]:
+        name, connector = f"gateway {address}", self._connector(number, address)
+        began = clock.monotonic()
+        try:
+            check_gateway(connector, self._name, number, self._deadline)
+        except (NotAStore, StoreUnavailable) as exc:
+            told, _, remedy = str(exc).removeprefix(f"{self._name}: ").partition("; ")
+            return failed(name, told, remedy if isinstance(exc, NotAStore) else _start(number, address)), address
+        took = (clock.monotonic() - began) * 1000
+        way = f"{connector.transport} transport, {connector.protocol} protocol"
+        if connector.way.scheme != "hbase":
+            way += f" ({connector.way.scheme})"
+        return well(name, f"Thrift{number}, {way}, answers in {took:.0f} ms"), address
+
+    def _connections(self, number: int, address: HostPort) -> Check:
+        """Return how many connections are served at the same time, of as many as one process of ours uses."""
+        name, wanted = f"connections {address}", self._settings["pool_size"]
+        connector, served, is_old = self._connector(number, address), 0, False
+        with ExitStack() as opened:
+            try:
+                for served in range(wanted):  # noqa: B007, it is told behind the loop
+                    soon = self._deadline.within(_PING_SECONDS)
+                    connection = opened.enter_context(closing(connector(soon)))
+                    is_old = connection.service(soon) is None
+                served = wanted
+            except DRIVER_ERRORS as exc:
+                told = f"{served} of {wanted} connections at once are answered within a second: {exc}"
+                remedy = "raise hbase.thrift.maxWorkerThreads of the gateway, or lower ?pool= of its users"
+                return warned(name, told, remedy)
+        if is_old:
+            return warned(name, f"{wanted} at once are answered, by HBase before 2.x", "webtable is tested with 2.6")
+        return well(name, f"{wanted} at once are answered within a second, by HBase 2.x or later")
+
+    def _unnamed(self) -> Iterator[Check]:
+        """Tell of a Thrift2 gateway at its usual port that the URL does not name."""
+        address = HostPort(self._addresses[0].host, _USUAL_THRIFT2)
+        if address in self._addresses:
+            return
+        soon = self._deadline.within(_UNSEEN_SECONDS)
+        try:
+            check_gateway(self._connector(2, address), self._name, 2, soon)
+        except StoreError:
+            return
+        told = "the URL names no Thrift2 gateway, and one answers there: without it a scan takes a call for each range"
+        yield warned(f"gateway {address}", told, f"add ?thrift2={_USUAL_THRIFT2} to the URL")
+
+    def _connector(self, number: int, address: HostPort) -> Connector:
+        service = thrift1.Hbase if number == 1 else thrift2.THBaseService
+        how = self._settings
+        return Connector(
+            *address, transport=how["transport"], protocol=how["protocol"], service=service, way=how["way"]
+        )
+
+
+def _start(number: int, address: HostPort) -> str:
+    command = "thrift" if number == 1 else "thrift2"
+    return f"start it (hbase {command} start -p {address.port}), or correct the host and the port in the URL"

@@ -16,12 +16,18 @@ from webtable.store.hbase.address import HostPort, address_of, store_name
 from webtable.store.hbase.calls.selection import MOST, Selection, selection
 from webtable.store.hbase.calls.thrift1 import Thrift1
 from webtable.store.hbase.calls.thrift2 import Thrift2
-from webtable.store.hbase.explain import grouped_calls, scanner_calls, stateless_calls
 from webtable.store.hbase.gateways.opening import Opening
 from webtable.store.hbase.health import ExaminedHBase
-from webtable.store.hbase.scanning.fanout import FirstRows, overlap, rows_of_each
-from webtable.store.hbase.scanning.pieces import FIRST_ROWS, Pieces, ScannerPieces, StatelessPieces
-from webtable.store.hbase.scanning.rows import pieces_of
+from webtable.store.hbase.scan_pieces import (
+    FIRST_ROWS,
+    Pieces,
+    ScannerPieces,
+    StatelessPieces,
+    grouped_calls,
+    scanner_calls,
+    stateless_calls,
+)
+from webtable.store.hbase.scan_rows import FirstRows, overlap, pieces_of, rows_of_each
 from webtable.store.hbase.table_cache import Known
 from webtable.store.hbase.tables import Tables, Tables1, Tables2
 from webtable.store.hbase.thrift.transport import Way

@@ -16,7 +16,7 @@ OPTIONS: Final = frozenset({"table", "timeout", "max_cell"})
 _MEMORY: Final = re.compile(r":memory:|[?&]mode=memory\b")
 
 
-class Address(NamedTuple):
+class FileAddress(NamedTuple):
     """A file, and a table in it: `pages` unless it is named."""
 
     path: str
@@ -24,11 +24,11 @@ class Address(NamedTuple):
     options: URLOptions
 
 
-def address_of(url: StoreURL) -> Address:
+def address_of(url: StoreURL) -> FileAddress:
     """Return what *url* says; raises `InvalidArgument` that says what is wrong with it."""
     if url.is_path:
         check_path(url.text)
-        return Address(url.text, DEFAULT_TABLE, URLOptions())
+        return FileAddress(url.text, DEFAULT_TABLE, URLOptions())
     if url.scheme == "file":
         check_path(f"file:{url.rest}")
         raise InvalidArgument(f"store={url.text!r} must be a path, sqlite:PATH or hbase://HOST:PORT/TABLE")
@@ -39,7 +39,7 @@ def address_of(url: StoreURL) -> Address:
     path = unquote(quoted)
     check_path(path)
     options = url.options(query, OPTIONS)
-    return Address(path, options.get("table", DEFAULT_TABLE), options)
+    return FileAddress(path, options.get("table", DEFAULT_TABLE), options)
 
 
 def check_path(path: str) -> None:

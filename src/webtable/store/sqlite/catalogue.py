@@ -2,19 +2,24 @@
 
 A family is an SQLite table of its own, `cells_7`, as it is a store of its own in HBase: a listing of metadata does not
 read past the bodies. `deletes_7` holds its delete markers. The names of tables and families are values, never SQL.
+
+A file may be a stranger's, and a schema can run. A view in the place of a table, a trigger, a check, a generated
+column or an index on an expression are programs that SQLite runs as the table is read or written. A store has none of
+them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, NotAStore
 from webtable.schema import FamilySchema, TableSchema
-from webtable.store.sqlite.failures import Damage
+from webtable.store.sqlite.failures import DamagedCells
 
 if TYPE_CHECKING:
     import sqlite3
@@ -87,7 +92,7 @@ def _decoded(name: str, rows: tuple[tuple[int, str, int, str, str], ...]) -> Sto
         schema = TableSchema(name, tuple(family.schema for family in families), splits)
         return StoredTable(rows[0][0], schema, {family.prefix: family for family in families})
     except (InvalidArgument, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
-        raise Damage(f"table {name!r} is not described as it should be: {exc}") from exc
+        raise DamagedCells(f"table {name!r} is not described as it should be: {exc}") from exc
 
 
 def _family(name: str, options: str) -> FamilySchema:
@@ -106,7 +111,7 @@ def table_names(connection: sqlite3.Connection) -> list[str]:
     """Return the names of all tables, sorted."""
     names = [name for (name,) in connection.execute("SELECT name FROM tables")]
     if not all(isinstance(name, str) for name in names):
-        raise Damage("a table's name is no text")
+        raise DamagedCells("a table's name is no text")
     return sorted(names)
 
 
@@ -154,3 +159,32 @@ def _options(schema: FamilySchema) -> str:
     options = asdict(schema)
     del options["name"]
     return json.dumps(options)
+
+
+_TABLE: Final = re.compile(r"CREATE TABLE (?:tables|families|(?:cells|deletes)_\d+) \([\w\s,()']*\)(?: WITHOUT ROWID)?")
+_WORDS: Final = frozenset(re.findall(r"[A-Za-z_]+", " ".join(STATEMENTS)))
+
+
+def check_schema(name: str, connection: sqlite3.Connection) -> None:
+    """Raise `NotAStore` where the file has something that no store has, at whose definition it names."""
+    for kind, entry, sql in connection.execute("SELECT type, name, sql FROM sqlite_schema"):
+        if not _is_ours(kind, entry, sql):
+            raise NotAStore(
+                f"{name}: it has the {kind} {str(entry)[:100]!r}, which no store has and which could run when the file "
+                "is used; if it is your own, drop it with the sqlite3 program"
+            )
+
+
+def _is_ours(kind: object, entry: object, sql: object) -> bool:
+    if kind == "index":
+        return sql is None  # SQLite's own, of a UNIQUE or a primary key
+    if kind != "table" or not isinstance(entry, str) or not isinstance(sql, str):
+        return False
+    if entry.startswith("sqlite_"):  # sqlite_sequence, sqlite_stat1: SQLite lets nobody else make one
+        return sql.startswith("CREATE TABLE ")
+    words = re.findall(r"\w+", sql)
+    return _TABLE.fullmatch(sql) is not None and all(_is_known(word) for word in words)
+
+
+def _is_known(word: str) -> bool:
+    return word in _WORDS or re.fullmatch(r"\d+|(?:cells|deletes)_\d+", word) is not None

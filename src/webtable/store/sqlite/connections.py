@@ -12,7 +12,7 @@ from webtable.errors import StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.rows import MAX_ROW_KEY
 from webtable.store.sqlite import forks
-from webtable.store.sqlite.failures import Damage
+from webtable.store.sqlite.failures import DamagedCells
 from webtable.store.sqlite.turns import Turns
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Connections:
                 connection.execute("PRAGMA schema_version").fetchone()  # opens the log
             except UnicodeDecodeError as exc:  # the driver's, of SQLite's message, which quotes the schema
                 self.close(connection)
-                raise Damage(f"its schema cannot be read: {exc}") from exc
+                raise DamagedCells(f"its schema cannot be read: {exc}") from exc
             except BaseException:
                 self.close(connection)
                 raise

@@ -19,16 +19,16 @@ CHECK_SECONDS: Final = 3.0
 """How long SQLite may look for what is wrong with a file; a large one takes longer than a call may."""
 
 
-class Damage(sqlite3.DatabaseError):
+class DamagedCells(sqlite3.DatabaseError):
     """What was read is not what a store writes."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
 
 
 def check_cell(key: object, qualifier: object, timestamp: object, value: object) -> None:
-    """Raise `Damage` where a cell was read that has a part of another kind: SQLite takes any value in any column."""
+    """Raise `DamagedCells` where a cell has a part of another kind: SQLite takes any value in any column."""
     if not (type(key) is type(qualifier) is type(value) is bytes and type(timestamp) is int):
-        raise Damage("a cell has a key, a qualifier, a timestamp or a value of another kind")
+        raise DamagedCells("a cell has a key, a qualifier, a timestamp or a value of another kind")
 
 
 def is_busy(exc: sqlite3.Error) -> bool:

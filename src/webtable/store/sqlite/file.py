@@ -22,7 +22,7 @@ from webtable.store.sqlite.catalogue import format_of
 from webtable.store.sqlite.connections import Connections, Wait
 from webtable.store.sqlite.failures import damage_found, damaged, is_busy, is_damage, is_too_big, meaning
 from webtable.store.sqlite.first_connection import opened
-from webtable.store.sqlite.lock_holders import other_holder
+from webtable.store.sqlite.turns import other_holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
 from webtable.schema import ALL_VERSIONS
 from webtable.store.rows import Cell, Containing, Row, TimeRange, Wanted
-from webtable.store.sqlite.failures import Damage, check_cell
+from webtable.store.sqlite.failures import DamagedCells, check_cell
 
 if TYPE_CHECKING:
     from webtable.schema import FamilySchema
@@ -46,7 +46,7 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
     search = None
     if wanted.containing:
         column = Wanted([wanted.containing.column], time_range=wanted.time_range)
-        search = _Search(reader(connection, table, column, now), wanted.containing)
+        search = _WordSearch(reader(connection, table, column, now), wanted.containing)
     return Reader(connection, sources, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search)
 
 
@@ -141,7 +141,7 @@ class Reader:
     sources: list[_Source]
     only_keys: bool
     plain: bool
-    search: _Search | None
+    search: _WordSearch | None
     parameters: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -190,7 +190,7 @@ class Reader:
         with closing(self.connection.execute(f"{union} ORDER BY {order}", parameters)) as cursor:
             for (key,) in cursor:
                 if type(key) is not bytes:
-                    raise Damage("a row's key is none")
+                    raise DamagedCells("a row's key is none")
                 yield key
 
     def _found(self, where: str, start: bytes, stop: bytes) -> Generator[Found, None, None]:
@@ -204,7 +204,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _WordSearch:
     """The rows that hold some words, by a reader of the column that has to hold them."""
 
     values: Reader

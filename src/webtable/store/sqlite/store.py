@@ -17,12 +17,11 @@ from webtable.store.port import Store
 from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription
 from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
-from webtable.store.sqlite.batch import Mutations
+from webtable.store.sqlite.changes import Mutations
 from webtable.store.sqlite.file import StoreFile
-from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, first_rows, next_piece
+from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, cells_of, first_rows, next_piece
 from webtable.store.sqlite.reader import Reader, reader
 from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
-from webtable.store.sqlite.wide import cells_of
 
 if TYPE_CHECKING:
     import os

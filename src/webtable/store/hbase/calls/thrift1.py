@@ -13,8 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls.answers import cell, check_read, check_scanned
-from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, key_before
+from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_read, check_scanned, key_before
 from webtable.store.hbase.gateways.gateway import repeated
 from webtable.store.hbase.thrift import filterstrings
 from webtable.store.hbase.thrift.connection import thrift1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls.answers import cell, check_scanned
-from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, key_before
+from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_scanned, key_before
 from webtable.store.hbase.thrift import filters
 from webtable.store.hbase.thrift.connection import thrift2
 from webtable.store.hbase.thrift.stream import WrongReply

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
-from webtable.store.hbase import log
-from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, translated
+from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, tell, translated
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
@@ -110,7 +109,7 @@ class Gateway(ABC):
     ) -> None:
         """Count and log *event*, as one of the gateway *name* where that is another one of several."""
         self.events(event)
-        log.tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
+        tell(level, event, text, gateway=name or self.name, table=table, seconds=seconds, error=error)
 
     def all_events(self) -> Counter[str]:
         """Return how often each event has happened, here and at each of several."""

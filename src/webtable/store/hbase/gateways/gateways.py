@@ -1,19 +1,19 @@
-"""Several gateways to one HBase: which of them a call goes to, and what becomes of those that fail."""
+"""Several gateways to one HBase: which of them a call goes to, and how long one that failed is left alone."""
 
 from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, contextmanager
 from logging import INFO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.hbase.failures import is_lost
-from webtable.store.hbase.gateways.cooldown import CoolDown
 from webtable.store.hbase.gateways.gateway import Gateway, OneGateway, Session
 from webtable.store.log import subject_of
+from webtable.store.retry import Backoff
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -150,3 +150,49 @@ def _chosen(ready: Sequence[Member], preferred: Connection | None) -> Member:
             if one.address == (preferred.host, preferred.port):
                 return one
     return min(ready, key=lambda one: one.gateway.pool.in_use())
+
+
+_BACKOFF: Final = Backoff(first=1.0, longest=60.0)
+_TRIAL_SECONDS: Final = 5.0
+
+
+class CoolDown:
+    """The cool-down of one gateway; `failures` in a row, 0 while it is well, and the moment `until` which it lasts.
+
+    It is a random part of its full length, so that many processes do not come back at the same moment. When it is
+    over, one caller tries the gateway, and the others go on leaving it alone until that one knows.
+    """
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.until = 0.0
+        self._is_tried = False
+
+    def is_over(self) -> bool:
+        """Whether the gateway may be tried."""
+        return not self.failures or clock.monotonic() >= self.until
+
+    def left(self) -> float:
+        """Return for how many seconds more it is on, 0 while the gateway may be tried."""
+        return max(0.0, self.until - clock.monotonic()) if self.failures else 0.0
+
+    def tried(self) -> None:
+        """Keep the others away from a gateway that failed, for as long as its trial may take."""
+        if self.failures and self.is_over():
+            self._is_tried = True
+            self.until = clock.monotonic() + _TRIAL_SECONDS
+
+    def failed(self) -> float:
+        """Begin a cool-down and return its seconds, or 0 where one is on that this failure belongs to."""
+        now = clock.monotonic()
+        if self.failures and now < self.until and not self._is_tried:
+            return 0.0
+        self._is_tried = False
+        self.failures += 1
+        seconds = _BACKOFF.pause(self.failures)
+        self.until = now + seconds
+        return seconds
+
+    def worked(self) -> None:
+        """Take the gateway back into use."""
+        self.failures, self._is_tried = 0, False
