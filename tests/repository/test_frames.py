@@ -250,7 +250,7 @@ def test_batches_are_bounded_and_lazy(web, monkeypatch):
 
 
 def test_a_parquet_file_has_whole_hosts_in_its_row_groups(crawl, tmp_path, monkeypatch):
-    monkeypatch.setattr("webtable.repository.answers.parquet.GROUP_ROWS", 2)
+    monkeypatch.setattr("webtable.repository.answers.arrow_batches.GROUP_ROWS", 2)
     monkeypatch.setattr(cells, "FIRST_ROWS", 2)
     monkeypatch.setattr(cells, "BATCH_ROWS", 1)
     path = tmp_path / "pages.parquet"

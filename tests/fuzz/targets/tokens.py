@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from targets.sites import QUESTIONS, table
 from targets.target import Strategy, Target, edited, edits
 from webtable.errors import InvalidToken, WebTableError
-from webtable.repository.answers.results import _fingerprint, _Position, _token
+from webtable.repository.answers.tokens import _fingerprint, _Position, _token
 
 
 def check(data: bytes) -> None:
@@ -72,7 +72,7 @@ def seeds() -> list[bytes]:
 
 
 def _position(token: str) -> bytes:
-    from webtable.repository.answers.results import _position as position
+    from webtable.repository.answers.tokens import _position as position
 
     found = position(token)
     assert found is not None

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable.cli.session import CommandSession
-from webtable.cli.terminal.text import examples
-from webtable.cli.terminal.times import TIME, parse_times
+from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.demo import make_sample
 from webtable.errors import InvalidArgument
 

@@ -23,8 +23,7 @@ from webtable.cli.terminal.output import (
     write_lines,
     write_records,
 )
-from webtable.cli.terminal.text import examples, plural
-from webtable.cli.terminal.times import TIME, parse_times
+from webtable.cli.terminal.text import TIME, examples, parse_times, plural
 from webtable.repository.answers.page_columns import PAGES, read_for
 from webtable.repository.times import FORMS, parse_time
 

@@ -11,10 +11,8 @@ import typer
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
-from webtable.cli.terminal.output import write_bytes, write_json, write_records
-from webtable.cli.terminal.page_file import check_page_file, write_page
-from webtable.cli.terminal.text import examples
-from webtable.cli.terminal.times import TIME, parse_times
+from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
+from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.columns import column
 from webtable.repository.times import FORMS
 

@@ -16,8 +16,7 @@ from webtable.cli.options import FullScanOption, HostOnlyOption, PathOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.confirmation import can_ask, check_can_ask, confirm
-from webtable.cli.terminal.text import examples, plural
-from webtable.cli.terminal.times import parse_times
+from webtable.cli.terminal.text import examples, parse_times, plural
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from webtable._shown import Marked, harmless
 from webtable._shown.sizes import size_text
-from webtable.cli.terminal.links_shown import url_cell
 from webtable.formats.text import charset_in, decoded, value_text
 
 if TYPE_CHECKING:
@@ -186,3 +185,28 @@ def field(page: Page, column: Column) -> Text:
 def status_style(status: int) -> str:
     """Return the style of a status code."""
     return {2: "green", 3: "yellow"}.get(status // 100, "red")
+
+
+def url_cell(url: str, width: int | None = None) -> Text:
+    """Return *url* for a terminal: as a link (OSC 8), and in *width* columns if it is longer."""
+    from rich.style import Style
+    from rich.text import Text
+
+    shown = harmless(url)
+    # What is no plain URL could end the link early and say something else to the terminal.
+    is_plain = url.isascii() and shown == url and url.startswith(("http://", "https://"))
+    return Text(cut(shown, width) if width else shown, style=Style(link=url) if is_plain else "")
+
+
+def cut(text: str, width: int) -> str:
+    """Return *text* in *width* columns, without its middle where it is longer: both ends of a URL tell what it is.
+
+    >>> cut("https://example.com/a/very/long/path/page.html", 30)
+    'https://example.com/…page.html'
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= width:
+        return text
+    tail = text[-max((width - 1) // 3, 1) :]
+    return set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + "…" + tail

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from webtable._shown import harmless
+from webtable._whole_file import whole_file
 from webtable.cli import completion
+from webtable.cli.exit_codes import note
 from webtable.cli.terminal import pager
 from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table, shown_of
 from webtable.cli.terminal.text import parse_names
+from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
 from webtable.formats.export import CountedRecords, write_rows
 from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -176,3 +180,16 @@ def console() -> Console:
     return PlainConsole(
         file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=pager.is_open() or None
     )
+
+
+def check_page_file(path: Path) -> None:
+    """Raise `InvalidArgument` where no page of HTML can be written to *path*, before anything is asked for it."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InvalidArgument(f"{path}: a page cannot be written there; name a file in a directory that exists")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write the text of a page to a file, and tell that it is there; raises `OSError` with the name of the file."""
+    with whole_file(path) as part:
+        part.write_text(page, encoding="utf-8")
+    note(f"written: {path}")

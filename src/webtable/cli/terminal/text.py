@@ -1,13 +1,17 @@
-"""Sizes, durations and counts as people write them."""
+"""Sizes, durations, moments and counts as people write them."""
 
 from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 from webtable._shown.sizes import IN_BYTES, size_of
 from webtable._shown.text import plural as plural
 from webtable.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def examples(*lines: str) -> str:
@@ -35,6 +39,18 @@ def parse_names(text: str) -> list[str]:
     ['url', 'status_code']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+TIME = "TIME"
+"""What stands for a moment in a help text."""
+
+
+def parse_times(**times: str | None) -> dict[str, datetime | None]:
+    """Return the moments that the options *times* tell, None for those that are not given."""
+    # Imported here, for most commands take no times and none should wait for it.
+    from webtable.repository.times import parse_time
+
+    return {name: None if text is None else parse_time(name.replace("_", "-"), text) for name, text in times.items()}
 
 
 def parse_days(name: str, text: str) -> int | None:

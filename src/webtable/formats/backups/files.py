@@ -10,10 +10,9 @@ from webtable._page.page import GIVEN, LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_captures, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
-from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, schema_of
+from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import column
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.answers.parquet import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

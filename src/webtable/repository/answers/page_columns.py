@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from webtable._page.page import Page
@@ -96,12 +97,16 @@ def pages_with(names: Iterable[str], like: Columns = PAGES, *, is_counted: bool 
 
     So are the counts of links where *is_counted*; those that are listed are as in *like*.
     """
-    asked = set(names)
+    return replace(like, all=_pages_with(frozenset(_READ_FOR.keys() & set(names)), is_counted))
+
+
+@cache
+def _pages_with(asked: frozenset[str], is_counted: bool) -> tuple[Column, ...]:
     read = {*asked, "link_counts"} if is_counted else asked
     missing = {name for one, made in _READ_FOR.items() if one not in read for name in made}
-    usual = {*(asked & _READ_FOR.keys()), *(COUNTED if is_counted else ())}
+    usual = {*asked, *(COUNTED if is_counted else ())}
     some = [one for one in PAGES.all if one.name not in missing]
-    return replace(like, all=tuple(replace(one, is_usual=True) if one.name in usual else one for one in some))
+    return tuple(replace(one, is_usual=True) if one.name in usual else one for one in some)
 
 
 def read_for(names: Iterable[str]) -> tuple[str, ...]:

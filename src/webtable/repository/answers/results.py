@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
-import msgspec
-
 from webtable._page.page import Page
 from webtable._shown import harmless
 from webtable._shown.markup import preformatted
-from webtable.errors import DamagedRow, InvalidArgument, InvalidToken
+from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.tabular import Tabular
+from webtable.repository.answers.tokens import place_in, token_of
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange
-from webtable.rowkey.fields.field import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,10 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Cells = Callable[["Sequence[Column]", "bytes | None", "int | None", Damage], "Iterator[pa.RecordBatch]"]
-
-_NUMBER = re.compile(rb"-?[0-9]{1,15}")
-_CHECKSUM = 6
-"""How many bytes of a token are its checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +124,6 @@ class Batch(Several[T]):
         return f"<Batch of {len(self)}, next_token={self.next_token!r}>"
 
 
-class _Position(msgspec.Struct, frozen=True, array_like=True):
-    question: str
-    behind: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class Results(Tabular[T]):
     """What answers a question, pages mostly. Iterating asks it anew every time; nothing is asked before.
@@ -201,7 +187,7 @@ class Results(Tabular[T]):
 
     def token_behind(self, result: T) -> str:
         """Return the token that goes on behind *result*, one of those that the question gave."""
-        return _token(_Position(_fingerprint(self.question, self.order), self._place(result)))
+        return token_of(self.question, self.order, self._place(result))
 
     def explain(self) -> Explanation:
         """Return how the question will be answered, without asking it."""
@@ -250,59 +236,4 @@ class Slice(NamedTuple):
 
     def behind(self, question: str) -> bytes | None:
         """Return the place behind which the answer to *question* goes on; raises `InvalidToken` as `of` does."""
-        return _position_of(self.after, question, self.order)
-
-
-def _position_of(token: str | None, question: str, order: str) -> bytes | None:
-    """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
-    if token is None:
-        return None
-    position = _position(token)
-    if position is None:
-        raise invalid_token(token)
-    if position.question != _fingerprint(question, order):
-        raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
-    return position.behind
-
-
-def number_of(place: bytes) -> int:
-    """Return the number that *place* is, as answers in the order of numbers have it; raises `InvalidToken` for another.
-
-    A checksum shows that a token is whole, not that webtable made it.
-    """
-    if not _NUMBER.fullmatch(place):
-        raise invalid_token(place)
-    return int(place)
-
-
-def invalid_token(token: object) -> InvalidToken:
-    """Return the error that tells that *token* is none."""
-    return InvalidToken(f"after={shown(token)} is no page token: give one back as it was given out")
-
-
-def _token(position: _Position) -> str:
-    """Return *position* as text, with a checksum in front."""
-    packed = msgspec.msgpack.encode(position)
-    return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
-
-
-def _position(token: str) -> _Position | None:
-    """Return the position that `_token` was given, None where *token* is not what it has returned."""
-    try:
-        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
-        if checksum != _checksum(packed):
-            return None
-        position = msgspec.msgpack.decode(packed, type=_Position)
-    except (TypeError, ValueError, RecursionError, MemoryError):
-        return None
-    # Some of the last bits of the last letter say nothing.
-    return position if _token(position) == token else None
-
-
-def _checksum(packed: bytes) -> bytes:
-    return hashlib.sha256(packed).digest()[:_CHECKSUM]
-
-
-def _fingerprint(question: str, order: str) -> str:
-    return hashlib.sha256(f"{question} {order}".encode()).hexdigest()[:12]
+        return place_in(self.after, question, self.order)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from webtable._shown import Shown, ShowsItself
 from webtable.errors import MissingExtra
-from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of
-from webtable.repository.answers.parquet import write
+from webtable.repository.answers.arrow_batches import arrow, batches_of, schema_of, write_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,7 +105,7 @@ class Tabular(ShowsItself, Generic[T]):
         50,000 rows. Raises as `to_arrow` does, and `OSError`.
         """
         reader = self.to_arrow(columns, names=names)
-        return write(reader, path, "url" if "url" in reader.schema.names else None)
+        return write_parquet(reader, path, "url" if "url" in reader.schema.names else None)
 
     def to_dicts(self, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the results as dicts by the names of the *columns*; raises `UnknownColumn`, `InvalidArgument`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.results import number_of
+from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass

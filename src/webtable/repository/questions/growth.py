@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.answers.results import number_of
+from webtable.repository.answers.tokens import number_of
 from webtable.repository.indexes.web import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
+    from webtable.repository.indexes.index import Index
 
 SizeClass = Literal["small", "medium", "large", "huge"]
 SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
@@ -42,61 +43,69 @@ SIZE_CLASSES: dict[SizeClass, tuple[int, int]] = {
 """The names of ranges of sizes, in bytes, both ends included; each is several of the classes of `_shown.sizes`."""
 
 
+def _listing(
+    name: str,
+    orders: tuple[str, ...],
+    text: str,
+    examples: tuple[str, ...],
+    *,
+    options: tuple[ListingOption, ...] = (),
+    indexes: tuple[Index, ...] = (),
+    listed: tuple[str, ...] = PAGES.listed,
+) -> Listing:
+    """Return the declaration of a question for pages by an index, of which those of a domain may be wanted."""
+    columns = PAGES.listing(*listed)
+    return Listing(name, columns, orders, (*options, OF_DOMAIN), examples, text, indexes, is_of_pages=True)
+
+
 _SINCE = ListingOption("since", f"From this moment on: {FORMS}.", "time", metavar="TIME")
 _UNTIL = ListingOption("until", "Up to this moment, which is not included.", "time", metavar="TIME")
 _NEWEST = ("newest", "oldest", "storage")
-FETCHED = Listing(
+FETCHED = _listing(
     "fetched",
-    PAGES,
     orders=_NEWEST,
-    options=(_SINCE, _UNTIL, OF_DOMAIN),
+    options=(_SINCE, _UNTIL),
     examples=(
         "webtable fetched --since 2d --limit 20",
         "webtable fetched --since 2026-11-20 --until 2026-11-21 --domain example.com --order oldest",
     ),
     indexes=(TIME,),
-    is_of_pages=True,
-    help="List the pages that were fetched in a time, the newest first.",
+    text="List the pages that were fetched in a time, the newest first.",
 )
-MODIFIED = Listing(
+MODIFIED = _listing(
     "modified",
-    PAGES.listing("url", "status_code", "last_modified", "changed_at", "title"),
+    listed=("url", "status_code", "last_modified", "changed_at", "title"),
     orders=_NEWEST,
-    options=(_SINCE, _UNTIL, OF_DOMAIN),
+    options=(_SINCE, _UNTIL),
     examples=(
         "webtable modified --since 7d --domain example.com",
         "webtable modified --until 2026-01-01T00:00+01:00 --order oldest --limit 100",
     ),
     indexes=(TIME,),
-    is_of_pages=True,
-    help="""List the pages that were modified in a time, the newest first.
+    text="""List the pages that were modified in a time, the newest first.
 
     A page was modified when its server says so, else when a capture first brought its content.
     """,
 )
-OUTDATED = Listing(
+OUTDATED = _listing(
     "outdated",
-    PAGES,
     orders=("oldest", "newest", "storage"),
     options=(
         ListingOption("not_fetched_since", f"{FORMS}.", "time", metavar="TIME"),
         ListingOption("not_modified_since", "The same of the pages' changes.", "time", metavar="TIME"),
-        OF_DOMAIN,
     ),
     examples=(
         "webtable outdated --not-fetched-since 30d --columns url > fetch-again.txt",
         "webtable outdated --not-modified-since 2025-01-01 --domain example.com",
     ),
     indexes=(TIME,),
-    is_of_pages=True,
-    help="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
+    text="""List the pages that were not fetched, or not modified, since a moment: what to fetch again.
 
     One of the two moments must be given.
     """,
 )
-LARGEST = Listing(
+LARGEST = _listing(
     "largest",
-    PAGES,
     orders=("largest", "smallest", "storage"),
     options=(
         ListingOption(
@@ -107,7 +116,6 @@ LARGEST = Listing(
         ),
         MIN_SIZE,
         MAX_SIZE,
-        OF_DOMAIN,
     ),
     examples=(
         "webtable largest --limit 20",
@@ -115,64 +123,48 @@ LARGEST = Listing(
         "webtable largest --min-size 1MB --max-size 5MB --order smallest",
     ),
     indexes=(SIZE,),
-    is_of_pages=True,
-    help="List the pages by the size of their bodies, the largest first.",
+    text="List the pages by the size of their bodies, the largest first.",
 )
-WITH_STATUS = Listing(
+WITH_STATUS = _listing(
     "with_status",
-    PAGES,
     orders=BY_URL,
-    options=(
-        ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True),
-        OF_DOMAIN,
-    ),
+    options=(ListingOption("status", "The status code.", "number", is_argument=True, is_needed=True),),
     examples=("webtable with-status 503", "webtable with-status 404 --domain example.com --columns url"),
     indexes=(STATUS,),
-    is_of_pages=True,
-    help="List the pages whose last capture has this status.",
+    text="List the pages whose last capture has this status.",
 )
-ERRORS = Listing(
+ERRORS = _listing(
     "errors",
-    PAGES,
     orders=("status", "storage"),
-    options=(OF_DOMAIN,),
     examples=("webtable errors --domain example.com", "webtable errors --format csv > errors.csv"),
     indexes=(STATUS,),
-    is_of_pages=True,
-    help="List the pages whose last capture is an error (status 400 and above), by status and URL.",
+    text="List the pages whose last capture is an error (status 400 and above), by status and URL.",
 )
-REDIRECTS = Listing(
+REDIRECTS = _listing(
     "redirects",
-    PAGES.listing("url", "status_code", "redirect_to", "fetched_at"),
+    listed=("url", "status_code", "redirect_to", "fetched_at"),
     orders=("status", "url", "storage"),
-    options=(
-        ListingOption("to", "Only those that lead there directly, by URL.", metavar="URL"),
-        OF_DOMAIN,
-    ),
+    options=(ListingOption("to", "Only those that lead there directly, by URL.", metavar="URL"),),
     examples=(
         "webtable redirects --domain example.com",
         "webtable redirects --to https://example.com/new",
     ),
     indexes=(STATUS,),
-    is_of_pages=True,
-    help="List the pages that redirect, by status and URL.",
+    text="List the pages that redirect, by status and URL.",
 )
-DUPLICATES = Listing(
+DUPLICATES = _listing(
     "duplicates",
-    PAGES,
     orders=BY_URL,
-    options=(URL, OF_DOMAIN),
+    options=(URL,),
     examples=(
         "webtable duplicates https://example.com/products",
         "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
     ),
     indexes=(DIGEST,),
-    is_of_pages=True,
-    help="List the other pages with exactly the content of a page.",
+    text="List the other pages with exactly the content of a page.",
 )
-INDEXED = Listing(
+INDEXED = _listing(
     "indexed",
-    PAGES,
     orders=("term", "reverse", "storage"),
     options=(
         ListingOption("index", "The name of an index of the table.", is_argument=True, is_needed=True, is_index=True),
@@ -183,11 +175,9 @@ INDEXED = Listing(
             is_many=True,
             read=lambda term: term[0] if len(term) == 1 else tuple(term) or None,
         ),
-        OF_DOMAIN,
     ),
     examples=("webtable indexed language de --limit 20", "webtable indexed language --order reverse"),
-    is_of_pages=True,
-    help="List the pages that an index has, in its order: one of your own, or of webtable's.",
+    text="List the pages that an index has, in its order: one of your own, or of webtable's.",
 )
 
 

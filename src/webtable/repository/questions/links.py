@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from webtable._page.page import Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.answers.results import Explanation, Results, Slice, invalid_token
+from webtable.repository.answers.results import Explanation, Results, Slice
+from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.refresh import Recount, Refresh
 from webtable.repository.indexes.lookup import EntryReader, Lookup

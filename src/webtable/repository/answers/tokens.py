@@ -1,0 +1,81 @@
+"""Page tokens: where an answer goes on, as text with a checksum that belongs to one question in one order."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import msgspec
+
+from webtable.errors import InvalidToken
+from webtable.rowkey.fields.field import shown
+
+_NUMBER = re.compile(rb"-?[0-9]{1,15}")
+_CHECKSUM = 6
+"""How many bytes of a token are its checksum."""
+
+
+class _Position(msgspec.Struct, frozen=True, array_like=True):
+    question: str
+    behind: bytes
+
+
+def token_of(question: str, order: str, place: bytes) -> str:
+    """Return the token with which the answer to *question* goes on after a *place*."""
+    return _token(_Position(_fingerprint(question, order), place))
+
+
+def place_in(token: str | None, question: str, order: str) -> bytes | None:
+    """Return the place that *token* names; raises `InvalidToken` for one that is damaged or of another question."""
+    if token is None:
+        return None
+    position = _position(token)
+    if position is None:
+        raise invalid_token(token)
+    if position.question != _fingerprint(question, order):
+        raise InvalidToken(f"after={token!r} was given out by another question than {question}, order={order!r}")
+    return position.behind
+
+
+def number_of(place: bytes) -> int:
+    """Return the number that *place* is, as answers in the order of numbers have it; raises `InvalidToken` for another.
+
+    A checksum shows that a token is whole, not that webtable made it.
+    """
+    if not _NUMBER.fullmatch(place):
+        raise invalid_token(place)
+    return int(place)
+
+
+def invalid_token(token: object) -> InvalidToken:
+    """Return the error that tells that *token* is none."""
+    return InvalidToken(f"after={shown(token)} is no page token: give one back as it was given out")
+
+
+def _token(position: _Position) -> str:
+    """Return *position* as text, with a checksum in front."""
+    packed = msgspec.msgpack.encode(position)
+    return base64.urlsafe_b64encode(_checksum(packed) + packed).rstrip(b"=").decode()
+
+
+def _position(token: str) -> _Position | None:
+    """Return the position that `_token` was given, None where *token* is not what it has returned."""
+    try:
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        checksum, packed = packed[:_CHECKSUM], packed[_CHECKSUM:]
+        if checksum != _checksum(packed):
+            return None
+        position = msgspec.msgpack.decode(packed, type=_Position)
+    except (TypeError, ValueError, RecursionError, MemoryError):
+        return None
+    # Some of the last bits of the last letter say nothing.
+    return position if _token(position) == token else None
+
+
+def _checksum(packed: bytes) -> bytes:
+    return hashlib.sha256(packed).digest()[:_CHECKSUM]
+
+
+def _fingerprint(question: str, order: str) -> str:
+    return hashlib.sha256(f"{question} {order}".encode()).hexdigest()[:12]
