@@ -138,7 +138,8 @@ def _read_again(
 
 def _differences(given: Page, found: Page) -> dict[str, Any]:
     """Return the fields of *given*, as far as they count there, that *found* has not."""
-    names = [name for name in NAMES if name not in ("html", "same_as") and name not in _measured(given)]
+    compared_already = ("html", "same_as", *_measured(given))
+    names = [name for name in NAMES if name not in compared_already]
     told = {name: value for name in names if (value := getattr(given, name)) != getattr(found, name)}
     if any(value is None and name in SAID for name, value in told.items()):
         # Who knows links, charset and type has looked for the others as well.
