@@ -11,7 +11,7 @@ import zstandard
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
 from webtable.formats.base import Place
-from webtable.formats.parts import FilePart, parts_of
+from webtable.formats.read import FilePart, parts_of
 
 RECORDS = 60
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.cli.loading.crew import Ended
     from webtable.cli.loading.load import Given, Load
-    from webtable.formats.parts import FilePart
+    from webtable.formats.read import FilePart
     from webtable.repository import WebTable
 
 _HELD_BYTES = 1 << 22

@@ -24,7 +24,7 @@ from webtable.cli.terminal.interrupts import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
 from webtable.formats.base import MAX_DAMAGED
-from webtable.formats.parts import PART_BYTES, FilePart, parts_of
+from webtable.formats.read import PART_BYTES, FilePart, parts_of
 from webtable.repository import LayoutOptions
 from webtable.repository.hints.refresh import Recount
 from webtable.repository.writing.outcomes import Dropped
