@@ -156,7 +156,7 @@ class Verification:
         return not (self.damaged or self.lost or self.missing or self.crossed)
 
 
-class _Found(Walked):
+class _VerifiedSoFar(Walked):
     """What was found, and the bodies and what is lost among it."""
 
     bodies: int = 0
@@ -175,8 +175,8 @@ def verify(
     """Return what `WebTable.verify` does."""
     asked, ranges = scope.ranges(frame)
     everywhere = [KeyRange()] if scope.domain is None else ranges
-    journal = Journal(resume, f"verify {frame.table}: {asked}", _Found)
-    found = journal.begun() or _Found()
+    journal = Journal(resume, f"verify {frame.table}: {asked}", _VerifiedSoFar)
+    found = journal.begun() or _VerifiedSoFar()
     spec = ScanSpec(frame.table, everywhere, wanted_to_verify(frame))
     for _ in _verified(frame, in_storage_order(frame.store, spec, found.position or None), on_progress, found):
         if journal.is_due():
@@ -186,7 +186,7 @@ def verify(
     return verification
 
 
-def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found: _Found) -> Verification:
+def _with_missing(frame: Frame, scope: Scope, ranges: Sequence[KeyRange], found: _VerifiedSoFar) -> Verification:
     """Return what was *found*, with the pages that hosts lack of those that were counted."""
     examples, first, missing = found.damaged_rows(), list[MissingPages](), None
     damage = Damage(frame.counts, examples)
@@ -210,12 +210,12 @@ def wanted_to_verify(frame: Frame) -> Wanted:
 
 def verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None) -> Verification:
     """Return what is damaged of *rows*, which have what `wanted_to_verify` names."""
-    found = _Found()
+    found = _VerifiedSoFar()
     deque(_verified(frame, rows, on_progress, found), maxlen=0)
     return found.verification()
 
 
-def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, found: _Found) -> Iterator[None]:
+def _verified(frame: Frame, rows: Iterable[Row], on_progress: Progress | None, found: _VerifiedSoFar) -> Iterator[None]:
     """Add what is damaged of *rows* to *found*, with a pause after each row."""
     examples = found.damaged_rows()
     damage, lost = Damage(frame.counts, examples), Damage(frame.counts, examples)
