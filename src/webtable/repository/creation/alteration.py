@@ -156,7 +156,7 @@ class Alteration:
         """Yield what is to be done for the tables to be as *layout* has them, in *only* these of its options."""
         for schema, families in self._schemas(layout):
             found = described(self._store, schema.name)
-            # A table that is missing is made anew by the layout when it is opened, or is just being dropped.
+            # A table that is missing is made again by the layout when it is opened, or is just being dropped.
             if found is not None:
                 decided = [_decided(layout, family, only) for family in families]
                 steps = plan(_as_decided(schema, found, decided), found.schema, found.unread)

@@ -185,7 +185,7 @@ class StoredWebTable:
     def complete(self, missing: Sequence[TableSchema], splits: Sequence[bytes], *, apply: bool) -> Plan:
         """Make the *missing* tables anew, empty, and return what was to be done with that of the pages.
 
-        An index whose table is made anew is not complete until it is rebuilt. Raises `SchemaDrift` where the families
+        An index whose table is made again is not complete until it is rebuilt. Raises `SchemaDrift` where the families
         of the pages differ, or changes them with *apply*.
         """
         steps = bring(self.store, self.layout.table_schema(self.table, splits), apply=apply, remedy=_REMEDY)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LinkCounter:
-    """Counts the inlinks of pages of one web table; rows that cannot be read are told to *damage*."""
+    """Counts the inlinks of pages of one web table; rows that cannot be read are reported to *damage*."""
 
     frame: Frame
     damage: Damage

@@ -38,7 +38,7 @@ class EntryComparison(HintComparison):
         self._is_link = found.keeps_inlinks
 
     def run(self, journal: Journal[Compared], begun: Compared | None) -> Iterator[None]:
-        """Compare what is left behind what is *begun*, with a pause after each piece of the work."""
+        """Compare what is left after what is *begun*, with a pause after each piece of the work."""
         if begun is None or begun.kind == "missing":
             missing = self._missing_entries(begun.position if begun else b"")
             yield from self.mend(missing, self._still_missing, "missing", journal)

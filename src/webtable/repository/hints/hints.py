@@ -42,7 +42,7 @@ class PageChange(NamedTuple):
     is_repeated: bool = False
     """Whether the very capture was stored already."""
     is_crossed: bool = False
-    """Whether somebody else has stored a capture of it meanwhile: its inlinks are written anew."""
+    """Whether somebody else has stored a capture of it meanwhile: its inlinks are written again."""
 
     @property
     def brings_content(self) -> bool:

@@ -28,7 +28,7 @@ _A_ROW: Final = 75
 _A_SPAN: Final = 70
 """What the pair of both ends takes beside them."""
 _CUTS: Final = 4
-"""Of how many of 256 rows the part behind them is another one."""
+"""Of how many of 256 rows the part after them is another one."""
 PART_ROWS: Final = 256 // _CUTS
 """How many rows a part has in the mean."""
 
@@ -125,7 +125,7 @@ MOST_ALONE = 4
 
 @dataclass(frozen=True, slots=True)
 class RowsOfSpans:
-    """Reads the pages of one web table; rows that cannot be read are told to *damage*."""
+    """Reads the pages of one web table; rows that cannot be read are reported to *damage*."""
 
     frame: Frame
     damage: Damage

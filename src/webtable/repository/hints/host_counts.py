@@ -1,4 +1,4 @@
-"""Counting the pages of hosts, in parts of some 64 neighbouring rows: those are counted anew whose rows have changed.
+"""Counting the pages of hosts, in parts of some 64 neighbouring rows: those are counted again whose rows have changed.
 
 A part begins where the rows of a host begin (below each salt that it has), and at each page whose row key hashes to a
 cut. So the pages alone say what the parts are: whoever counts the same pages comes to the same parts, without knowing
@@ -199,7 +199,7 @@ class _Host:
         return PAGE_BYTES * (MOST_PAGES if self._is_whole else len(self._spans) * a_part)
 
     def counted(self) -> Generator[Sequence[KeyRange], Iterable[Sized], dict[bytes, Tally]]:
-        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are no more.
+        """Return the parts that the changes are in as they are now, and none (0 pages) for those that are gone.
 
         Yields the keys of the pages that it needs for that, and is sent these.
         """
@@ -218,7 +218,7 @@ class _Host:
             gone = ends.difference(cuts, self._starts)
             if not gone:
                 break
-            # Somebody deletes their pages just now: what is before and behind such a cut is one part.
+            # Somebody deletes their pages just now: what is before and after such a cut is one part.
             moved |= gone
         past = {row for row in moved if is_cut(row) and row not in cuts}
         # Also where nothing is stored yet: somebody who began to read before may write it later.

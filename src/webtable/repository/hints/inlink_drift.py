@@ -55,7 +55,7 @@ class InlinkComparison(HintComparison):
         yield from self.mend(self._stale_inlinks(), self._still_stale, "stale")
 
     def write(self, places: Sequence[HintCell], kind: str) -> None:
-        """Mend differences of one kind, and have the links of their rows counted anew."""
+        """Mend differences of one kind, and have the links of their rows counted again."""
         entered = self._queue.entered({place.row for place in places})
         self._queue.write([entered])
         super().write(places, kind)

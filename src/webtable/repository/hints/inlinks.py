@@ -1,6 +1,6 @@
 """Inlinks as cells: a row of the web table has a column for each page that links to it.
 
-    inlinks:https://example.com/        it links here now: the anchor text, and its rel behind a zero byte
+    inlinks:https://example.com/        it links here now: the anchor text, and its rel after a zero byte
     inlinks:-https://example.org/       it did once, up to the date of the cell
 
 Like the entries of an index they are hints: what holds is what the linking page has as its outlinks. Those of many rows
@@ -65,7 +65,7 @@ class InlinkCells:
     def add(self, hints: Hints, owner: int, page: Page, before: Page | None, old: Iterable[Link]) -> set[bytes]:
         """Add to *hints* what becomes of the inlinks when *page* takes the place of what was stored *before*.
 
-        *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written anew where
+        *old* are the links of *before*. Returns the rows that gain or lose one. Those that stay are written again where
         the page says so (`inlinks_at`), or where their anchor or rel is another one.
         """
         links, stored = self.rows(page.outlinks or ()), self.rows(old)

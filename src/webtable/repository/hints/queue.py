@@ -1,4 +1,4 @@
-"""The queue of what is to be counted anew, links to pages and pages of hosts: durable, a row for each batch.
+"""The queue of what is to be counted again, links to pages and pages of hosts: durable, a row for each batch.
 
 A batch enters its rows before it writes any inlink, and marks them as done when it has written the last one. Only then
 they are counted, or once a writer that never came to it must be dead. A batch that is counted is removed; its key is
@@ -180,7 +180,7 @@ class RecountQueue:
 
 
 def _since(row: Row) -> int:
-    """Return since when a batch waits, in epoch milliseconds; 0 for a row that is none, which waits no more."""
+    """Return since when a batch waits, in epoch milliseconds; 0 for a row that is none, which does not wait."""
     digits = row.key[2:17]
     return int(digits) if digits.isdigit() and int(digits) < _LAST else 0
 

@@ -1,4 +1,4 @@
-"""A run over the queue: what it names is counted, the links in rounds and the pages of hosts behind them."""
+"""A run over the queue: what it names is counted, the links in rounds and the pages of hosts after them."""
 
 from __future__ import annotations
 

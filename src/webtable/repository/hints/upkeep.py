@@ -32,7 +32,7 @@ _FOREVER = 2**63 - 2
 class Keeper:
     """Keeps the indexes of one web table, and the inlinks of its pages where it has a link index.
 
-    Where somebody else keeps these, as a copy does, it is *with_inlinks* no more.
+    Where somebody else keeps the inlinks, as a copy does, *with_inlinks* is False.
     """
 
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
@@ -119,9 +119,9 @@ class Upkeep:
     indexes: dict[str, Maintained]
     hints: Hints = field(default_factory=Hints)
     touched: set[bytes] = field(default_factory=set)
-    """The rows whose inbound links are to be counted anew."""
+    """The rows whose inbound links are to be counted again."""
     resized: set[bytes] = field(default_factory=set)
-    """The rows that are a page only now, or have another size: the pages of their hosts are to be counted anew."""
+    """The rows that are a page only now, or have another size: the pages of their hosts are to be counted again."""
     asking: set[int] = field(default_factory=set)
     """The owners of the pages that ask for it."""
     errors: dict[int, WebTableError] = field(default_factory=dict)

@@ -5,8 +5,8 @@
     3:fetched_20260101T093000000_com.example/a   an entry of the time index: its term has two parts
 
 The shard is a hexadecimal digit that keeps growing terms (dates, counts) from one hot region. Entries are in the order
-of their terms, then of their URLs, whatever the salt of the table: it is no part of an entry, and is made anew from the
-URL. A term's parts never hold a `_`, so that the row key begins behind a known number of them.
+of their terms, then of their URLs, whatever the salt of the table: it is no part of an entry, and is made from the
+URL. A term's parts never hold a `_`, so that the row key begins after a known number of them.
 
 In an index of the user's own each part ends with a zero byte in place of the `_`: terms may be any text, and "de" comes
 before "de-AT" because nothing sorts before it.
@@ -75,7 +75,7 @@ class Index:
     keeps_inlinks: bool = False
     """Whether writers keep, for this index, who links to a page: in the rows of the pages that are linked to."""
     counts_pages: bool = False
-    """Whether its entries have counts of pages, which are made anew where pages come, go or change their size."""
+    """Whether its entries have counts of pages, which are made again where pages come, go or change their size."""
     end: bytes = b"_"
     """What ends each part of a term in an entry; the table says which, and not who defines the index."""
 

@@ -82,7 +82,7 @@ class EntryReader:
         self._frame = frame
 
     def entries(self, lookup: Lookup, after: bytes | None, expected: int | None, *, storage: bool) -> Iterator[Row]:
-        """Yield the entries, those behind the place *after* (behind the entry, in *storage* order)."""
+        """Yield the entries, those after the place *after* (after the entry, in *storage* order)."""
         ranges = lookup.ranges()
         # The shards have about as much each: few answers take four times their share from one of them.
         each = expected and expected * 4 // len(ranges) + 3
@@ -106,7 +106,7 @@ class EntryReader:
         """Yield the pages that confirm their entries, each with its place (in *storage* order its entry).
 
         They have the page columns *columns*, and come in the order of the entries, those behind *after*. What cannot
-        be read, an entry or its page, is told to *damage*.
+        be read, an entry or its page, is reported to *damage*.
         """
         answer = _Answer(lookup, after, storage)
         most = BODY_ROWS if "html" in columns else BATCH

@@ -89,7 +89,7 @@ class Clock:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew."""
+        """Make a new lock."""
         self._lock = threading.Lock()
 
     def now(self, row: bytes) -> int:

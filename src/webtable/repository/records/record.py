@@ -106,7 +106,7 @@ class RecordReader:
             raise DamagedRow(row.key, None, str(exc)) from exc
 
     def scan(self, spec: ScanSpec, after: bytes | None, damage: Damage) -> Iterator[Record]:
-        """Yield the rows of *spec*, behind the row key *after*; where it has a limit, so many that can be read."""
+        """Yield the rows of *spec*, after the row key *after*; where it has a limit, so many that can be read."""
         left = spec.limit
         while left != 0:
             count = given = 0

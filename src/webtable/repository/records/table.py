@@ -129,7 +129,7 @@ class KeyedTable:
 
         The cells have the time *timestamp*, with a time zone, or that of the store. For a row that the table cannot
         keep raises as `put` does, once all rows in front of it are stored. Raises `WriteFailed` for the rows of a batch
-        that could not be stored, each with its reason; the rows behind that batch were not taken from *rows*.
+        that could not be stored, each with its reason; the rows after that batch were not taken from *rows*.
         """
         at = None if timestamp is None else timestamp_of(timestamp)
         batch: list[tuple[Mapping[str, Any], Put]] = []
@@ -177,7 +177,7 @@ class KeyedTable:
             if error is not None:
                 raise error
         if max(delete.timestamp for delete in deletes) == now_in_milliseconds():
-            # A row that was put anew in this very millisecond would be hidden by the delete.
+            # A row that was put again in this very millisecond would be hidden by the delete.
             clock.sleep(0.001)
         return True
 
@@ -202,13 +202,13 @@ class KeyedTable:
         """Return the rows that have these values of the leading fields, and meet a condition on the next, lazily.
 
         They come in the order of their keys without the salts in front (`RowKey.unsalted`), backwards with *reverse*,
-        *limit* rows at most, and behind the row with the key *after* in that direction: the `key` of the last record
+        *limit* rows at most, and after the row with the key *after* in that direction: the `key` of the last record
         of a scan goes on with it, in another process too. *columns* (`family:qualifier`, or `family:` for all of it)
         names what is read; rows without any of them do not come. A field that keeps less than a value (a date of a
         moment) is asked for what it keeps.
 
         A question without conditions takes *full_scan*, else it raises `FullScanNeeded`. The whole table comes in the
-        order of its rows, salts included; an open condition on a field behind the salts (`time=between()`) brings it in
+        order of its rows, salts included; an open condition on a field after the salts (`time=between()`) brings it in
         the order without them. Rows that do not have such a key, or cannot be read, are left out: the first 100 of them
         are in `damaged` of what is returned.
 
@@ -231,15 +231,15 @@ class KeyedTable:
         return Records(islice(meeting, limit), damaged)
 
     def latest(self, /, **fields: Any) -> Record | None:
-        """Return the newest row with these values of the leading fields, by the time behind them in the key.
+        """Return the newest row with these values of the leading fields, by the time after them in the key.
 
         It takes one row of each range: no fields at all is a question too, where a time comes first. Raises `NoRange`
-        where no time stands behind the values; `FieldError`, `UnknownField`. Leaves out the rows that `scan` does.
+        where no time stands after the values; `FieldError`, `UnknownField`. Leaves out the rows that `scan` does.
         """
         ranges, backwards = self.key.latest(**fields)
         best: tuple[bytes, int, Row] | None = None
         for keys, row in self._reader.heads(ranges, backwards=backwards):
-            # All ranges are prefixes of one kind: what is behind them begins with the time. Where it is the same (one
+            # All ranges are prefixes of one kind: what is after them begins with the time. Where it is the same (one
             # row below two random salts) the newer cells decide.
             place = row.key[len(keys.start) :]
             if best is None or place == best[0]:

@@ -31,7 +31,7 @@ _PIECE = 500
 class Deletion:
     """The removal of pages from one web table, with what indexes and other rows have of them; close it at the end.
 
-    Where somebody else keeps the inlinks in these, as a copy does, it is *with_inlinks* no more.
+    Where somebody else keeps the inlinks in these, as a copy does, *with_inlinks* is False.
     """
 
     def __init__(self, frame: Frame, *, with_inlinks: bool = True) -> None:
@@ -91,7 +91,7 @@ class Deletion:
     def _marked(self, found: Row, now: int) -> int:
         """Leave behind what the delete hides, remove what is dated later than *now*, and return what is left to hide.
 
-        No delete may be there without the mark, so it is written first: where this is cut short behind a removal, the
+        No delete may be there without the mark, so it is written first: where this is cut short after a removal, the
         capture that it hides is refused.
         """
 

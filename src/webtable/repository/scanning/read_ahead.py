@@ -28,7 +28,7 @@ FIRST_ROWS = 128
 def read_ahead(rows: Iterator[Row], make: Callable[[Row], Page | None], damage: Damage) -> Generator[Page]:
     """Yield what *make* makes of each row (None: nothing), making the next piece while the caller works on this one.
 
-    Where it raises `DamagedRow`, that is told to *damage* when the caller comes there.
+    Where it raises `DamagedRow`, that is reported to *damage* when the caller comes there.
     """
     with closing(ahead(_pieces(rows, make))) as pieces:
         for piece in pieces:
@@ -95,5 +95,5 @@ class _PagePiece:
         return cls(made, count == most, is_damaged)
 
     def pages(self, damage: Damage) -> Iterable[Page]:
-        """Return the pages; the damaged rows among them are told to *damage* on the way."""
+        """Return the pages; the damaged rows among them are reported to *damage* on the way."""
         return damage.sift(self.made) if self.is_damaged else self.made  # type: ignore[return-value]

@@ -42,7 +42,7 @@ class ScanSpec:
 
 
 def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Iterator[Row]:
-    """Yield the rows of all ranges in the order of their row keys, those behind the row key *after*."""
+    """Yield the rows of all ranges in the order of their row keys, those after the row key *after*."""
     ranges = spec.ranges if after is None else [rest_behind(keys, after, spec.reverse) for keys in spec.ranges]
     ranges = [keys for keys in ranges if not keys.is_empty()]
     if not ranges:
@@ -53,7 +53,7 @@ def in_storage_order(store: Store, spec: ScanSpec, after: bytes | None) -> Itera
 def in_key_order(
     store: Store, spec: ScanSpec, unsalted: Callable[[bytes], bytes], light: Sequence[bytes] | None, after: bytes | None
 ) -> Iterator[Row]:
-    """Yield the rows of all ranges in the order of their *unsalted* keys, those behind the unsalted key *after*.
+    """Yield the rows of all ranges in the order of their *unsalted* keys, those after the unsalted key *after*.
 
     Each range must be below one salt. Of keys that differ in their salt only, the lower salt comes first. The columns
     *light* are read of all rows that are merged (None: the keys alone), the others of those that are given out.
@@ -87,7 +87,7 @@ def _across(
 
 
 def behind(keys: KeyRange, row: bytes, unsalted: Callable[[bytes], bytes], *, reverse: bool) -> KeyRange:
-    """Return what is left of a range behind the row key *row*, of this range or another one of a scan in key order."""
+    """Return what is left of a range after the row key *row*, of this range or another one of a scan in key order."""
     place = _salt_of(keys, unsalted) + unsalted(row)
     # The row in this place differs from *row* in its salt only: the lower salt comes first.
     if reverse:
@@ -135,7 +135,7 @@ MERGE_PIECE = 1_024
 
 @dataclass(slots=True)
 class _Cursor:
-    """One range of a merge: the rows at hand, from *at* on, and what is left behind them (None: nothing)."""
+    """One range of a merge: the rows at hand, from *at* on, and what is left after them (None: nothing)."""
 
     rest: KeyRange | None
     rows: list[Row] = field(default_factory=list)
@@ -240,5 +240,5 @@ class Merge:
 
 
 def rest_behind(keys: KeyRange, after: bytes, reverse: bool) -> KeyRange:
-    """Return what is left of a range behind the row key *after*, where it is read *reverse* in front of it."""
+    """Return what is left of a range after the row key *after*, where it is read *reverse* in front of it."""
     return keys.before(after) if reverse else keys.after(after)

@@ -34,8 +34,8 @@ def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:
     says under which date its content is (`content_at`) until that content is stored.
     Nothing where the very same capture is there already, but for what mends the page (see `mended`). A page that
     repeats what is stored (the same digest, status and redirect, or `same_as` its own URL) keeps its content, which is
-    written anew once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
-    are written anew to the pages that they lead to (`inlinks_at` is None) in half of their time: they live twice as
+    written again once half of its *ttl* (seconds) is over, so that it cannot expire while the page is alive. Its links
+    are written again to the pages that they lead to (`inlinks_at` is None) in half of their time: they live twice as
     long.
     """
     before = stored.page
@@ -60,7 +60,7 @@ def mended(stored: Stored, *dates: datetime) -> PageWrite | None:
         return None
     seen = _first_seen([*dates, *(version.at for version in versions)], page)
     if (write := _founded(page, versions) if _lacks_content(page, versions) else _moved_on(page, versions)) is not None:
-        # The other writer has removed the inlinks under older dates than its own: all of them are written anew.
+        # The other writer has removed the inlinks under older dates than its own: all of them are written again.
         return write.dated(replace(page, content_at=write.page.content_at, inlinks_at=None), seen, None)
     if seen == page.first_seen:
         return None

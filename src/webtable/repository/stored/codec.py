@@ -153,7 +153,7 @@ class PageCodec(ContentCodec):
     def is_stale(self, page: Page, row: Row) -> bool:
         """Whether *row* has a body or links, and not those of *page*, which was filled from it.
 
-        So it is behind a late capture, one that was fetched before *page* and after its content was stored.
+        So it is after a late capture, one that was fetched before *page* and after its content was stored.
         """
         return (page.has_body and page.html is None and self.columns.html in row.cells) or (
             page.outlink_count is not None and page.outlinks is None and self.columns.urls in row.cells

@@ -78,4 +78,4 @@ def _mark(row: Row) -> datetime | None:
     try:
         return _MARKS.read(cell.value, _ROW, cell.timestamp).until
     except UNREADABLE:
-        return None  # then nobody has counted, as far as anyone can tell, and the next run makes it anew
+        return None  # then nobody has counted, as far as anyone can tell, and the next run makes it again

@@ -44,7 +44,7 @@ def later_removed(
     """
     newest = max(cell.timestamp for cells in found.cells.values() for cell in cells)
     dates: set[int] = set()
-    # Again as long as there are any: behind a cell that is removed HBase may show the one that it had replaced.
+    # Again as long as there are any: after a cell that is removed HBase may show the one that it had replaced.
     while newest > now and (cells := _later_cells(store, table, found.key, columns, now)):
         dates.update(timestamp for _, timestamp in cells)
         if on_dates is not None:

@@ -65,7 +65,7 @@ MAX_RATIO = 2**15
 """How many times longer than a frame its content can be: a block of 128 KiB takes four bytes at least (RFC 8878)."""
 _EMPTY = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(b"")
 _HAS_CHECKSUM = 4
-"""A bit of the byte behind the magic number."""
+"""A bit of the byte after the magic number."""
 MOST_UNPACKED = 2**28
 """How many bytes any frame may hold: else one of 10 MB could take 300 GB of memory."""
 MOST_TIMES = 2**8

@@ -60,7 +60,7 @@ def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:
 def checked(page: Page, layouts: Layouts) -> Page:
     """Return *page* as it can be stored, its date in UTC and to the millisecond.
 
-    Raises `ExpiredCapture` for a date at which a cell lives no more by the time to live of the table, `FutureCapture`
+    Raises `ExpiredCapture` for a date at which a cell is gone by the time to live of the table, `FutureCapture`
     for one more than a day from now, `InvalidCapture` for a value of another type or out of its bounds, a date without
     a timezone or before 1970, and a page of which nothing is known but its URL.
     """

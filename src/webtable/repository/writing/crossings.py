@@ -123,7 +123,7 @@ def crossed_earlier(frame: Frame, rows: Sequence[bytes]) -> list[Crossing]:
 def settled(frame: Frame, crossed: Sequence[Crossing]) -> tuple[BatchPlan, dict[bytes, Stored]]:
     """Return what is to be written of the rows that were *crossed*, and what is stored of those that are still there.
 
-    The newest capture keeps its place, whosever it is: its inlinks are written anew, for the other writer may have
+    The newest capture keeps its place, whosever it is: its inlinks are written again, for the other writer may have
     removed them, and those of the captures beside it are removed.
     """
     found = frame.pages.stored([one.row for one in crossed], frame.versions_at_first)

@@ -131,7 +131,7 @@ class Dispatch:
         self._in_flight = in_flight
         self._deadline = deadline
         self._on_stored = on_stored
-        # A batch that has no thread yet is behind others that were sent before it, in both.
+        # A batch that has no thread yet is after others that were sent before it, in both.
         self._preparing = Threads(max(1, in_flight // 2), "webtable-prepare")
         self._storing = Threads(max(1, in_flight - 1), "webtable-store")
         self._under_way: list[_UnderWay] = []

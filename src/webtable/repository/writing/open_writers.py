@@ -96,7 +96,7 @@ class Writers:
         renew_after_fork(self)
 
     def after_fork(self) -> None:
-        """Make the lock anew; writers know themselves what is the parent's."""
+        """Make a new lock; writers know themselves what is the parent's."""
         self._lock = threading.Lock()
 
     def add(self, writer: OpenWriter) -> None:
