@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 # The palette of Okabe and Ito: https://jfly.uni-koeln.de/color/
-BLUE, SKY, GREEN, ORANGE = "#0072B2", "#56B4E9", "#009E73", "#E69F00"
+BLUE, GREEN, ORANGE = "#0072B2", "#009E73", "#E69F00"
 VERMILION, PURPLE, GREY = "#D55E00", "#CC79A7", "#999999"
 STATUSES = {1: PURPLE, 2: GREEN, 3: BLUE, 4: ORANGE, 5: VERMILION}
 """Status codes by their first digit."""
