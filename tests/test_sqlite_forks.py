@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from nightly import examples
 from webtable.errors import StoreError, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
@@ -120,6 +121,8 @@ def run(code, *arguments):
 
 
 def test_children_read_and_write_while_threads_of_the_parent_do(store, path):
+    count = examples(by_day=15, by_night=50)
+
     def child(number):
         assert b"first" in keys(store)
         assert store.write("t", [put(b"child/%02d" % number)]) == [None]
@@ -132,12 +135,12 @@ def test_children_read_and_write_while_threads_of_the_parent_do(store, path):
 
     store.write("t", [put(b"first")])
     with busy(write, lambda _: keys(store), lambda _: store.read("t", [b"first"])):
-        codes = [forked(lambda number=number: child(number)) for number in range(50)]
+        codes = [forked(lambda number=number: child(number)) for number in range(count)]
 
-    assert codes == [0] * 50
+    assert codes == [0] * count
     found = keys(store)
     assert [key for key in found if key.startswith(b"child")] == [
-        b"child/%02d%s" % (number, end) for number in range(50) for end in (b"", b"/b")
+        b"child/%02d%s" % (number, end) for number in range(count) for end in (b"", b"/b")
     ]
     check_whole(path)
 

@@ -18,7 +18,7 @@ from webtable.schema import index_table
 from webtable.store import Delete
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(3600)]
-PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "2000"))
+PAGES = int(os.environ.get("WEBTABLE_FAULT_RING", "1000"))
 """How many pages the ring has."""
 KILLS = 3 + PAGES // 10_000
 NOW = round(time.time() * 1000)

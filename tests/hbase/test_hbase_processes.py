@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import pytest
 from gateways import HOST, RowsThrift1, RowsThrift2, page_keys, put, thrift_server
 
+from nightly import examples
 from webtable.errors import NotAStore, OtherProcess, StoreError
 from webtable.rowkey import KeyRange, prefix_range
 from webtable.store.deadline import Deadline
@@ -186,7 +187,7 @@ def busy(store: HBaseStore, table: str) -> Iterator[list[BaseException]]:
 
 
 @pytest.mark.hbase
-@pytest.mark.parametrize(("start", "times"), [("fork", 20), ("spawn", 2)])
+@pytest.mark.parametrize(("start", "times"), [("fork", examples(by_day=8, by_night=20)), ("spawn", 2)])
 def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_thrift2, pages, start, times):
     context = multiprocessing.get_context(start)
     ports = gateways[0], gateways[1] if with_thrift2 else None

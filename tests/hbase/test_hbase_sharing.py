@@ -104,8 +104,11 @@ def test_workers_share_one_container_that_is_gone_when_the_last_has_ended(engine
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("how", "workers"),
-    [(signal.SIGINT, 0), (signal.SIGINT, 2), (signal.SIGKILL, 2)],
-    ids=["ctrl_c", "ctrl_c_with_workers", "killed_with_workers"],
+    [
+        pytest.param(signal.SIGINT, 0, id="ctrl_c", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGINT, 2, id="ctrl_c_with_workers", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGKILL, 2, id="killed_with_workers"),
+    ],
 )
 def test_a_session_that_is_stopped_leaves_no_container_behind(engine, project, start, how, workers):
     run = start(workers)

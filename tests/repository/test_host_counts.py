@@ -110,14 +110,15 @@ def test_a_run_of_many_rounds_reads_each_page_once(site, monkeypatch):
     draw = random.Random(20261123)
     pages = [site.page(f"/{number:04}", host=f"h{number % 3}", html=b"x") for number in range(2_000)]
     draw.shuffle(pages)
-    site.table.refresh_links(also_unfinished=True)  # what other tests have left in the table
+    site.table.refresh_links(also_unfinished=True)
     for at in range(0, len(pages), 100):
         site.store(*pages[at : at + 100])
     counting, told = Counting(site.table.store), []
 
     webtable.WebTable(counting, site.table.table, site.table.layout).refresh_links(on_progress=told.append)
 
-    check(site.table, site.domain)
+    # What writers that other tests have killed left in the table waits on.
+    assert counted(site.table, site.domain) == actual(site.table, site.domain)
     assert counting.rows <= 2_100
     assert told == sorted(told)
     assert told[-1] >= 2_000
@@ -252,7 +253,7 @@ def test_a_run_of_many_rounds_that_is_killed_at_any_call_is_made_right_by_the_ne
     table.add_index("link")
     town = Town(table)
 
-    for calls in some(range(200), 5):
+    for calls in some(range(200), 8):
         for number in range(3):
             town.store(sized(town, (calls + number) % 60, calls, outlinks=town.links(f"/{(calls * 7) % 60:03}")))
         table.delete(url(town, (calls * 11) % 60))
@@ -347,7 +348,7 @@ def test_of_two_runs_at_once_neither_spoils_the_counts_of_the_other(table, littl
         for number in draw.sample(range(60), 9):
             table.delete(url(town, number))
 
-    for calls in some(range(100), 4):
+    for calls in some(range(100), 6):
         left, crossed = iter(range(calls)), []
         change()
 

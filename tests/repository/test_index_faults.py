@@ -125,10 +125,10 @@ ACTS = [
 def killed_at_every_call(table, act, check):
     """Do *act* in one town after another, killed one call later each time, and *check* each of them.
 
-    By day it is killed at each third call; as they begin at another one for each act, every call has its turn.
+    By day it is killed at each fourth call; as they begin at another one for each act, every call has its turn.
     """
-    first = 0 if NIGHTLY else ACTS.index(act) % 3
-    for calls in some(range(first, 100), 3):
+    first = 0 if NIGHTLY else ACTS.index(act) % 4
+    for calls in some(range(first, 100), 4):
         town = Town(table).build()
         done = is_through(table, act_of := act(town), calls)
         check(town, act_of)
