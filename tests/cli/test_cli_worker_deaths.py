@@ -126,7 +126,8 @@ def test_workers_that_cannot_begin_end_the_run(files: list[str]):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_keeps_what_was_read_and_ends_all_workers(files: list[str], number: signal.Signals):
+def test_a_signal_keeps_what_was_read_and_ends_all_workers(tmp_path: Path, number: signal.Signals):
+    files = crawl(tmp_path, links_each=150)  # so that much is left to read when it is seen that some is stored
     with ingesting(*files) as process:
         wait_for(lambda: count("webtable.db"), process)
         workers = workers_of(process)

@@ -40,10 +40,10 @@ def written(name: str, *records: bytes) -> str:
     return name
 
 
-def crawl(folder: Path, files: int = 4) -> list[str]:
+def crawl(folder: Path, files: int = 4, links_each: int = 20) -> list[str]:
     """Files that take a second or two to ingest."""
     for file in range(files):
-        links = "".join(f"<a href=/{file}/{link}>link {link}</a>" for link in range(20))
+        links = "".join(f"<a href=/{file}/{link}>link {link}</a>" for link in range(links_each))
         pages = range(file, PAGES, files)
         urls = [f"https://h{number % 7}.example.com/{number}" for number in pages]
         data = b"".join(record(url, f"<title>{url}</title>{links}", at) for at, url in enumerate(urls))
