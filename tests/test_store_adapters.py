@@ -64,7 +64,7 @@ def test_a_store_of_another_package_is_opened_by_its_scheme(install, tmp_path):
 
     with webtable.open(url, create=True, indexes=[]) as table:
         assert table.table == "mine"
-        assert type(table.store).__name__ == "ShelfStore"
+        assert type(table.store.wrapped).__name__ == "ShelfStore"
 
     assert (tmp_path / "crawls" / "shelf.db").exists()
     assert table_of(url) == "mine"

@@ -8,7 +8,7 @@ import pytest
 
 from manual_clock import ManualClock
 from webtable.errors import InvalidArgument
-from webtable.repository.times import moment_of, moments
+from webtable.repository.times import given_moment, moments
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
 
@@ -32,13 +32,13 @@ def clock(monkeypatch):
     ],
 )
 def test_a_moment_may_be_told_in_many_ways(given, moment):
-    assert moment_of("since", given) == moment
+    assert given_moment("since", given) == moment
 
 
 @pytest.mark.parametrize("given", [7, "soon", "", datetime(2026, 1, 1), timedelta(days=10**8), "9999999999d", b"7d"])
 def test_what_is_no_moment_is_a_typed_error_that_names_the_argument(given):
     with pytest.raises(InvalidArgument, match="since="):
-        moment_of("since", given)
+        given_moment("since", given)
 
 
 def test_an_end_before_its_beginning_is_refused():

@@ -53,7 +53,7 @@ def test_what_a_killed_writer_has_acknowledged_stays(url, tmp_path):
 
     _, stored = Ledger(ledger).read()
     acknowledged = sum(map(len, stored.values()))
-    print(f"\n{type(table.store).__name__}: {KILLS} kills, {acknowledged:,} acknowledged; {found}")
+    print(f"\n{type(table.store.wrapped).__name__}: {KILLS} kills, {acknowledged:,} acknowledged; {found}")
     assert found.is_clean, str(found)
     assert stored
     assert story.contradictions() == []

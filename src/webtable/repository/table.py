@@ -226,9 +226,9 @@ class WebTable(ShowsItself):
         pages stay as they were fetched. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
         from webtable.repository.removing.bulk_deletion import Chosen, Retention
-        from webtable.repository.times import moment_of
+        from webtable.repository.times import given_moment
 
-        chosen = Chosen(status, moment_of("fetched_before", fetched_before))
+        chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope(domain, host_only, path, full_scan), chosen)
         return retention.run(and_links=and_links, dry_run=dry_run, on_page=on_page, before_delete=before_delete)
 

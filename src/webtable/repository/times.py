@@ -58,10 +58,10 @@ def is_ago(text: str) -> bool:
     return _AGO.fullmatch(text.strip().lower()) is not None
 
 
-def moment_of(name: str, given: Moment | None) -> datetime | None:
+def given_moment(name: str, given: Moment | None) -> datetime | None:
     """Return the moment that was *given* as the argument *name*; raises `InvalidArgument`.
 
-    >>> moment_of("since", date(2026, 11, 20))
+    >>> given_moment("since", date(2026, 11, 20))
     datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc)
     """
     try:
@@ -86,7 +86,7 @@ def moments(**given: Moment | None) -> dict[str, datetime | None]:
 
     Raises `InvalidArgument` for what is none, for an `until` before `since` and a `new` before `old`.
     """
-    times = {name: moment_of(name, moment) for name, moment in given.items()}
+    times = {name: given_moment(name, moment) for name, moment in given.items()}
     for first, last in (("since", "until"), ("old", "new")):
         begin, end = times.get(first), times.get(last)
         if begin is not None and end is not None and end < begin:

@@ -30,7 +30,7 @@ from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.repository.stored.timestamps import now_in_milliseconds
-from webtable.repository.times import Moment, moment_of
+from webtable.repository.times import Moment, given_moment
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase
@@ -123,7 +123,7 @@ class Maintenance:
         resume: str | PathLike[str] | None,
     ) -> Drift:
         """Do what `WebTable.repair_index` promises."""
-        found, damage, until = self._frame.indexes.named(index), self._frame.damage(), moment_of("as_of", as_of)
+        found, damage, until = self._frame.indexes.named(index), self._frame.damage(), given_moment("as_of", as_of)
         question = f"{'repair' if apply else 'verify'} the index {index} of {self._frame.table}, as of {until or 'now'}"
         journal = Journal(resume, question, Compared)
         begun = journal.begun()

@@ -23,7 +23,7 @@ from webtable.repository.indexes.web import (
 from webtable.repository.questions.handles import redirects_to, stored_page
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, URL, Listing, ListingOption
-from webtable.repository.times import FORMS, Moment, moment_of, moments
+from webtable.repository.times import FORMS, Moment, given_moment, moments
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:
@@ -218,9 +218,9 @@ def outdated(
     if (not_fetched_since is None) == (not_modified_since is None):
         raise InvalidArgument("outdated takes not_fetched_since= or not_modified_since=, one of the two")
     if not_modified_since is None:
-        fetched = moment_of("not_fetched_since", not_fetched_since)
+        fetched = given_moment("not_fetched_since", not_fetched_since)
         return by_time(frame, "fetched", None, fetched, asking, OUTDATED)
-    modified = moment_of("not_modified_since", not_modified_since)
+    modified = given_moment("not_modified_since", not_modified_since)
     return by_time(frame, "modified", None, modified, asking, OUTDATED)
 
 

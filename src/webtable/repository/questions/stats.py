@@ -19,7 +19,7 @@ from webtable.repository.page_counts import Group, PageCounts, grouping
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.times import Moment, moment_of
+from webtable.repository.times import Moment, given_moment
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.rows import Wanted
 
@@ -163,7 +163,7 @@ def stats(
 ) -> Stats:
     """Return what `WebTable.stats` does."""
     names, with_bytes = _known(asked.by), asked.with_bytes
-    now = moment_of("now", asked.now)
+    now = given_moment("now", asked.now)
     said, ranges = asked.scope.ranges(frame)
     ranges = [KeyRange()] if asked.scope.domain is None else narrowed(frame, asked.scope, ranges)
     keys_only = not with_bytes and _IN_THE_KEY.issuperset(names)

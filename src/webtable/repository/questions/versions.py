@@ -18,7 +18,7 @@ from webtable.repository.answers.results import Several
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.page_state import brought
 from webtable.repository.stored.timestamps import milliseconds
-from webtable.repository.times import Moment, moment_of, moments
+from webtable.repository.times import Moment, given_moment, moments
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Wanted
@@ -37,7 +37,7 @@ READ_AT_ONCE = 64
 def get(frame: Frame, url: str, as_of: Moment | None, columns: Sequence[str] | None, *, verify: bool) -> Page | None:
     """Return what `WebTable.get` does."""
     with until(Deadline(frame.store.timeout)):
-        moment = moment_of("as_of", as_of)
+        moment = given_moment("as_of", as_of)
         page = next(get_many(frame, [url], columns))
         if page is not None and moment is not None and page.fetched_at > moment:
             page = _as_of(frame, url, moment, columns)
