@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
+from markup_tags import Tags
 from webtable._shown.markup import SCOPE
 from webtable.rowkey import CompositeKey, HashedKey, Text, UInt
 from webtable.rowkey.advice import Advice, Judgement, advise, heat_map, scale_of
@@ -20,37 +20,6 @@ from webtable.rowkey.advice.page import fragment, page
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert('1')</script>&\"\x00\u202e"
-VOID = {"meta", "br"}
-
-
-class Tags(HTMLParser):
-    """Fails where a tag is not closed by its own end; keeps all tags, attributes and text."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.names: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self.feed(markup)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        self.attributes += attributes
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.names.append(tag)
-        self.attributes += attributes
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
 
 
 def crawl(pages: int = 3_000) -> list[str]:

@@ -6,53 +6,19 @@ import json
 import re
 import uuid
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 
 import msgspec
 import pytest
 
 import webtable
+from markup_tags import Tags
 from webtable import Page
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.reports import audit, compare
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\x00\u202e\ud800"
-VOID = {"meta", "br"}
 HOME = "https://example.com/"
-
-
-class Tags(HTMLParser):
-    """Fails where a tag is not closed by its own end; keeps all tags, attributes and text."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.names: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.links: list[dict[str, str | None]] = []
-        self.text = ""
-        self.feed(markup)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        self.attributes += attributes
-        if tag == "a":
-            self.links.append(dict(attributes))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.names.append(tag)
-        self.attributes += attributes
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
 
 
 def page(path: str, html: str = "", *, days: float = 1, host: str = "example.com", **fields) -> Page:
