@@ -418,8 +418,7 @@ class WebTable(ShowsItself):
     ) -> Results[Change]:
         """Return what became of the pages of *domain* between the moments *since* and *until*, now by default, lazily.
 
-        - `new`: the first capture that was stored of it is later than *since*. One that was stored before pages had
-          a `first_seen` is judged by the oldest version that is kept.
+        - `new`: the first capture that was stored of it is later than *since*.
         - `gone`: it had a status below 400 at *since*, and has one of 400 or above at *until*.
         - `changed`: it has another digest, status or redirect than it had, and is not gone. Also a page whose version
           at *since* is not kept any more, which has `before=None`.

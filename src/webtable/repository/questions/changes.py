@@ -210,18 +210,11 @@ def _newest_at(page: Page, moment: int | None) -> _At | None:
     """Return what the newest capture of a page tells of it at a *moment*, None where it does not tell."""
     if moment is None or milliseconds(page.fetched_at) <= moment:
         return page
-    first = _first_seen(page)
-    if first is not None and first > moment:
+    if page.first_seen is not None and milliseconds(page.first_seen) > moment:
         return _NOT_THERE
-    # By the date of the stored content, not by `changed_at`: a late capture behind content that was written anew leaves
+    # By the date of the stored content, not by `changed_at`: a late capture after content that was written again leaves
     # that as it is.
-    if page.content_at is None:
-        return page if first is not None else _NOT_THERE
-    return page if milliseconds(page.content_at) <= moment else None
-
-
-def _first_seen(page: Page) -> int | None:
-    return None if page.first_seen is None else milliseconds(page.first_seen)
+    return page if page.content_at is None or milliseconds(page.content_at) <= moment else None
 
 
 def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | DamagedRow]]) -> _At:
@@ -230,9 +223,7 @@ def _at(page: Page, moment: int | None, versions: Sequence[tuple[int, Page | Dam
     if known is not None or moment is None:
         return page if known is None else known
     found = next((version for at, version in versions if at <= moment), None)
-    if found is not None:
-        return found
-    return _NOT_THERE if _first_seen(page) is None else _LOST
+    return _LOST if found is None else found
 
 
 def _change(
