@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 from benchmarks.crawl_site import served
-from test_scrapy_pipeline import HOME, REACTORS, RESPONSES
+from test_scrapy_pipeline import HOME, REACTORS, RESPONSES, SOME_REACTORS
 
 import webtable
 from webtable.formats import read_pages
@@ -87,7 +87,7 @@ def test_a_killed_crawl_has_what_was_told_to_be_stored_and_goes_on_from_the_tabl
     assert len(stored_in(crawls_into)) > 200
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
+@pytest.mark.parametrize("reactor", SOME_REACTORS)
 def test_a_spider_that_is_stopped_twice_ends_once(slow_site, crawls, reactor):
     crawl = crawls.run(slow_site, "site", [HOME], SETTINGS | REACTORS[reactor], hosts=HOSTS, stops=50)
 

@@ -93,6 +93,7 @@ class SampleWeb:
         self.dates = [until - timedelta(days=DAYS_BETWEEN * n) for n in reversed(range(CRAWLS))]
         self.sites = {site: list(self._pages(site)) for site in SITES}
         self.pages = [page for pages in self.sites.values() for page in pages]
+        self._bodies: dict[tuple[str, int], bytes] = {}
 
     def fetches(self, crawl: int) -> Iterator[tuple[str, Answer]]:
         """Yield the URLs in the order of the crawl, each with its answer."""
@@ -109,7 +110,8 @@ class SampleWeb:
             status = self._random(page.url, "gone").choice(["404 Not Found", "410 Gone"])
             return _answer(status, "text/html; charset=utf-8", f"<title>{status}</title><h1>{status}</h1>".encode())
         revision = page.revision(crawl)
-        body = self._html(page, revision)
+        body = self._bodies.get((page.url, revision)) or self._html(page, revision)
+        self._bodies[page.url, revision] = body  # most pages are the same in the next crawl
         validators = {
             "Last-Modified": http_date(self.dates[revision] - timedelta(hours=9)),
             "ETag": f'"{hashlib.sha256(body).hexdigest()[:16]}"',
