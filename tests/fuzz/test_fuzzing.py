@@ -52,7 +52,7 @@ def test_inputs_of_the_right_structure_keep_the_promise(name):
     [
         ("urls", "webtable.rowkey.web._suffix", lambda scheme, port: f"#{scheme}"),
         ("keys", "webtable.rowkey.web.WebKey.decode", WebKey.url_of),
-        ("tokens", "webtable.repository.answers.results._checksum", lambda packed: bytes(6)),
+        ("tokens", "webtable.repository.answers.tokens._checksum", lambda packed: bytes(6)),
         ("cells", "webtable.repository.stored.values.is_intact", lambda value, begin: True),
         ("jsonl", "webtable.formats.jsonl._TIMES", ()),
         ("warc", "webtable.formats.base.ReadReport.add_record", lambda report, offset: None),
