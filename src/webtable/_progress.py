@@ -6,7 +6,7 @@ import sys
 import time
 import weakref
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from webtable._shown.markup import escaped, tag
 
@@ -102,15 +102,28 @@ def counting(items: Iterable[T], on_progress: Callable[[int], object] | None, ev
         on_progress(number)
 
 
-class _View(Protocol):
-    def show(self, text: str) -> None: ...
+class _View:
+    """Shows nothing, as in a pipe; the others draw what they are told a few times a second."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.text = title, ""
+        self._next = 0.0
+
+    def show(self, text: str) -> None:
+        self.text, now = text, time.monotonic()
+        if now >= self._next:
+            self._next = now + SECONDS_BETWEEN
+            self.draw()
+
+    def draw(self) -> None: ...
+
     def close(self) -> None: ...
 
 
 def _view(title: str, *, animated: bool) -> _View:
     if _in_notebook():
         return _Notebook(title)
-    return _Terminal(title, animated=animated) if sys.stderr.isatty() else _Nowhere()
+    return _Terminal(title, animated=animated) if sys.stderr.isatty() else _View(title)
 
 
 def _in_notebook() -> bool:
@@ -119,45 +132,41 @@ def _in_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
-class _Nowhere:
-    def show(self, text: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Terminal:
+class _Terminal(_View):
     def __init__(self, title: str, *, animated: bool) -> None:
         from rich.progress import BarColumn, TextColumn
 
+        super().__init__(title)
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[text]}"))
+        self._is_animated = animated
         self._bar = terminal_bar(*columns, animated=animated)
         self._task = self._bar.add_task(title, total=None, text="")
-        self._clock = None if animated else _Clock()
         self._bar.start()
 
     def show(self, text: str) -> None:
         self._bar.update(self._task, text=text)
-        if self._clock is not None and self._clock.is_due():
+        super().show(text)
+
+    def draw(self) -> None:
+        if not self._is_animated:
             self._bar.refresh()
 
     def close(self) -> None:
         self._bar.stop()
 
 
-class _Notebook:
+class _Notebook(_View):
     # Rich needs ipywidgets for a bar in a notebook.
     def __init__(self, title: str) -> None:
-        self._line = _NotebookLine(title, "", is_done=False)
-        self._clock = _Clock()
-        self._handle: Any = import_module("IPython.display").display(self._line, display_id=True)
+        super().__init__(title)
+        line = _NotebookLine(title, "", is_done=False)
+        self._handle: Any = import_module("IPython.display").display(line, display_id=True)
 
-    def show(self, text: str) -> None:
-        self._line = _NotebookLine(self._line.title, text, is_done=False)
-        if self._clock.is_due():
-            self._handle.update(self._line)
+    def draw(self) -> None:
+        self._handle.update(_NotebookLine(self.title, self.text, is_done=False))
 
     def close(self) -> None:
-        self._handle.update(_NotebookLine(self._line.title, self._line.text, is_done=True))
+        self._handle.update(_NotebookLine(self.title, self.text, is_done=True))
 
 
 class _NotebookLine:
@@ -169,20 +178,6 @@ class _NotebookLine:
 
     def _repr_html_(self) -> str:
         return escaped(repr(self) if self.is_done else [tag("progress"), " ", repr(self)])
-
-
-class _Clock:
-    """Tells whether it is time to draw again."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    def is_due(self) -> bool:
-        now = time.monotonic()
-        if now < self._next:
-            return False
-        self._next = now + SECONDS_BETWEEN
-        return True
 
 
 def _text(count: int, noun: str) -> str:
