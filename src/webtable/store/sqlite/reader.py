@@ -1,6 +1,6 @@
 """Reading: from the cells of several families to rows, a bounded piece at a time.
 
-What is hidden by a delete is not in the tables (see batch.py), so only two rules are left: a family's `versions`
+What is hidden by a delete is not in the tables (see changes.py), so only two rules are left: a family's `versions`
 newest cells of a column count, and of those its TTL hides the older ones, but for the first `min_versions`. The time
 range and the wanted number of versions choose among what remains.
 """
