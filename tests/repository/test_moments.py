@@ -45,7 +45,7 @@ def stored(site):
         age = (site.now - BOUND).total_seconds() - hours * 3_600
         return site.page(path, age=age, html=html, **fields)
 
-    site.store(page("/old", -48, b"1"), page("/new", 24, b"3", last_modified=BOUND + timedelta(hours=1)))
+    site.store(page("/old", -48, b"11"), page("/new", 24, b"3", last_modified=BOUND + timedelta(hours=1)))
     site.store(page("/old", -24, b"2"))
     return site
 
@@ -56,6 +56,10 @@ def urls(site, pages):
 
 def changed(site, **moments):
     return urls(site, site.table.changes(site.domain, **moments))
+
+
+def grown(site, **moments):
+    return [one.growth for one in site.table.largest_growth(site.domain, **moments)]
 
 
 # By the names of the method and of the argument.
@@ -78,6 +82,8 @@ ASKED = {
     ),
     ("changes", "since"): lambda site, at: changed(site, since=at) == ["/new"],
     ("changes", "until"): lambda site, at: changed(site, since=BOUND - timedelta(days=9), until=at) == ["/old"],
+    ("largest_growth", "since"): lambda site, at: grown(site, since=at) == [],
+    ("largest_growth", "until"): lambda site, at: grown(site, since=BOUND - timedelta(hours=36), until=at) == [-1],
     ("delete_pages", "fetched_before"): lambda site, at: (
         site.table.delete_pages(site.domain, fetched_before=at, dry_run=True).pages == 1
     ),
