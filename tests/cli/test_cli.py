@@ -61,6 +61,7 @@ COMMANDS = [
     "modified",
     "outdated",
     "largest",
+    "largest-growth",
     "with-status",
     "errors",
     "redirects",

@@ -66,6 +66,7 @@ WORDS = {
     "redirects": "",
     "duplicates": f"{HOME}",
     "indexed": "time",
+    "largest-growth": f"{DOMAIN} --since 30d",
     "linking-to": f"{HOME}",
     "links-of": f"{HOME}",
     "broken-links": "",
