@@ -113,8 +113,9 @@ def write_on(url: str, ledger: Ledger, pages: int, hurt: Hurt | None) -> None:
     with webtable.open(url) as table:
         load = Load(table, ledger, readers=0, pages=pages, last_version=last)
         if hurt is not None:
-            assert isinstance(table.store, SQLiteStore)
-            hurt_writes(table.store._file.path, hurt, load.findings.calls)
+            store = table.store.wrapped
+            assert isinstance(store, SQLiteStore)
+            hurt_writes(store._file.path, hurt, load.findings.calls)
         with load:
             sys.stdin.read()
     print(json.dumps(vars(load.findings)))
