@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import docker
+import happybase
 import pytest
 from certificates import Authority
-from gateways import HOST, Proxy, Server, page_keys, put
+from gateways import HOST, Proxy, Server, page_keys
 from real_tls import HTTPModeGateway, address_in, container_at
 
 from webtable.rowkey import split_points
 from webtable.schema import FamilySchema, TableSchema
+from webtable.store import NewCell, Put
 from webtable.store.hbase import HBaseStore
 
 sys.path.append(str(Path(__file__).parents[1] / "faults"))  # its proxy hurts connections to gateways here as well
@@ -47,16 +49,54 @@ def hbase(gateways: tuple[int, int], with_thrift2: bool) -> Iterator[HBaseStore]
         yield store
 
 
-@pytest.fixture
-def pages(gateways: tuple[int, int]) -> Iterator[str]:
-    """A table of 16 regions with 4,000 rows of 500 bytes."""
+@contextmanager
+def table_of(gateways: tuple[int, int], regions: int, keys: Iterable[bytes] = ()) -> Iterator[str]:
+    """Create a table with a row of 500 bytes for each of *keys*, titled by its key; it is dropped at the end."""
     name = f"hbase_{uuid.uuid4().hex[:12]}"
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1]) as store:
-        splits = tuple(split_points(regions=16, digits=2))
+        splits = tuple(split_points(regions=regions, digits=2)) if regions > 1 else ()
         store.create_table(TableSchema(name, (FamilySchema("f", versions=3),), splits))
-        store.write(name, [put(key, value=bytes(500)) for key in page_keys()])
+        body = NewCell(b"f:q", 1, bytes(500))
+        store.write(name, [Put(key, [body, NewCell(b"f:title", 1, key)]) for key in keys])
         yield name
         store.drop_table(name)
+
+
+@pytest.fixture(scope="session")
+def pages(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table of 16 regions with 4,000 rows, which stay the only ones: the tests share it."""
+    with table_of(gateways, 16, page_keys()) as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def growing_pages(gateways: tuple[int, int]) -> Iterator[str]:
+    """The same as `pages`, for tests that add rows of their own, with keys from b"x" on."""
+    with table_of(gateways, 16, page_keys()) as name:
+        yield name
+
+
+@pytest.fixture(scope="session")
+def scratch(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table of one region without rows, to which each test adds its own, with keys of a `space`."""
+    with table_of(gateways, 1) as name:
+        yield name
+
+
+@pytest.fixture(scope="module")
+def disabled_table(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table of 16 regions that is disabled."""
+    with table_of(gateways, 16) as name:
+        with closing(happybase.Connection(HOST, gateways[0])) as connection:
+            connection.disable_table(name)
+        yield name
+
+
+@pytest.fixture
+def own_table(gateways: tuple[int, int]) -> Iterator[str]:
+    """A table of one region without rows, of the test alone."""
+    with table_of(gateways, 1) as name:
+        yield name
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
-import happybase
 import pytest
 from gateways import HOST, page_keys, put
 
@@ -17,12 +14,10 @@ pytestmark = pytest.mark.hbase
 
 
 @pytest.fixture
-def disabled(gateways, with_thrift2, pages):
+def disabled(gateways, with_thrift2, disabled_table):
     """A store with a short deadline, and a table of 16 regions that is disabled."""
-    with contextlib.closing(happybase.Connection(HOST, gateways[0])) as connection:
-        connection.disable_table(pages)
     with HBaseStore(HOST, gateways[0], thrift2=gateways[1] if with_thrift2 else None, timeout=4.0) as store:
-        yield store, pages
+        yield store, disabled_table
 
 
 def test_a_batch_to_a_disabled_table_is_refused(disabled):

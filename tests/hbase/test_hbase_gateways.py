@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -408,7 +409,7 @@ def proxied(gateways) -> Iterator[tuple[FaultProxy, FaultProxy]]:
 
 @pytest.mark.hbase
 def test_scans_and_writes_over_two_proxies_go_on_while_one_resets_all_its_connections(proxied, pages):
-    first, second = proxied
+    (first, second), value = proxied, uuid.uuid4().bytes
     with HBaseStore(HOST, first.port, others=[(HOST, second.port)], timeout=20.0) as store:
         before = [row.key for row in store.scan(pages, [KeyRange()])]
         rows = store.scan(pages, [KeyRange()])
@@ -417,14 +418,14 @@ def test_scans_and_writes_over_two_proxies_go_on_while_one_resets_all_its_connec
         for proxy in (first, second):
             proxy.reset_all()
             proxy.next(*[Fault("refuse")] * 3)
-            outcomes += store.write(pages, [put(key, timestamp=9, value=b"new") for key in before[:200]])
+            outcomes += store.write(pages, [put(key, timestamp=9, value=value) for key in before[:200]])
             found += [next(rows).key for _ in range(500)]
         found += [row.key for row in rows]
         written = store.read(pages, before[:200])
 
     assert found == before
     assert outcomes == [None] * 400
-    assert [row.cells[b"f:q"][0].value for row in written] == [b"new"] * 200
+    assert [row.cells[b"f:q"][0].value for row in written] == [value] * 200
 
 
 @pytest.mark.hbase

@@ -150,6 +150,10 @@ def test_a_scan_of_the_parent_s_goes_on_right_in_a_child_or_says_whose_it_is(fak
 # --- real ones -------------------------------------------------------------------------------------------------------
 
 
+def new_name() -> bytes:
+    return b"x" + uuid.uuid4().hex.encode()
+
+
 def reads_and_writes(store: HBaseStore, table: str, name: bytes) -> None:
     keys = page_keys()
     assert store.write(table, [put(name + b"%02d" % n) for n in range(20)]) == [None] * 20
@@ -169,15 +173,15 @@ def busy(store: HBaseStore, table: str) -> Iterator[list[BaseException]]:
     errors: list[BaseException] = []
     over = threading.Event()
 
-    def work(number: int) -> None:
+    def work() -> None:
         while not over.is_set():
             try:
-                reads_and_writes(store, table, b"y%d" % number)
+                reads_and_writes(store, table, new_name())
             except BaseException as exc:  # noqa: BLE001 - the test looks at it
                 errors.append(exc)
                 return
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     yield errors
@@ -188,20 +192,20 @@ def busy(store: HBaseStore, table: str) -> Iterator[list[BaseException]]:
 
 @pytest.mark.hbase
 @pytest.mark.parametrize(("start", "times"), [("fork", examples(by_day=8, by_night=20)), ("spawn", 2)])
-def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_thrift2, pages, start, times):
+def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_thrift2, growing_pages, start, times):
     context = multiprocessing.get_context(start)
     ports = gateways[0], gateways[1] if with_thrift2 else None
     statuses = []
 
-    with busy(hbase, pages) as errors:
-        for number in range(0, times, 2):
+    with busy(hbase, growing_pages) as errors:
+        for _ in range(0, times, 2):
             # Two children at once, each begun wherever the parent's threads are at that moment.
             children = [
                 context.Process(
                     target=reads_and_writes if start == "fork" else opened,
-                    args=(hbase if start == "fork" else ports, pages, b"x%02d" % (number + one)),
+                    args=(hbase if start == "fork" else ports, growing_pages, new_name()),
                 )
-                for one in range(2)
+                for _ in range(2)
             ]
             for child in children:
                 child.start()
@@ -216,13 +220,13 @@ def test_children_read_and_write_while_the_parent_goes_on(hbase, gateways, with_
 
 
 @pytest.mark.hbase
-def test_a_real_scanner_of_the_parent_s_outlives_a_child_that_scans(gateways, pages):
+def test_a_real_scanner_of_the_parent_s_outlives_a_child_that_scans(gateways, growing_pages):
     with HBaseStore(HOST, gateways[0]) as store:
-        rows = store.scan(pages, [KeyRange()])
+        rows = store.scan(growing_pages, [KeyRange()])
         found = [next(rows).key for _ in range(100)]
         _, calls = counted_store(store)
 
-        status = in_child(lambda: reads_and_writes(store, pages, b"x" + uuid.uuid4().hex.encode()))
+        status = in_child(lambda: reads_and_writes(store, growing_pages, new_name()))
 
         assert status == 0
         for row in rows:

@@ -57,12 +57,12 @@ def test_pages_are_stored_and_read_by_both_services_and_by_thrift1_alone(request
             assert table.store.name.startswith(urlsplit(server).scheme)
 
 
-def test_a_large_scan_and_large_cells_come_whole_by_https(https_url, pages):
+def test_a_large_scan_and_large_cells_come_whole_by_https(https_url, pages, scratch, space):
     large = bytes(range(256)) * 20_000
     with store_at(https_url) as store:
         scanned = [row.key for row in store.scan(pages, [KeyRange()], Wanted())]
-        outcomes = store.write(pages, [put(b"large-%d" % number, value=large) for number in range(3)])
-        read = store.read(pages, [b"large-%d" % number for number in range(3)])
+        outcomes = store.write(scratch, [put(space(b"%d" % number), value=large) for number in range(3)])
+        read = store.read(scratch, [space(b"%d" % number) for number in range(3)])
 
     assert len(scanned) == 4000
     assert outcomes == [None] * 3
