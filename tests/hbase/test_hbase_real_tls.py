@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -12,11 +13,12 @@ from certificates import Authority
 from gateways import HOST, RoundRobin, put
 from http_gateways import TLSProxy
 
+import webtable
+from webtable import WebTable
 from webtable.errors import NotAStore, StoreUnavailable, WebTableError
 from webtable.rowkey import KeyRange
 from webtable.store import StoreURL, Wanted
 from webtable.store.hbase import HBaseStore
-from webtable.testing import fresh_table
 
 pytestmark = pytest.mark.hbase
 
@@ -40,6 +42,18 @@ def store_at(url: str) -> HBaseStore:
     return HBaseStore.from_url(StoreURL.parse(url))
 
 
+@contextmanager
+def new_table(server: str) -> Iterator[WebTable]:
+    """Create a table without indexes on *server*, to be dropped with its queue at the end."""
+    name = f"tls_{uuid.uuid4().hex[:12]}"
+    base, mark, options = server.partition("?")
+    with webtable.open(f"{base}/{name}{mark}{options}", create=True, indexes=[]) as table:
+        yield table
+        for one in table.store.tables():
+            if one.startswith(name):
+                table.store.drop_table(one)
+
+
 def without_thrift2(url: str) -> str:
     base, _, query = url.partition("?")
     return f"{base}?{'&'.join(option for option in query.split('&') if not option.startswith('thrift2='))}"
@@ -49,7 +63,7 @@ def without_thrift2(url: str) -> str:
 def test_pages_are_stored_and_read_by_both_services_and_by_thrift1_alone(request, sample_pages, way):
     server, with_body = request.getfixturevalue(way), [page for page in sample_pages if page.html is not None]
     for url in (server, without_thrift2(server)):
-        with fresh_table(url) as table:
+        with new_table(url) as table:
             for page in with_body:
                 table.put(page)
 
