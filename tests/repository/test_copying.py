@@ -94,6 +94,13 @@ def tables(new_url):
         yield source, lambda **options: webtable.copy_target(source, new_url(), **options)
 
 
+@pytest.fixture
+def plain_tables(new_url):
+    """The same without indexes, of which each is a table in HBase."""
+    with webtable.open(new_url(), create=True, ttl=None, versions=3, indexes=[]) as source:
+        yield source, lambda **options: webtable.copy_target(source, new_url(), **options)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["short names", "no compression", "more versions"])
 @pytest.mark.parametrize("seed", range(1))
 def test_a_copy_answers_every_question_as_its_source_does(tables, layout, seed):
@@ -138,8 +145,8 @@ def test_copying_again_changes_nothing(tables):
     assert not [call for call in calls if call.name == "write"]
 
 
-def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_places_beside_them(tables):
-    source, make = tables
+def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_places_beside_them(plain_tables):
+    source, make = plain_tables
     url = "https://copy.example/"
     captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6, 5)]
     for page in captures[:3]:
@@ -159,8 +166,8 @@ def test_captures_that_the_target_has_of_its_own_stay_and_others_take_their_plac
         assert (again.is_whole, again.pages, again.unchanged) == (True, 0, 1)
 
 
-def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(tables):
-    source, make = tables
+def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(plain_tables):
+    source, make = plain_tables
     url = "https://copy.example/"
     captures = [Page(url=url, html=b"%d" % day, fetched_at=NOW - timedelta(days=day)) for day in (9, 8, 7, 6)]
     for page in captures[:2]:
@@ -175,8 +182,8 @@ def test_captures_that_the_target_would_not_keep_are_not_put_again_and_again(tab
         assert [version.html for version in target.history(url, columns=["html"])] == [b"6", b"7"]
 
 
-def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(tables):
-    source, make = tables
+def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(plain_tables):
+    source, make = plain_tables
     source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW))
     with make() as target:
         source.copy_to(target)
@@ -189,8 +196,8 @@ def test_a_page_that_the_target_has_deleted_since_is_left_out_and_counted(tables
         assert target.get("https://copy.example/") is None
 
 
-def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_copied(tables):
-    source, make = tables
+def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_copied(plain_tables):
+    source, make = plain_tables
     url = "https://copy.example/"
     for age, body in ((2, b"older " * 50), (1, b"newer " * 50)):
         source.put(Page(url=url, html=body, fetched_at=NOW - timedelta(days=age)))
@@ -207,8 +214,8 @@ def test_a_damaged_body_is_left_out_with_its_version_and_told_and_the_rest_is_co
 
 
 @pytest.mark.parametrize("column", [PAGE, CAPTURE])
-def test_a_row_that_cannot_be_read_stops_nothing(tables, column):
-    source, make = tables
+def test_a_row_that_cannot_be_read_stops_nothing(plain_tables, column):
+    source, make = plain_tables
     for path in PATHS:
         source.put(Page(url=f"https://copy.example{path}", html=b"x", fetched_at=NOW))
     damage(source, "https://copy.example/a", column)
@@ -221,8 +228,8 @@ def test_a_row_that_cannot_be_read_stops_nothing(tables, column):
         assert target.verify(full_scan=True).damaged == 0
 
 
-def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(tables):
-    source, make = tables
+def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(plain_tables):
+    source, make = plain_tables
     url = "https://copy.example/"
     source.put(Page(url=url, html=b"a body " * 50, fetched_at=NOW))
     with make() as target:
@@ -234,16 +241,17 @@ def test_a_damaged_body_in_the_target_is_found_by_a_full_comparison(tables):
 
 
 @pytest.fixture
-def linked(tables):
+def linked(new_url):
     """Copy a page with its history, and one that links to it and did so to another."""
-    source, make = tables
-    for day, body in ((4, b"old"), (3, b"new")):
-        source.put(Page(url=URLS[0], html=body, fetched_at=NOW - timedelta(days=day)))
-    for day, target in ((2, URLS[1]), (1, URLS[0])):
-        source.put(
-            Page(url=URLS[2], html=b"<a href=%s>text</a>" % target.encode(), fetched_at=NOW - timedelta(days=day))
-        )
-    with make() as target:
+    with (
+        webtable.open(new_url(), create=True, ttl=None, versions=3, indexes=["link"]) as source,
+        webtable.copy_target(source, new_url()) as target,
+    ):
+        for day, body in ((4, b"old"), (3, b"new")):
+            source.put(Page(url=URLS[0], html=body, fetched_at=NOW - timedelta(days=day)))
+        for day, there in ((2, URLS[1]), (1, URLS[0])):
+            body = b"<a href=%s>text</a>" % there.encode()
+            source.put(Page(url=URLS[2], html=body, fetched_at=NOW - timedelta(days=day)))
         source.copy_to(target)
         yield source, target
 
@@ -331,8 +339,8 @@ def test_what_is_counted_of_a_page_is_compared(linked, changes):
     assert (check.different, check.examples) == (1, (URLS[0],))
 
 
-def test_content_that_the_target_would_drop_is_refused_before_anything_is_written(tables, new_url):
-    source, _ = tables
+def test_content_that_the_target_would_drop_is_refused_before_anything_is_written(plain_tables, new_url):
+    source, _ = plain_tables
     source.put(Page(url="https://copy.example/", html=b"x", fetched_at=NOW - timedelta(days=40)))
     url = new_url()
 
@@ -341,7 +349,7 @@ def test_content_that_the_target_would_drop_is_refused_before_anything_is_writte
 
     with pytest.raises(webtable.WebTableError):
         webtable.open(url)
-    with webtable.open(url, create=True, ttl=30 * 86_400) as target:
+    with webtable.open(url, create=True, ttl=30 * 86_400, indexes=[]) as target:
         with pytest.raises(ExpiredCapture):
             source.copy_to(target)
         assert not list(target.pages(full_scan=True))
@@ -370,25 +378,26 @@ def test_a_copy_goes_on_behind_the_token_where_it_was_ended(tables):
         assert everything(target) == everything(source)
 
 
-def test_a_token_of_something_else_is_refused(tables):
-    source, make = tables
+def test_a_token_of_something_else_is_refused(plain_tables):
+    source, make = plain_tables
     with make() as target, pytest.raises(InvalidToken, match="no token of a copy"):
         source.copy_to(target, after="pages-00-12345678")
 
 
 def test_a_table_is_not_copied_into_itself(new_url):
     url = new_url()
-    with webtable.open(url, create=True) as source, webtable.open(url) as same:
+    with webtable.open(url, create=True, indexes=[]) as source, webtable.open(url) as same:
         for target in (source, same):
             with pytest.raises(InvalidArgument, match="is the table that is copied"):
                 source.copy_to(target)
 
 
-@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "5"])
-def test_a_rate_that_is_none_is_refused(tables, rate):
-    source, make = tables
-    with make() as target, pytest.raises(InvalidArgument, match="rate="):
-        source.copy_to(target, rate=rate)
+def test_a_rate_that_is_none_is_refused(plain_tables):
+    source, make = plain_tables
+    with make() as target:
+        for rate in (0, -1, float("nan"), float("inf"), "5"):
+            with pytest.raises(InvalidArgument, match="rate="):
+                source.copy_to(target, rate=rate)
 
 
 def test_a_target_that_is_there_keeps_its_layout_and_one_that_is_asked_for_otherwise_is_refused(tables, new_url):
