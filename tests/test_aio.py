@@ -210,7 +210,7 @@ async def main() -> None:
 def test_a_type_checker_knows_arguments_and_results(tmp_path):
     (tmp_path / "typed.py").write_text(TYPED)
 
-    command = [sys.executable, "-m", "mypy", "--strict", str(tmp_path / "typed.py")]
+    command = [sys.executable, "-m", "mypy", str(tmp_path / "typed.py")]
     told = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1]).stdout
 
     found = re.findall(r"typed\.py:(\d+): error: .*\[([a-z-]+)\]", told)
