@@ -22,6 +22,7 @@ import pytest
 from manual_clock import ManualClock
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
+from webtable.demo import Sample, make_sample
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import MAX_CELL, StoreURL
@@ -163,6 +164,12 @@ def new_table(store: Store) -> Iterator[Callable[..., str]]:
     yield create
     for name in set(names) & set(store.tables()):
         store.drop_table(name)
+
+
+@pytest.fixture(scope="session")
+def sample_web(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """The sample web, to be read alone: making it takes seconds."""
+    return make_sample(tmp_path_factory.mktemp("sample"))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from nightly import examples
 from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
 from test_warc_out import content as content_of
 from webtable import Link, Page
-from webtable.demo import make_sample
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
 from webtable.formats import ReadLimits, ReadReport, read_backup, verify_backup, write_backup
 from webtable.formats.backups.manifest import read_manifest
@@ -58,14 +57,9 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captu
     assert content(again) == content(table)
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    return make_sample(tmp_path_factory.mktemp("sample"), until=datetime.now(UTC))
-
-
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_sample_web_comes_back_as_it_was(sample, tmp_path, form):
-    with webtable.open(sample.store) as table:
+def test_the_sample_web_comes_back_as_it_was(sample_web, tmp_path, form):
+    with webtable.open(sample_web.store) as table:
         again = out_and_in(table, tmp_path / "out", form, file_bytes=100_000)
 
         assert content(again) == content(table)

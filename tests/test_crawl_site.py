@@ -8,14 +8,12 @@ import httpx
 import pytest
 from benchmarks.crawl_site import Answer, answers_of, in_bad_weather, served, served_apart, web_url
 
-from webtable.demo import make_sample
-
 TAGGED = Answer(headers={"ETag": '"1"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}, body=b"<title>A</title>")
 
 
 @pytest.fixture(scope="module")
-def crawls(tmp_path_factory):
-    return make_sample(tmp_path_factory.mktemp("sample")).crawls
+def crawls(sample_web):
+    return sample_web.crawls
 
 
 @pytest.fixture

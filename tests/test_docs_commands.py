@@ -6,14 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from webtable.cli import app
-from webtable.demo import make_sample
 
 pytest.importorskip("matplotlib")
 
@@ -31,11 +29,11 @@ SHOWN = {document.name: found for document in DOCUMENTS if (found := commands(do
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(sample_web, tmp_path_factory):
     """A folder with the sample web, its store, and the files that the docs name."""
     made = tmp_path_factory.mktemp("commands")
-    sample = make_sample(made / "sample", until=datetime.now(UTC))
-    shutil.copy(sample.store, made / "webtable.db")
+    shutil.copytree(sample_web.store.parent, made / "sample")
+    shutil.copy(sample_web.store, made / "webtable.db")
     shutil.copytree(made / "sample", made / "crawls" / "1")
     (made / "crawl_indexes.py").write_text(
         "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"

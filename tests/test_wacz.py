@@ -7,7 +7,6 @@ import importlib.metadata
 import io
 import json
 import zipfile
-from datetime import UTC, datetime
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -15,15 +14,13 @@ from warcio.archiveiterator import ArchiveIterator
 import webtable
 from test_warc_out import START, URL, new_table, stored
 from webtable import Page
-from webtable.demo import make_sample
 from webtable.formats import write_wacz, write_warc
 from webtable.formats.archives.warc_files import surt
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    made = make_sample(tmp_path_factory.mktemp("sample"), until=datetime.now(UTC))
-    with webtable.open(made.store) as table:
+def sample(sample_web):
+    with webtable.open(sample_web.store) as table:
         yield table
 
 

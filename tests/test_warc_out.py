@@ -18,7 +18,6 @@ from warcio.archiveiterator import ArchiveIterator
 import webtable
 from test_warc import record, response
 from webtable import Link, Page
-from webtable.demo import make_sample
 from webtable.errors import FullScanNeeded, InvalidArgument
 from webtable.formats import ReadReport, read_pages, write_warc
 from webtable.repository.stored.codec import PAGE_COLUMNS
@@ -189,10 +188,8 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, f
     checked_by_warcio(folder)
 
 
-def test_the_sample_web_comes_back_as_it_was(tmp_path):
-    sample = make_sample(tmp_path / "sample", until=datetime.now(UTC))
-
-    with webtable.open(sample.store) as table, webtable.open(tmp_path / "again.db", create=True) as again:
+def test_the_sample_web_comes_back_as_it_was(sample_web, tmp_path):
+    with webtable.open(sample_web.store) as table, webtable.open(tmp_path / "again.db", create=True) as again:
         archived = write_warc(table, tmp_path / "out", full_scan=True, file_bytes=100_000)
         for file in archived.files:
             stored(again, read_pages(tmp_path / "out" / file, types=None))

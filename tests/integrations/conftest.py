@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from benchmarks.crawl_site import CrawlSite, answers_of, served
+from benchmarks.crawl_site import Answer, CrawlSite, answers_of, served
 
 import webtable
-from webtable.demo import make_sample
+from webtable.demo import Sample
 
 SCRIPT = Path(__file__).with_name("crawl.py")
 
@@ -107,12 +107,8 @@ def crawls_into(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Craw
 
 
 @pytest.fixture(scope="session")
-def sample_answers(tmp_path_factory: pytest.TempPathFactory):
-    return [
-        answers_of(files)
-        for sample in [make_sample(tmp_path_factory.mktemp("sample")).crawls]
-        for files in (sample[:1], sample[:2])
-    ]
+def sample_answers(sample_web: Sample) -> list[dict[str, Answer]]:
+    return [answers_of(sample_web.crawls[:count]) for count in (1, 2)]
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from sites import Site
 
 import webtable
 from webtable import Crawl, WebTable
-from webtable.demo import make_sample
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument
 from webtable.reports import compare
 from webtable.repository.questions import crawls
@@ -74,9 +73,8 @@ def test_a_page_counts_in_each_crawl_of_which_a_capture_is_stored(crawled):
     assert [(crawl.captures, crawl.bytes) for crawl in found] == [(4, 10), (3, 10), (2, 5)]
 
 
-def test_the_crawls_of_the_demo_can_be_compared(tmp_path):
-    sample = make_sample(tmp_path)
-    with webtable.open(sample.store) as table:
+def test_the_crawls_of_the_demo_can_be_compared(sample_web):
+    with webtable.open(sample_web.store) as table:
         newest, middle, oldest = table.crawls("example.com")
         found = compare(table, "example.com", since=middle, until=newest)
         as_printed = compare(table, "example.com", since=str(middle.end), until=newest.end)
