@@ -244,16 +244,6 @@ def _size_of_rows(rows: Sequence[Row]) -> Size:
     return len(rows), size * len(rows) // (len(weighed) or 1)
 
 
-def _size_of_found(rows: Sequence[Row | None]) -> Size:
-    """Return the size of the *rows* that were found."""
-    return _size_of_rows([row for row in rows if row is not None])
-
-
-def _size_of_lists(lists: Iterable[Sequence[Row]]) -> Size:
-    """Return the size of the rows in *lists*."""
-    return _size_of_rows(list(chain.from_iterable(lists)))
-
-
 def _size_of_cells(lists: Iterable[Sequence[tuple[bytes, Cell]]]) -> Size:
     """Return the size of *lists* of cells, one a row."""
     found = [[len(cell.value) for _, cell in cells] for cells in lists if cells]
