@@ -10,9 +10,10 @@ import typer
 
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
-from webtable.cli.terminal.text import examples, plural
+from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
 from webtable.schema import Snapshots
 from webtable.store import open_store

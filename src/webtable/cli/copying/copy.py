@@ -9,6 +9,7 @@ import typer
 
 import webtable
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
@@ -25,7 +26,7 @@ from webtable.cli.options import (
 )
 from webtable.cli.session import CommandSession, import_indexes, session
 from webtable.cli.terminal.damage import tell_damage
-from webtable.cli.terminal.text import examples, plural
+from webtable.cli.terminal.text import examples
 
 if TYPE_CHECKING:
     from webtable.cli.copying.run import CopyRun

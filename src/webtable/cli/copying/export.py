@@ -11,11 +11,12 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
 from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
 from webtable.cli.terminal.damage import tell_damage
-from webtable.cli.terminal.text import examples, parse_size, plural
+from webtable.cli.terminal.text import examples, parse_size
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:

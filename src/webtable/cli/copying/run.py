@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.terminal.interrupts import handling_interrupts
-from webtable.cli.terminal.text import plural
 from webtable.repository import Copied, CopyCheck
 from webtable.repository.journal import Journal
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from webtable._importable import importable
+from webtable._shown.text import plural
 from webtable.cli.session import importing_from_here
-from webtable.cli.terminal.text import plural
 from webtable.errors import FormatError, InvalidArgument
 from webtable.formats.base import DamagedFile
 from webtable.formats.compressed.stream import BLOCK, ByteStream

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.session import CommandSession, session
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.output import console, on_terminal, write_lines
-from webtable.cli.terminal.text import examples, plural
+from webtable.cli.terminal.text import examples
 from webtable.repository.regions import RegionComparison
 from webtable.rowkey.ranges import key_text
 from webtable.rowkey.urls import split_url

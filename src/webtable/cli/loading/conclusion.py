@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, exit_code, note
 from webtable.cli.messages import in_commands, of_page
-from webtable.cli.terminal.text import plural
 
 if TYPE_CHECKING:
     from collections import Counter

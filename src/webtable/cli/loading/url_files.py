@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from webtable.cli.terminal.text import plural
+from webtable._shown.text import plural
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
 from webtable.formats.base import DamagedFile

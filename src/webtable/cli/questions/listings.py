@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, Self, Typ
 import typer
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli import completion
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.messages import why_nothing
@@ -27,7 +28,7 @@ from webtable.cli.terminal.output import (
     console,
     write_records,
 )
-from webtable.cli.terminal.text import examples, parse_names, parse_size, plural
+from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.repository.answers.page_columns import read_for
 from webtable.repository.questions.listing import FULL_SCAN, Listing, ListingOption
 from webtable.repository.times import is_ago, parse_time

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.messages import stored_likes
 from webtable.cli.session import session
@@ -23,7 +24,7 @@ from webtable.cli.terminal.output import (
     write_lines,
     write_records,
 )
-from webtable.cli.terminal.text import TIME, examples, parse_times, plural
+from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.page_columns import PAGES, read_for
 from webtable.repository.times import FORMS, parse_time
 

@@ -10,13 +10,14 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.cli.loading.url_files import UrlFiles
 from webtable.cli.options import FullScanOption, HostOnlyOption, PathOption
 from webtable.cli.session import session
 from webtable.cli.tables.receipts import DeletionReceipt, receipt_in
 from webtable.cli.terminal.confirmation import can_ask, check_can_ask, confirm
-from webtable.cli.terminal.text import examples, parse_times, plural
+from webtable.cli.terminal.text import examples, parse_times
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -12,13 +12,14 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, note
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
 from webtable.cli.terminal.cells import new_table
 from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
-from webtable.cli.terminal.text import examples, plural
+from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch
 from webtable.repository.creation.tables import stored_layout
 from webtable.repository.questions.holdings import Holdings, counted, estimated

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import complain
-from webtable.cli.terminal.text import plural
 from webtable.rowkey.ranges import key_text
 
 if TYPE_CHECKING:

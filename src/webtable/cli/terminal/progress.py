@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webtable._progress import terminal_bar
 from webtable._shown.sizes import size_text
-from webtable.cli.terminal.text import plural
+from webtable._shown.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING
 
 from webtable._shown.sizes import IN_BYTES, size_of
-from webtable._shown.text import plural as plural
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
