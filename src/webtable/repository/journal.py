@@ -100,7 +100,9 @@ class Journal(Generic[State]):
             if kept.job == self._job:
                 return msgspec.json.decode(kept.found, type=self._kind)
         except msgspec.MsgspecError as exc:
-            raise InvalidArgument(f"{self._path}: this is not what an earlier run has kept: {exc}") from exc
+            raise InvalidArgument(
+                f"{self._path}: this is not what an earlier run has kept: {exc}; without it all is looked at once more"
+            ) from exc
         raise InvalidArgument(
             f"{self._path}: this is how far another run has come ({kept.job}), not {self._job}; "
             "let that go on, or remove the file"
