@@ -18,11 +18,13 @@ from webtable.store.sqlite import SQLiteStore
 from webtable.store.url import StoreURL
 
 ANOTHER = """
-from webtable.store import Store
+from webtable.store import Capabilities, Store
 from webtable.store.sqlite import SQLiteStore
 
 class ShelfStore(SQLiteStore):
     '''shelf:FOLDER/TABLE, a file in a folder.'''
+
+    capabilities = Capabilities(default_versions=5)
 
     @classmethod
     def table_of(cls, url):
@@ -65,6 +67,7 @@ def test_a_store_of_another_package_is_opened_by_its_scheme(install, tmp_path):
     with webtable.open(url, create=True, indexes=[]) as table:
         assert table.table == "mine"
         assert type(table.store.wrapped).__name__ == "ShelfStore"
+        assert table.layout.versions == 5
 
     assert (tmp_path / "crawls" / "shelf.db").exists()
     assert table_of(url) == "mine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webtable.store.adapters import adapter_for
+from webtable.store.capabilities import Capabilities
 from webtable.store.health import Check, Space
 from webtable.store.port import Store
 from webtable.store.rows import (
@@ -32,6 +33,7 @@ __all__ = [
     "EVERYTHING",
     "MAX_CELL",
     "MAX_ROW_KEY",
+    "Capabilities",
     "Cell",
     "Check",
     "Containing",
