@@ -9,6 +9,8 @@ import io
 import json
 import math
 import re
+import subprocess
+import sys
 import typing
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -19,8 +21,8 @@ import pytest
 
 import webtable
 import webtable.aio
-from webtable import Link, Page
-from webtable.formats import write
+from webtable import DamagedRow, Link, Page
+from webtable.formats import read_pages, write
 from webtable.repository.answers.tabular import Tabular
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -245,3 +247,34 @@ def from_json_value(kind, value, name=""):
 def as_in_json(item):
     name, value = item
     return "html_base64" if name == "html" and value is not None and b"\xf6" in value else name
+
+
+def csv_of(*records):
+    written = io.StringIO()
+    write(records, written, format="csv_raw")
+    return written.getvalue().splitlines()
+
+
+def test_pages_have_the_same_columns_in_a_process_that_has_opened_no_table():
+    program = (
+        "import sys, webtable, webtable.formats\n"
+        "webtable.formats.write([webtable.Page(url='https://example.com/')], sys.stdout, format='csv_raw')"
+    )
+
+    written = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+
+    assert written.splitlines()[0] == csv_of(Page(url=HOME))[0]
+
+
+def test_a_page_that_repeats_another_does_so_in_lines_of_json(tmp_path):
+    page = Page(url=HOME, same_as=MOVED, fetched_at=NOW)
+
+    with (tmp_path / "pages.jsonl").open("wb") as file:
+        write([page], file, format="jsonl")
+
+    assert [page.same_as for page in read_pages(tmp_path / "pages.jsonl")] == [MOVED]
+
+
+def test_damaged_rows_and_resolutions_are_records_too(table):
+    assert csv_of(DamagedRow(b"key", HOME, "no")) == ["row,url,reason", f"key,{HOME},no"]
+    assert csv_of(table.resolve(MOVED)) == ["hops,url,problem", f"{MOVED} {HOME},{HOME},"]

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import io
 import pkgutil
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
+from webtable._page.page import Page
 from webtable.errors import InvalidArgument
 from webtable.formats import exports
 from webtable.repository.answers.columns import Column, Columns, column, columns_of
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tabular import Tabular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webtable._page.page import Page
-
 FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(exports.__path__)))
 """The names of the formats that `write` knows."""
+
+# A page of a file may say that it repeats another capture; no page of a table does.
+_PAGES_OF_FILES = replace(
+    PAGES,
+    all=(*PAGES.all, column("same_as", "url", is_usual=False)),
+    read_again=(*PAGES.read_again, "same_as"),
+)
 
 
 def write(
@@ -75,7 +83,9 @@ def _rows_of(records: Iterable[Any]) -> tuple[Iterable[Any], Columns | None]:
         return records._rows(), records._columns
     rest = iter(records)
     first = next(rest, rest)
-    return (rest, None) if first is rest else (chain([first], rest), columns_of(first))
+    if first is rest:
+        return rest, None
+    return chain([first], rest), _PAGES_OF_FILES if isinstance(first, Page) else columns_of(first)
 
 
 class CountedRecords:

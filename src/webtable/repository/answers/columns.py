@@ -169,7 +169,7 @@ def declared(
 
 
 def columns_of(record: object) -> Columns:
-    """Return the columns that the class of *record* has declared, or else one for each of its fields.
+    """Return the columns that the class of *record* has declared, or else one for each of its fields or attributes.
 
     Raises `InvalidArgument` where there is no telling.
     """
@@ -181,5 +181,7 @@ def columns_of(record: object) -> Columns:
     if names is None and is_dataclass(record):
         names = tuple(field.name for field in fields(record))
     if names is None:
+        names = tuple(getattr(record, "__dict__", ()))  # as of a DamagedRow
+    if not names:
         raise InvalidArgument(f"a {kind.__name__} does not tell its columns: give an answer, or what one has given")
     return Columns(kind.__name__, tuple(map(column, names)), tuple(names))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
+from webtable.repository.answers.columns import column, declared
 from webtable.repository.indexes.web import URL, handle_of
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.rowkey import canonical_url
@@ -41,6 +42,9 @@ class Resolution:
     def url(self) -> str:
         """The last URL."""
         return self.hops[-1]
+
+
+declared(Resolution, "resolution", column("hops", "urls"), column("url", "url"), column("problem"))
 
 
 def by_handle(frame: Frame, handle: str, columns: Sequence[str] | None = None) -> Page | None:
