@@ -1,6 +1,7 @@
 """Runs pieces of Python, each as `python -W error -c` would in an empty folder, in children that need not import again.
 
-A process of its own, started with `-W error`: it reads a line of JSON for each piece, and answers with one.
+A process of its own, started as `python -W error snippets.py MODULE …` with what to import once: it reads a line of
+JSON for each piece, and answers with one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ import threading
 import traceback
 from importlib import import_module
 from pathlib import Path
-
-IMPORTED = ("webtable", "webtable.aio", "webtable.formats", "webtable.reports", "webtable.testing", "pandas", "pyarrow")
 
 
 def run(code: str, folder: str) -> int:
@@ -45,7 +44,7 @@ def run(code: str, folder: str) -> int:
 
 def main() -> None:
     """Answer each line of standard input."""
-    for name in IMPORTED:
+    for name in sys.argv[1:]:
         import_module(name)
     for line in sys.stdin:
         asked = json.loads(line)

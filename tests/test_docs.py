@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-import json
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import webtable
+from running_pieces import pieces_run_after
 
 pytest_plugins = ["pytester"]
 
@@ -31,15 +31,9 @@ SNIPPETS = {
 @pytest.fixture(scope="module")
 def run_snippet():
     """Run a piece of Python in a folder; returns its exit code and what it wrote."""
-    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("snippets.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-
-        def run(code, folder):
-            print(json.dumps({"code": code, "folder": str(folder)}), file=process.stdin, flush=True)
-            return json.loads(process.stdout.readline())
-
+    imported = "aio", "formats", "reports", "testing"
+    with pieces_run_after(*(f"webtable.{name}" for name in imported), "pandas", "pyarrow", warnings="error") as run:
         yield run
-        process.stdin.close()
 
 
 @pytest.mark.parametrize("code", list(SNIPPETS.values()), ids=list(SNIPPETS))

@@ -16,9 +16,18 @@ import pytest
 from benchmarks.crawl_site import Answer, CrawlSite, answers_of, served
 
 import webtable
+from running_pieces import Run, pieces_run_after
 from webtable.demo import Sample
 
 SCRIPT = Path(__file__).with_name("crawl.py")
+CRAWL = """
+import gc, os
+from pathlib import Path
+from crawl import main
+os.environ["http_proxy"] = {proxy!r}
+main(Path({told!r}))
+gc.collect()  # as an interpreter does at its end, which shows errors that nobody has taken
+"""
 
 
 @dataclass
@@ -45,12 +54,13 @@ def listen_to_interrupts() -> None:
 class Crawls:
     """Starts crawls in *folder*, by the proxy of a site."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, run_piece: Run) -> None:
         self.folder = folder
         self.url = url
+        self._run_piece = run_piece
 
-    def begin(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
-        """Start a crawl, and return its process with the file that tells of it."""
+    def told(self, spider: str, urls: list[str], settings: dict[str, object], arguments: dict[str, object]) -> Path:
+        """Return the file that tells of a crawl what it is to be."""
         told = self.folder / f"{uuid.uuid4().hex[:8]}.json"
         stops = arguments.pop("stops", 0)
         said = {
@@ -60,6 +70,11 @@ class Crawls:
             "stops": stops,
         }
         told.write_text(json.dumps(said))
+        return told
+
+    def begin(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
+        """Start a crawl that can be interrupted, and return its process with the file that tells of it."""
+        told = self.told(spider, urls, settings, arguments)
         environment = os.environ | {"http_proxy": site.proxy, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         log = told.with_suffix(".log").open("w")
         with log:
@@ -71,7 +86,10 @@ class Crawls:
 
     def end(self, process: subprocess.Popen, told: Path) -> Crawl:
         """Wait for the end of a crawl, and return what it has come to."""
-        code = process.wait(timeout=240)
+        return self.found(process.wait(timeout=240), told)
+
+    def found(self, code: int, told: Path) -> Crawl:
+        """Return what a crawl has come to that ended with *code*."""
         done = told.with_suffix(".done")
         found = json.loads(done.read_text()) if done.exists() else {}
         acknowledged = set(told.with_suffix(".acknowledged").read_text().split())
@@ -79,21 +97,31 @@ class Crawls:
 
     def run(self, site: CrawlSite, spider: str, urls: list[str], settings: dict[str, object], **arguments: object):
         """Return what a crawl has come to."""
-        return self.end(*self.begin(site, spider, urls, settings, **arguments))
+        told = self.told(spider, urls, settings, arguments)
+        code, log = self._run_piece(CRAWL.format(proxy=site.proxy, told=str(told)), self.folder)
+        told.with_suffix(".log").write_text(log)
+        return self.found(code, told)
+
+
+@pytest.fixture(scope="session")
+def run_piece() -> Iterator[Run]:
+    """Run a piece of Python where Scrapy is imported, which takes longer than most crawls."""
+    with pieces_run_after("crawl", warnings="error::ResourceWarning", path=[str(SCRIPT.parent)]) as run:
+        yield run
 
 
 @pytest.fixture
-def crawls(tmp_path: Path) -> Crawls:
-    return Crawls(tmp_path, str(tmp_path / "crawl.db"))
+def crawls(tmp_path: Path, run_piece: Run) -> Crawls:
+    return Crawls(tmp_path, str(tmp_path / "crawl.db"), run_piece)
 
 
 @pytest.fixture(
     params=["sqlite", *(pytest.param(name, marks=pytest.mark.hbase) for name in ("hbase-thrift1", "hbase-thrift2"))]
 )
-def crawls_into(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crawls]:
+def crawls_into(request: pytest.FixtureRequest, tmp_path: Path, run_piece: Run) -> Iterator[Crawls]:
     """Crawls into a table of each store."""
     if request.param == "sqlite":
-        yield Crawls(tmp_path, str(tmp_path / "crawl.db"))
+        yield Crawls(tmp_path, str(tmp_path / "crawl.db"), run_piece)
         return
     base, _, query = request.getfixturevalue("hbase_url").partition("?")
     name = f"scrapy_{uuid.uuid4().hex[:8]}"
@@ -101,7 +129,7 @@ def crawls_into(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Craw
     # By one gateway alone, each page of an index takes calls of its own.
     indexes = ["time", "link"]
     with webtable.open(url, create=True, indexes=indexes) as table:
-        yield Crawls(tmp_path, url)
+        yield Crawls(tmp_path, url, run_piece)
         for made in [one for one in table.store.tables() if one.startswith(name)]:
             table.store.drop_table(made)
 
