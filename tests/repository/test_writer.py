@@ -244,7 +244,7 @@ def _until(done):
 @pytest.mark.usefixtures("interruptible")
 def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
     slow = threading.Event()
-    spied.listener = lambda call, *_: call == "write" and slow.wait(1)
+    spied.listener = lambda call, *_: call == "write" and slow.wait(0.1)  # at each of a dozen tables
     writer = spied.site.table.writer(buffer_pages=3)
     for number in range(8):
         writer.put(site.page(f"/{number}", html=b"x"))
