@@ -30,7 +30,7 @@ NOT_KEPT = {"first_seen", "inlinks_at", "hints_at", "link_counts"}
 
 
 def new_table():
-    return webtable.open(f"memory:{uuid.uuid4().hex}", create=True, ttl=None, versions=50)
+    return webtable.open(f"memory:{uuid.uuid4().hex}", create=True, ttl=None, versions=50, indexes=[])
 
 
 def stored(table, pages):
@@ -189,7 +189,10 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, f
 
 
 def test_the_sample_web_comes_back_as_it_was(sample_web, tmp_path):
-    with webtable.open(sample_web.store) as table, webtable.open(tmp_path / "again.db", create=True) as again:
+    with (
+        webtable.open(sample_web.store) as table,
+        webtable.open(tmp_path / "again.db", create=True, indexes=[]) as again,
+    ):
         archived = write_warc(table, tmp_path / "out", full_scan=True, file_bytes=100_000)
         for file in archived.files:
             stored(again, read_pages(tmp_path / "out" / file, types=None))

@@ -24,7 +24,7 @@ in_a_file = pytest.mark.parametrize("adapter", ["sqlite"], indirect=True, scope=
 @pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_a_body_of_20_megabytes_is_stored_in_a_file_and_read_again(new_url, compression):
     body = os.urandom(20 * MB)
-    with webtable.open(new_url(), create=True, compression=compression) as table:
+    with webtable.open(new_url(), create=True, compression=compression, indexes=[]) as table:
         table.put(Page(url=URL, html=body, content_type="application/pdf"))
 
         page, [version] = table.get(URL), table.history(URL, columns=["html"])
@@ -35,7 +35,7 @@ def test_a_body_of_20_megabytes_is_stored_in_a_file_and_read_again(new_url, comp
 
 
 def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
-    with webtable.open(with_limit(new_url()), create=True) as table:
+    with webtable.open(with_limit(new_url()), create=True, indexes=[]) as table:
         writer = table.writer()
         writer.put(Page(url=URL, html=os.urandom(11 * MB)))
         writer.put(Page(url=f"{URL}?2", html=b"x"))
@@ -50,7 +50,7 @@ def test_a_body_over_the_limit_is_refused_and_the_message_names_it(new_url):
 @in_a_file
 def test_a_body_that_compresses_well_is_read_again_however_long_it_is(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
         table.put(Page(url=URL, html=bytes(30 * MB)))
 
         assert table.get(URL).html == bytes(30 * MB)
@@ -59,7 +59,7 @@ def test_a_body_that_compresses_well_is_read_again_however_long_it_is(new_url, m
 @in_a_file
 def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
-    with webtable.open(new_url(), create=True) as table:
+    with webtable.open(new_url(), create=True, indexes=[]) as table:
         table.put(Page(url=URL, html=b"x"))
         plant(table, values.zstandard.ZstdCompressor(write_checksum=True).compress(bytes(30 * MB)))
 
@@ -70,7 +70,7 @@ def test_a_frame_that_holds_far_more_than_a_writer_makes_of_it_is_not_unpacked(n
 @in_a_file
 def test_a_frame_is_not_unpacked_beyond_the_limit_of_the_file(new_url, monkeypatch):
     monkeypatch.setattr(values, "MOST_UNPACKED", MB)
-    with webtable.open(f"sqlite:{new_url()}?max_cell=2MB", create=True) as table:
+    with webtable.open(f"sqlite:{new_url()}?max_cell=2MB", create=True, indexes=[]) as table:
         table.put(Page(url=URL, html=b"x"))
         plant(table, pack([bytes(3 * MB)])[0])
 
