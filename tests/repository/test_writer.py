@@ -74,7 +74,7 @@ def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
 
 def test_closing_the_table_flushes_its_writers(new_url, site):
     url = new_url()
-    table = webtable.open(url, create=True)
+    table = webtable.open(url, create=True, indexes=[])
     writer = table.writer()
     writer.put(site.page("/a", html=b"x"))
     table.close()
@@ -260,7 +260,7 @@ def test_a_close_that_was_interrupted_is_taken_up_by_the_next(spied, site):
 
 def test_closing_the_table_closes_every_writer_and_reports_all_that_failed(new_url, site):
     url, noise = with_limit(new_url()), os.urandom(11 * 2**20)
-    table = webtable.open(url, create=True)
+    table = webtable.open(url, create=True, indexes=[])
     for name in ("a", "b"):
         writer = table.writer()
         writer.put(site.page(f"/{name}", html=b"x"))

@@ -27,7 +27,7 @@ def run(program: str, *arguments: str, options: tuple[str, ...] = ()) -> subproc
 LEFT_OPEN = """
 import sys, webtable
 from webtable import Page
-table = webtable.open(sys.argv[1], create=True)
+table = webtable.open(sys.argv[1], create=True, indexes=[])
 writer = table.writer()
 for number in range(7):
     writer.put(Page(url=f"https://left.example/{number}", html=b"<p>left"))
@@ -81,7 +81,7 @@ def crawl(url):
     writer.put(Page(url="https://left.example/child", html=b"<p>left"))
 
 if __name__ == "__main__":
-    webtable.create(sys.argv[1])
+    webtable.create(sys.argv[1], indexes=[])
     process = multiprocessing.get_context(sys.argv[2]).Process(target=crawl, args=(sys.argv[1],))
     process.start()
     process.join()
@@ -184,7 +184,7 @@ def test_a_listing_that_the_parent_has_begun_goes_on_in_the_child_or_is_refused(
 
 def test_a_pool_of_processes_writes_into_one_table(new_url):
     url = new_url()
-    webtable.create(url)
+    webtable.create(url, indexes=[])
 
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         stored = pool.starmap(crawl, [(url, number) for number in range(4)])
@@ -206,7 +206,7 @@ def fail(outcome):
 
 def test_closing_a_table_stores_the_pages_of_all_writers_whatever_their_functions_raise(new_url, site):
     url, told = new_url(), []
-    table = webtable.open(url, create=True)
+    table = webtable.open(url, create=True, indexes=[])
     for name, told_of in (("a", fail), ("b", told.append), ("c", fail)):
         table.writer(on_outcome=told_of).put(site.page(f"/{name}", html=b"x"))
 
@@ -231,7 +231,7 @@ def test_a_function_that_raises_is_told_of_every_page_and_all_it_raised_comes_to
 
 
 def test_pages_that_were_not_stored_come_with_the_other_errors_of_a_table(new_url, site):
-    table = webtable.open(with_limit(new_url()), create=True)
+    table = webtable.open(with_limit(new_url()), create=True, indexes=[])
     table.writer().put(site.page("/large", html=os.urandom(11 * 2**20)))
     table.writer(on_outcome=fail).put(site.page("/a", html=b"x"))
 
