@@ -244,7 +244,7 @@ def test_a_damaged_version_is_never_replaced_by_an_older_one(web):
 
 def test_a_renewal_of_a_damaged_body_fails_for_its_page_alone_and_stores_nothing(new_url):
     now = datetime.now(UTC)
-    with webtable.open(new_url(), create=True, ttl=40 * 86_400) as table:
+    with webtable.open(new_url(), create=True, ttl=40 * 86_400, indexes=[]) as table:
         urls = [f"https://renewed.example/{number}" for number in range(3)]
         with table.writer() as writer:
             for url in urls:
@@ -482,7 +482,7 @@ def test_a_row_with_a_date_beyond_the_calendar_is_damaged(web):
 
 def test_a_layout_that_is_damaged_is_a_mismatch(new_url):
     url = new_url()
-    with webtable.open(url, create=True) as table:
+    with webtable.open(url, create=True, indexes=[]) as table:
         (row,) = table.store.read(f"{table.table}_meta", [LAYOUT_ROW])
         cell = row.cells[LAYOUT_COLUMN][0]
         for value in (
@@ -502,7 +502,7 @@ def test_a_layout_that_is_damaged_is_a_mismatch(new_url):
 
 def test_a_state_of_an_index_that_is_damaged_is_a_mismatch(new_url):
     url = new_url()
-    with webtable.open(url, create=True) as table:
+    with webtable.open(url, create=True, indexes=["time"]) as table:
         (row,) = table.store.read(f"{table.table}_meta", [b"indexes"])
         column, (cell, *_) = next(iter(row.cells.items()))
         for value in (b"\xff", b"", b'{"position":"no hex"}', flipped(cell.value, 3), b"[" * 100_000):
