@@ -122,7 +122,7 @@ class Journal(Generic[State]):
             part.write_bytes(msgspec.json.encode(kept))
             following = None if self._held is None else _held(part)
         if following is not None:
-            self._release()
+            self._release()  # not `close`, in which a journal of another class keeps what it has
             self._held = following
         ended = clock.monotonic()
         self._next = ended + max(self._seconds, (ended - began) * SHARE)
