@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import neg, pos
 from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
@@ -14,7 +15,7 @@ from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
     from webtable.repository.answers.results import Results, Slice
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
     from webtable.repository.stored.damaged_rows import Damage
     from webtable.repository.times import Moment
 
-_TABLE = "CREATE TABLE found (place BLOB, before INTEGER, after INTEGER)"
-_RANKS = {"most": "-abs(after - before)", "grown": "before - after", "shrunk": "after - before"}
-"""What the pages of each order are sorted by; where it is 0 or above, they are none of it."""
-_SORTED = """
-    SELECT place, before, after FROM found WHERE {rank} < 0 AND ({rank}, place) > (?, ?) ORDER BY {rank}, place
-"""
-_BEFORE_ALL = -(2**63), b""
+_TABLE = "CREATE TABLE found (rank INTEGER, place BLOB, before INTEGER, after INTEGER)"
+_SORTED = "SELECT place, before, after FROM found WHERE (rank, place) > (?, ?) ORDER BY rank, place"
+_RANKS: dict[str, Callable[[int], int]] = {"most": lambda growth: -abs(growth), "grown": neg, "shrunk": pos}
+"""What the pages of each order are sorted by, made of their growth; where it is 0 or above, they are none of it."""
+_BEFORE_ALL: tuple[int, bytes] = -(2**63), b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ def largest_growth(
 ) -> Results[Growth]:
     """Return what `WebTable.largest_growth` does."""
     LISTING.check(part)
+    rank = _RANKS[part.order]
     pages = Pass(frame, scope)
     period, said_times = period_of(since, until)
     question = f"{pages.said}, by what their size has changed {said_times}"
@@ -83,25 +83,25 @@ def largest_growth(
         changes = damage.sift(changes_of(frame, pages.all(damage), period, None))
         with Scratch(_TABLE) as found:
             sized = ((change.url, _size(change.before), _size(change.after)) for change in changes)
-            rows = ((pages.by_url(url), before, now) for url, before, now in sized if None not in (before, now))
-            found.fill("found", rows, 3)
-            yield from _growths(found, part.order, after)
+            grown = ((url, before, now) for url, before, now in sized if before is not None and now is not None)
+            ranked = ((rank(now - before), pages.by_url(url), before, now) for url, before, now in grown)
+            found.fill("found", (row for row in ranked if row[0] < 0), 4)
+            yield from _growths(found, after)
 
     def place(found: Growth) -> bytes:
-        rank = {"most": -abs(found.growth), "grown": -found.growth, "shrunk": found.growth}[part.order]
-        return b"%d %s" % (rank, pages.by_url(found.url))
+        return b"%d %s" % (rank(found.growth), pages.by_url(found.url))
 
     return pages.sorted_answer(
         LISTING, question, part, run, place, "of pages with other content since, the list of versions is read"
     )
 
 
-def _growths(found: Scratch, order: str, after: bytes | None) -> Iterator[Growth]:
-    behind: tuple[int, bytes] = _BEFORE_ALL
+def _growths(found: Scratch, after: bytes | None) -> Iterator[Growth]:
+    first = _BEFORE_ALL
     if after is not None:
         number, _, place = after.partition(b" ")
-        behind = number_of(number), place
-    for place, before, now in found.rows(_SORTED.format(rank=_RANKS[order]), behind):
+        first = number_of(number), place
+    for place, before, now in found.rows(_SORTED, first):
         yield Growth(url_at(place), now - before, before, now)
 
 
