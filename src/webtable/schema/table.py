@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from webtable._shown import Shown, ShowsItself
+from webtable._shown.text import plural
 from webtable.errors import InvalidArgument
 
 Compression = Literal["NONE", "GZ", "LZO", "SNAPPY", "LZ4", "BZIP2", "ZSTD"]
@@ -96,7 +97,7 @@ def days_text(seconds: int) -> str:
     ('90 days', '0.5 days', '5 seconds')
     """
     if seconds < 3_600:
-        return f"{seconds:,} second{'s'[: seconds != 1]}"
+        return plural(seconds, "second")
     days = seconds / 86_400
     return f"{days:,.4g} day{'s'[: days != 1]}"
 
@@ -140,9 +141,7 @@ class TableSchema(ShowsItself):
             own = [option for option in FAMILY_OPTIONS if getattr(family, option) != getattr(usual, option)]
             rows.append((family.name, ", ".join(f"{option} {option_value(family, option)}" for option in own)))
         regions = len(self.split_keys) + 1
-        return Shown(
-            f"table {self.name}, {regions:,} region{'s'[: regions != 1]}", ("family", "options of its own"), rows
-        )
+        return Shown(f"table {self.name}, {plural(regions, 'region')}", ("family", "options of its own"), rows)
 
     def family(self, name: str) -> FamilySchema:
         """Return the family with that name; raises `KeyError` if there is none."""

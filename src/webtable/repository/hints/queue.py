@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable._checksums import UNREADABLE
+from webtable._shown.text import plural
 from webtable.repository.stored.removals import written
 from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.repository.stored.values import pack, unpack
@@ -81,8 +82,8 @@ class Pending(NamedTuple):
         return bool(self.rows or self.hosts) or not self.is_all
 
     def __str__(self) -> str:
-        hosts = f" and all of {self.hosts:,} host{'s'[: self.hosts != 1]}" if self.hosts else ""
-        return f"{'' if self.is_all else 'at least '}{self.rows:,} row{'s'[: self.rows != 1]}{hosts} waiting"
+        hosts = f" and all of {plural(self.hosts, 'host')}" if self.hosts else ""
+        return f"{'' if self.is_all else 'at least '}{plural(self.rows, 'row')}{hosts} waiting"
 
 
 class CountedBatch(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webtable._shown.text import plural
 from webtable.rowkey.advice.heat import share_text
 from webtable.rowkey.advice.judgement import Judgement
 from webtable.rowkey.advice.measures import HOT, fair_share
@@ -99,8 +100,8 @@ def _measured_on(scope: CrawlScope, *, is_sampled: bool) -> str:
     made_up = "made-up " if scope.models else ""
     where = " (counted among the URLs that were measured)" if is_sampled and not made_up else ""
     return (
-        f"the verdict holds for crawls like this one: {_counted(scope.hosts, f'{made_up}host')} of "
-        f"{_counted(scope.domains, 'domain')}{where}, of which the largest, {scope.largest}, has "
+        f"the verdict holds for crawls like this one: {plural(scope.hosts, f'{made_up}host')} of "
+        f"{plural(scope.domains, 'domain')}{where}, of which the largest, {scope.largest}, has "
         f"{_share(scope.largest_share)} of the URLs"
     )
 
@@ -110,7 +111,7 @@ def _of_models(scope: CrawlScope) -> list[str]:
         return []
     said = [
         f"the hosts are made up, with names that end in .example: pages a host, paths, hosts a domain and the order in "
-        f"time are drawn from {_counted(scope.models, 'host')} of the URLs given"
+        f"time are drawn from {plural(scope.models, 'host')} of the URLs given"
     ]
     if scope.run >= _RUN:
         said.append(
@@ -119,7 +120,7 @@ def _of_models(scope: CrawlScope) -> list[str]:
         )
     if scope.models < _FEW_MODELS:
         said.append(
-            f"{_counted(scope.models, 'host')} say little about how large hosts get: a giant that is not among them is "
+            f"{plural(scope.models, 'host')} say little about how large hosts get: a giant that is not among them is "
             "not among the made-up ones"
         )
     return said
@@ -131,7 +132,7 @@ def _of_spread(scope: CrawlScope, regions: int) -> list[str]:
     if scope.is_few:
         busiest = fair_share(regions, scope.hosts)
         return [
-            f"{_counted(scope.hosts, 'host')} cannot spread over {regions:,} regions by a salt of the host: chance "
+            f"{plural(scope.hosts, 'host')} cannot spread over {regions:,} regions by a salt of the host: chance "
             f"alone gives one region {busiest:.0%} of them, where {1 / regions:.1%} would be even; some "
             f"{scope.enough:,} hosts of one size can"
         ]
@@ -163,7 +164,7 @@ def _why_dear(best: Judgement, default: Judgement) -> list[str]:
     for cost in default.questions:
         other = cheaper.get(cost.question)
         if cost.weight and cost.ranges is not None and cost.calls is not None and other and cost.ranges > other:
-            calls = f"{_counted(round(cost.calls), 'call')} where there is a Thrift2 gateway"
+            calls = f"{plural(round(cost.calls), 'call')} where there is a Thrift2 gateway"
             reasons.append(f"{cost.question} takes {cost.ranges:,.0f} ranges in place of {other:,.0f}, in {calls}")
     return reasons
 
@@ -187,10 +188,6 @@ def _advice(scope: CrawlScope, best: Judgement, default: Judgement) -> str:
 
 def _share(share: float) -> str:
     return share_text(share) if share >= 0.001 else "less than 0.1%"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s'[: count != 1]}"
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -225,11 +222,8 @@ class Ranking(msgspec.Struct, frozen=True):
             else (f" ({self.measured:,} of them measured, evenly through time: shares in the end ±{self.margin:.1%})")
         )
         made_up = "made-up " if self.scope is not None and self.scope.models else ""
-        regions = f"{self.regions:,} region{'s'[: self.regions != 1]} on {self.servers:,} server"
-        return (
-            f"{self.keys:,} {made_up}key{'s'[: self.keys != 1]}{sampled}, {regions}{'s'[: self.servers != 1]}, "
-            f"{self.window:,} at a moment"
-        )
+        regions = f"{plural(self.regions, 'region')} on {plural(self.servers, 'server')}"
+        return f"{plural(self.keys, f'{made_up}key')}{sampled}, {regions}, {self.window:,} at a moment"
 
     @property
     def said_of_all(self) -> tuple[str, ...]:
