@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from baton import BEGAN
@@ -70,17 +72,18 @@ def test_a_seed_reproduces_a_run_in_any_process():
 
 
 def pages_before_their_entries(monkeypatch):
-    def put(self, prepared):
-        errors = prepared.errors({})
-        errors |= self._put_pages([one for one in prepared.puts if one.planned.index not in errors])
+    put = BatchWriter._put
+
+    def pages_first(self, prepared):
+        errors = put(self, dataclasses.replace(prepared, upkeep=SimpleNamespace(before_pages=dict)))
         return errors | prepared.upkeep.before_pages()
 
-    monkeypatch.setattr(BatchWriter, "_put", put)
+    monkeypatch.setattr(BatchWriter, "_put", pages_first)
 
 
 def pages_that_failed_acknowledged(monkeypatch):
-    put = BatchWriter._put_pages
-    monkeypatch.setattr(BatchWriter, "_put_pages", lambda self, puts: put(self, puts) and {})
+    put = BatchWriter._put
+    monkeypatch.setattr(BatchWriter, "_put", lambda self, prepared: put(self, prepared) and {})
 
 
 def entries_that_failed_forgotten(monkeypatch):

@@ -23,6 +23,7 @@ from webtable.store import NewCell, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from webtable.repository.stored.content import Packed
     from webtable.schema import Layout
     from webtable.store import Cell
 
@@ -67,6 +68,20 @@ class PageCodec(ContentCodec):
         extra = {"html": self.columns.html, "outlinks": self.columns.urls, "link_counts": self.columns.links}
         chosen = [self.columns.page, *(extra[name] for name in EXTRA_COLUMNS if name in wanted)]
         return self.with_checksums(chosen)
+
+    def cells(
+        self, row: bytes, page: Page, before: Page | None, content: Packed | None, *, with_metadata: bool = True
+    ) -> list[NewCell]:
+        """Return the cells of *page*, and of its *content* where that is to be written; *before* is what is stored.
+
+        Raises `CellTooLarge` where one of them is.
+        """
+        timestamp = milliseconds(page.fetched_at)
+        cells = self.metadata_cells(row, timestamp, page, before) if with_metadata else []
+        if content is not None:
+            cells += self.content_cells(row, timestamp, page, content)
+        self.check_sizes(page, cells)
+        return cells
 
     def metadata_cells(self, row: bytes, timestamp: int, page: Page, before: Page | None) -> list[NewCell]:
         """Return the cells of the page's metadata; *before* is the page as it is stored."""

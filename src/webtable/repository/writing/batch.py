@@ -17,7 +17,6 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from webtable._page.page import Page, PageOutcome
 from webtable.errors import InvalidArgument, WebTableError
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import Maintained
@@ -35,6 +34,7 @@ from webtable.repository.writing.plan import Planner, stored_of
 from webtable.repository.writing.repeats import Sources, sources_of
 
 if TYPE_CHECKING:
+    from webtable._page.page import Page, PageOutcome
     from webtable.repository.frame import Frame
     from webtable.repository.writing.plan import BatchPlan
 
@@ -88,12 +88,14 @@ class BatchWriter:
         transaction. Where one of several captures of a page has failed, they are stored one by one, and so are those
         of a page that was deleted meanwhile.
         """
+        outcomes: list[PageOutcome] = []
         with self.frame.store.together() as transaction:
-            is_outdated, outcomes = self._is_outdated(prepared, transaction), list[PageOutcome]()
+            is_outdated, is_alone = False, transaction is not None and prepared.since is not None
+            if self._transactions.leave_out_any(prepared.since, transaction):
+                now = stored_of(self.frame, prepared.batch)
+                is_outdated = any(prepared.stored[row] != one for row, one in now.items())
             if not is_outdated:
-                errors = self._put(prepared)
-                is_alone = transaction is not None and prepared.since is not None
-                outcomes = self._settle(prepared, errors, is_alone=is_alone)
+                outcomes = self._settle(prepared, self._put(prepared), is_alone=is_alone)
         if is_outdated:
             return self._stored_again(prepared.batch)
         if any(outcome.error is not None for outcome in outcomes):
@@ -129,19 +131,14 @@ class BatchWriter:
         return Prepared(own, plan, puts, unwritable, upkeep, known.stored, rest, since, is_again)
 
     def _put(self, prepared: Prepared) -> dict[int, WebTableError]:
-        """Put entries and inlinks, then the pages; return, by their places, why some are not stored."""
-        errors = prepared.errors(prepared.upkeep.before_pages())
-        return errors | self._put_pages([one for one in prepared.puts if one.planned.index not in errors])
-
-    def _put_pages(self, puts: Sequence[PagePut]) -> dict[int, WebTableError]:
-        """Put pages, and return, by their places, why some are not stored.
+        """Put entries and inlinks, then the pages; return, by their places, why some are not stored.
 
         A capture that repeats what an earlier one of the same batch brings goes when that is there: HBase may store the
         one and not the other, and the page would have no body.
         """
-        errors: dict[int, WebTableError] = {}
+        errors = prepared.errors(prepared.upkeep.before_pages())
         failed: dict[bytes, WebTableError] = {}
-        for some in _repeats_last(puts):
+        for some in _repeats_last([one for one in prepared.puts if one.planned.index not in errors]):
             errors |= {one.planned.index: failed[one.planned.row] for one in some if one.planned.row in failed}
             sent = [one for one in some if one.planned.row not in failed]
             written = self.frame.store.write(self.frame.table, [one.put for one in sent]) if sent else ()
@@ -162,12 +159,6 @@ class BatchWriter:
         overtaken = {one.place for one in crossed if one.overtaken} | unread.keys()
         errors |= prepared.upkeep.after_pages(stored, overtaken) | unread
         return prepared.outcomes(self._settled(crossed) | errors if crossed else errors)
-
-    def _is_outdated(self, prepared: Prepared, transaction: int | None) -> bool:
-        """Whether somebody else has written to the rows of *prepared* since they were read, before this transaction."""
-        if transaction is None or prepared.since is None or self._transactions.are_all(prepared.since, transaction):
-            return False
-        return any(prepared.stored[row] != one for row, one in stored_of(self.frame, prepared.batch).items())
 
     def _stored_again(self, batch: Sequence[tuple[bytes, Page]]) -> list[PageOutcome]:
         outcomes: list[PageOutcome] = []

@@ -40,11 +40,16 @@ class OwnTransactions:
     def __init__(self) -> None:
         self._numbers: deque[int] = deque(maxlen=MOST_TRANSACTIONS)
 
-    def are_all(self, since: int, number: int) -> bool:
-        """Whether all between *since* and *number* are its own; *number* is one of them from now on."""
-        are_all = all(one in self._numbers for one in range(since + 1, number))
+    def leave_out_any(self, since: int | None, number: int | None) -> bool:
+        """Whether some between *since* and *number* are not its own; *number* is one of them from now on.
+
+        False where one is None: the batch is no transaction, or was prepared within this one.
+        """
+        if since is None or number is None:
+            return False
+        leave_out_any = any(one not in self._numbers for one in range(since + 1, number))
         self._numbers.append(number)
-        return are_all
+        return leave_out_any
 
 
 class PageGone(StoreUnavailable):

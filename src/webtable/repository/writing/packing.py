@@ -15,11 +15,10 @@ from webtable.repository.hints.hints import PageChange
 from webtable.repository.hints.upkeep import Upkeep
 from webtable.repository.stored.content import Packed
 from webtable.repository.stored.page_state import Stored
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.writing.capture_checks import measured
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 from webtable.repository.writing.repeats import restored
-from webtable.store import NewCell, Put
+from webtable.store import Put
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -206,7 +205,8 @@ def page_puts(
             continue
         content = next(contents) if one.write.with_content else None
         try:
-            puts.append(PagePut(one, page, Put(one.row, _cells(frame, one, page, content))))
+            cells = frame.codec.cells(one.row, page, one.before, content, with_metadata=one.write.with_metadata)
+            puts.append(PagePut(one, page, Put(one.row, cells)))
         except WebTableError as exc:
             unwritable.setdefault(one.index, exc)
     return puts, unwritable
@@ -219,12 +219,3 @@ def _contents(
     found = [(page, packed[index].packed_as(page)) for index, page in pages if isinstance(page, Page)]
     late = iter(frame.codec.packed([page for page, content in found if content is None]))
     return (next(late) if content is None else content for _, content in found)
-
-
-def _cells(frame: Frame, planned: PlannedWrite, page: Page, content: Packed | None) -> list[NewCell]:
-    codec, row, timestamp = frame.codec, planned.row, milliseconds(page.fetched_at)
-    cells = codec.metadata_cells(row, timestamp, page, planned.before) if planned.write.with_metadata else []
-    if content is not None:
-        cells += codec.content_cells(row, timestamp, page, content)
-    codec.check_sizes(page, cells)
-    return cells
