@@ -153,6 +153,7 @@ def test_what_is_deleted_while_rows_are_counted_is_not_missing(table, monkeypatc
     assert short(table) == []
 
 
+@pytest.mark.usefixtures("manual_clock")
 def test_an_index_of_hosts_that_was_added_again_misses_nothing_before_it_is_counted(table):
     counted(table, a=5)
     table.drop_index("host")

@@ -88,6 +88,7 @@ def test_a_table_whose_layout_is_missing_is_not_to_be_created_over(url):
         webtable.open(url)
 
 
+@pytest.mark.usefixtures("manual_clock")
 def test_a_dropped_index_is_not_missed(url):
     with webtable.open(url) as table:
         table.drop_index("time")

@@ -56,8 +56,8 @@ def test_an_interrupt_while_the_store_is_slow_loses_no_page(spied, site):
     def listener(call, *_):
         if call == "write" and first.acquire(blocking=False):
             # By then the caller waits, for two batches are on their way.
-            threading.Timer(1.0, _thread.interrupt_main).start()
-            threading.Timer(1.5, slow.set).start()
+            threading.Timer(0.3, _thread.interrupt_main).start()
+            threading.Timer(0.5, slow.set).start()
         return call == "write" and slow.wait(10)
 
     spied.listener = listener
