@@ -122,13 +122,13 @@ ACTS = [
 ]
 
 
-def killed_at_every_call(table, act, check):
+def killed_at_every_call(table, act, check, *, every=4):
     """Do *act* in one town after another, killed one call later each time, and *check* each of them.
 
-    By day it is killed at each fourth call; as they begin at another one for each act, every call has its turn.
+    By day it is killed at one call of *every* so many; as they begin at another one for each act, each has its turn.
     """
-    first = 0 if NIGHTLY else ACTS.index(act) % 4
-    for calls in some(range(first, 100), 4):
+    first = 0 if NIGHTLY else ACTS.index(act) % every
+    for calls in some(range(first, 100), every):
         town = Town(table).build()
         done = is_through(table, act_of := act(town), calls)
         check(town, act_of)
@@ -163,7 +163,7 @@ def test_what_killed_writers_have_left_is_counted_and_repaired(table, act):
         assert {url for url, count in expected.items() if counted.get(url, 0) < count} == set()
         act(table)
 
-    killed_at_every_call(table, act, check)
+    killed_at_every_call(table, act, check, every=8)
     drifts(table, apply=True)
 
     assert [drift for drift in drifts(table).values() if not drift.is_empty] == []
