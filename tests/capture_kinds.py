@@ -257,7 +257,7 @@ def captures_of(kind: str) -> list[Page]:
 
 def stored_kinds(table: webtable.WebTable, monkeypatch) -> webtable.WebTable:
     """Store the captures of all kinds in *table*, one by one, and return it."""
-    from webtable.repository.stored.timestamps import milliseconds
+    from webtable._clock import milliseconds
 
     for kind in KINDS:
         with table.writer(max_body=MAX_BODY if kind in CUT else None) as writer:

@@ -18,9 +18,9 @@ import webtable
 from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
 from test_warc_out import checked_by_warcio
 from webtable import Page
+from webtable._clock import milliseconds
 from webtable._page.body import digest_of
 from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]

@@ -1,5 +1,7 @@
 """The clock that everything here goes by: retries and their pauses, deadlines, caches, read-ahead, cool-downs, expiry.
 
+Moments are stored as timestamps: epoch milliseconds, which functions here make of them.
+
 A test that must not sleep replaces it: `tests/manual_clock.py` has a `ManualClock`, whose `sleep` returns at once and
 moves the time on, and the fixture `manual_clock` puts its three functions in the place of those of `clock`. To move one
 of them alone is enough where a test is about the date: `monkeypatch.setattr(clock, "nanoseconds", lambda: …)`. Waiting
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LAST = 253_402_214_400_000
+"""The last day of the year 9999, in epoch milliseconds."""
 
 
 class SystemClock:
@@ -39,11 +44,31 @@ class SystemClock:
 
     def now(self) -> datetime:
         """Return the current moment in UTC."""
-        return _EPOCH + timedelta(microseconds=self.nanoseconds() // 1_000)
+        return EPOCH + timedelta(microseconds=self.nanoseconds() // 1_000)
 
 
 clock = SystemClock()
 """The only one; ask it as `clock.monotonic()`, not by a name bound earlier, so that a test can replace it."""
+
+
+def now_in_milliseconds() -> int:
+    """Return the current moment as epoch milliseconds."""
+    return clock.milliseconds()
+
+
+def milliseconds(moment: datetime) -> int:
+    """Return a timezone-aware *moment* as epoch milliseconds."""
+    return (moment - EPOCH) // _MILLISECOND
+
+
+def moment_of(timestamp: int) -> datetime:
+    """Return epoch milliseconds as a moment in UTC; raises `OverflowError` beyond the year 9999."""
+    return EPOCH + timestamp * _MILLISECOND
+
+
+def possible_moment(timestamp: int) -> datetime:
+    """Return epoch milliseconds as a moment in UTC, the last day of the calendar for what is beyond it."""
+    return moment_of(min(timestamp, _LAST))
 
 
 class Fresh(Generic[T]):

@@ -17,8 +17,8 @@ from nightly import some
 from store_differences import with_thrift1
 from webtable import Link, Page, PageOutcome, Salt
 from webtable._checksums import place, with_checksum
+from webtable._clock import milliseconds
 from webtable.errors import ExpiredCapture, HiddenByDelete, InvalidArgument, InvalidToken, LayoutMismatch
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete, NewCell, Put
 from webtable.testing import ListeningStore
 

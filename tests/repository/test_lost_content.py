@@ -11,9 +11,9 @@ from sites import Site
 
 import webtable
 from webtable import DamagedRow, Link, Page, WebTable
+from webtable._clock import milliseconds
 from webtable.formats import write_backup
 from webtable.repository.stored.page_state import Deleted
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete, Put
 
 NOW = datetime.now(UTC).replace(microsecond=0)

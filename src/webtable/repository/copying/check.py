@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
 from webtable.repository.copying.links import BothInlinks
 from webtable.repository.copying.tables import Pace, Sides, covers
@@ -13,7 +14,6 @@ from webtable.repository.hints.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.damaged_rows import MOST_KEPT
 from webtable.repository.stored.pieces import together
-from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store.rows import Wanted
 

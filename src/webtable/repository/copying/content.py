@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import milliseconds
 from webtable._page.page import Link
 from webtable.errors import DamagedRow
 from webtable.repository.hints.inlinks import with_self_links
 from webtable.repository.stored.content import PackedVersion, check_body
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.stored.values import pack
 
 if TYPE_CHECKING:

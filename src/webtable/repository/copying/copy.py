@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webtable._clock import now_in_milliseconds, possible_moment
 from webtable.errors import ExpiredCapture, InvalidArgument
 from webtable.repository.copying.counts import LINKS, PAGES, Copied, Counts, place_of, token_of
 from webtable.repository.copying.links import InlinkCopier
 from webtable.repository.copying.pages import PageCopier
 from webtable.repository.copying.tables import Pace, Sides
-from webtable.repository.stored.timestamps import now_in_milliseconds, possible_moment
 from webtable.rowkey import KeyRange
 from webtable.store import TimeRange
 from webtable.store.rows import Wanted

@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._clock import EPOCH, milliseconds
 from webtable._page.page import Page
 from webtable.errors import WebTableError
 from webtable.repository.copying.content import Content, ContentReader
@@ -18,7 +19,6 @@ from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.removing.deletion import Deletion
 from webtable.repository.stored.page_state import PageWrite, Stored
 from webtable.repository.stored.pieces import together
-from webtable.repository.stored.timestamps import EPOCH, milliseconds
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.packing import PagePut, Prepared

@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from webtable._clock import clock
+from webtable._clock import clock, milliseconds, possible_moment
 from webtable._page.page import LinkCounts, Page
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.frame import Frame
@@ -24,7 +24,6 @@ from webtable.repository.hints.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.web import LINK
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.removals import written
-from webtable.repository.stored.timestamps import milliseconds, possible_moment
 from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from webtable._clock import clock
+from webtable._clock import clock, milliseconds, now_in_milliseconds
 from webtable.errors import CapabilityError, DamagedRow
 from webtable.repository.stored.captures import mended
-from webtable.repository.stored.timestamps import milliseconds, now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.store import Delete, NewCell, Put
 from webtable.store.rows import Wanted

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable._clock import milliseconds
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.hints.counts import entries_of
 from webtable.repository.hints.drift import PIECE, Compared, Drift, HintCell, HintComparison
 from webtable.repository.indexes.index import place_of
 from webtable.repository.stored.codec import bare
-from webtable.repository.stored.timestamps import hints_at, milliseconds
+from webtable.repository.stored.page_state import hints_at
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell

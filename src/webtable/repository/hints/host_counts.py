@@ -24,7 +24,7 @@ from operator import itemgetter
 import msgspec
 
 from webtable._checksums import UNREADABLE
-from webtable._clock import clock
+from webtable._clock import clock, moment_of, now_in_milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.frame import Frame
@@ -33,7 +33,6 @@ from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.pieces import cells_of, together
 from webtable.repository.stored.removals import written
-from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey
 from webtable.schema import index_table

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webtable._checksums import UNREADABLE
+from webtable._clock import now_in_milliseconds
 from webtable._shown.text import plural
 from webtable.repository.stored.removals import written
-from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.repository.stored.values import pack, unpack
 from webtable.rowkey import KeyRange
 from webtable.schema import QUEUE_FAMILY, queue_table

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from webtable._clock import milliseconds
 from webtable.errors import IndexFailed, LayoutMismatch, WebTableError
 from webtable.repository.hints.hints import Hints, HintWriter, PageChange, add_entries
 from webtable.repository.hints.inlinks import InlinkCells
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
 from webtable.repository.stored.codec import bare
+from webtable.repository.stored.page_state import hints_at
 from webtable.repository.stored.removals import removals
-from webtable.repository.stored.timestamps import hints_at, milliseconds
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from webtable._clock import milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
@@ -17,7 +18,6 @@ from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing,
 from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.page_state import brought
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import FORMS, Moment, moments
 from webtable.store.rows import Wanted
 

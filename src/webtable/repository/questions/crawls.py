@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from webtable._clock import milliseconds, moment_of
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
@@ -15,7 +16,6 @@ from webtable.repository.questions.listing import DOMAIN, SITE, Listing, Listing
 from webtable.repository.questions.rows import Pass
 from webtable.repository.scanning.scratch import Scratch
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
-from webtable.repository.stored.timestamps import milliseconds, moment_of
 from webtable.repository.times import DURATIONS, duration_of
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row

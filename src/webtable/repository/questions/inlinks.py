@@ -8,6 +8,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from webtable._clock import moment_of
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
@@ -17,7 +18,6 @@ from webtable.repository.hints.inlinks import CURRENT_SOURCES, PAST, PAST_SOURCE
 from webtable.repository.indexes.web import LINK
 from webtable.repository.questions.listing import OF_DOMAIN, Listing, ListingOption
 from webtable.repository.scanning.scope import places_of
-from webtable.repository.stored.timestamps import moment_of
 from webtable.rowkey import KeyRange, canonical_url
 from webtable.store import Cell
 

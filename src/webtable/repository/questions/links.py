@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from webtable._clock import moment_of, now_in_milliseconds
 from webtable._page.page import Link
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES
@@ -19,7 +20,6 @@ from webtable.repository.questions.index_answer import Asking, IndexAnswer, Inde
 from webtable.repository.questions.inlinks import InlinkReader
 from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, URL, Listing
 from webtable.repository.scanning.scope import places_of
-from webtable.repository.stored.timestamps import moment_of, now_in_milliseconds
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:

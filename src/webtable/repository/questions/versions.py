@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from webtable._clock import clock
+from webtable._clock import clock, milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.results import Several
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.page_state import brought
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.repository.times import Moment, given_moment, moments
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until

@@ -8,9 +8,9 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from webtable._clock import milliseconds, moment_of, now_in_milliseconds
 from webtable._forks import renew_after_fork
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, UnknownColumn
-from webtable.repository.stored.timestamps import milliseconds, moment_of, now_in_milliseconds
 from webtable.store import NewCell
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
-from webtable._clock import clock
+from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
@@ -15,7 +15,6 @@ from webtable.repository.records.cells import Clock, new_cells, stored_columns, 
 from webtable.repository.records.record import Record, RecordOutcome, RecordReader, Records, named, newest, not_stored
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.removals import later_removed
-from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.fields.field import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema

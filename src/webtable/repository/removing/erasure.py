@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from webtable._clock import now_in_milliseconds
 from webtable._page.page import Link
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.hints.counts import entries_of
@@ -24,7 +25,6 @@ from webtable.repository.questions.links import refresh_links
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.repository.stored.pieces import together
 from webtable.repository.stored.removals import later_removed, written
-from webtable.repository.stored.timestamps import now_in_milliseconds
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table
 from webtable.store import Delete, Put

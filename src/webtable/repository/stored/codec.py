@@ -12,11 +12,11 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from webtable._checksums import RIGHT, UNREADABLE
+from webtable._clock import milliseconds, possible_moment
 from webtable._page.page import LINK_BYTES, LinkCounts, Page
 from webtable.errors import CellTooLarge, DamagedRow, UnknownColumn
 from webtable.repository.stored.content import ContentCodec
 from webtable.repository.stored.page_state import CAPTURED, Deleted, Stored, Unreadable
-from webtable.repository.stored.timestamps import milliseconds, possible_moment
 from webtable.repository.stored.values import MOST_UNPACKED, JSONValue, checked_json, json_of, unpacked_size
 from webtable.store import NewCell, Row
 

@@ -16,10 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._checksums import UNREADABLE
-from webtable._clock import Fresh
+from webtable._clock import Fresh, moment_of
 from webtable._page.page import LinkCounts, Page
 from webtable.repository.stored.layouts import FRESH_SECONDS
-from webtable.repository.stored.timestamps import moment_of
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.schema import meta_table
 from webtable.store import NewCell, Put, Wanted

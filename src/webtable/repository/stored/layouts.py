@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from webtable._clock import Fresh, clock
+from webtable._clock import Fresh, clock, milliseconds
 from webtable.errors import LayoutMismatch, TableNotFound
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
 from webtable.store import Wanted
 

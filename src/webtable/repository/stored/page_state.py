@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from webtable._clock import milliseconds
 from webtable._page.page import Page, Size, Status
 from webtable.errors import DamagedRow
-from webtable.repository.stored.timestamps import hints_at, milliseconds
 
 
 class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -127,6 +127,15 @@ class PageWrite(NamedTuple):
         if since is not None and self.with_content and is_over_half(since, self.page.fetched_at, ttl):
             return None
         return None if since == self.page.content_at else since
+
+
+def hints_at(page: Page) -> datetime:
+    """Return the date under which the entries and inlinks of *page* are written.
+
+    It is that of the capture. Where another capture was stored under that date before, it is a millisecond after the
+    date of the hints of that one: so those can be removed, and a delete up to their date hides none of these.
+    """
+    return page.hints_at or page.fetched_at
 
 
 def _hints_after(before: Page | None, page: Page) -> datetime | None:

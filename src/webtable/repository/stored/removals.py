@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webtable._clock import milliseconds
 from webtable.errors import CapabilityError
-from webtable.repository.stored.timestamps import milliseconds
 from webtable.store import Delete, Put, TimeRange
 from webtable.store.rows import Wanted
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from webtable._clock import EPOCH, milliseconds
 from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
 from webtable.repository.hints.hints import PageChange
 from webtable.repository.stored.captures import NEWEST, mended
-from webtable.repository.stored.timestamps import EPOCH, milliseconds
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 
 if TYPE_CHECKING:
