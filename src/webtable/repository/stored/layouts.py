@@ -1,19 +1,23 @@
-"""The layout of a web table as it is now, and whether its limits explain that content is not there any more."""
+"""What is stored beside a web table: its layout, its limits, and up to when links are counted."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec.structs import replace
 
-from webtable._clock import Fresh, clock, milliseconds
+from webtable._checksums import UNREADABLE
+from webtable._clock import Fresh, clock, milliseconds, moment_of
+from webtable._page.page import LinkCounts, Page
 from webtable.errors import LayoutMismatch, TableNotFound
+from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.schema import LAYOUT_ROW, STATES_FAMILY, Layout, meta_table, option_column
-from webtable.store import Wanted
+from webtable.store import NewCell, Put, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from webtable.repository.stored.codec import PageCodec
     from webtable.repository.stored.page_state import Capture, Stored
@@ -155,3 +159,62 @@ class Limits:
 def _is_over(at: datetime, ttl: int | None) -> bool:
     # A cell that is about to expire may have done so since it was read.
     return ttl is not None and clock.now() - at > timedelta(seconds=ttl * 0.99) - _CLOCKS
+
+
+_COUNTED_ROW = b"links"
+_COUNTED_COLUMN = b"layout:counted"
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    until: datetime
+
+
+_MARKS = JSONValue(_Mark)
+
+
+class Refreshed:
+    """Up to when all links of one web table were counted. May be used by many threads.
+
+        {name}_meta   row links, column layout:counted   {"until": …}
+
+    A page of before then that has no count was linked to by nobody: a count is written only where there is one, or was,
+    so a table of pages that nobody links to costs a run nothing. Counts are made of URLs, whether they are pages yet or
+    not. So what the mark says of a URL without a count holds also where its page was stored later than its date.
+    """
+
+    def __init__(self, store: Store, table: str) -> None:
+        self._store = store
+        self._meta = meta_table(table).name
+        self._known: Fresh[datetime | None] = Fresh(FRESH_SECONDS)
+
+    def until(self) -> datetime | None:
+        """Return up to when all links were counted, as of a moment ago; None where they never were."""
+        return self._known.recent(self._read)
+
+    def _read(self) -> datetime | None:
+        (row,) = self._store.read(self._meta, [_COUNTED_ROW], Wanted([_COUNTED_COLUMN]))
+        return None if row is None else _mark(row)
+
+    def advance(self, until: int) -> None:
+        """Store that all links were counted up to *until*, in epoch milliseconds; a later mark that is there stays."""
+        value = checked_json(_Mark(moment_of(until)), _COUNTED_ROW, until)
+        (error,) = self._store.write(self._meta, [Put(_COUNTED_ROW, [NewCell(_COUNTED_COLUMN, until, value)])])
+        self._known.forget()
+        if error is not None:
+            raise error
+
+    def counted(self, page: Page, columns: Sequence[str]) -> Page:
+        """Return *page*; where *columns* name its counts, it has none and it is of before the mark, with one of 0."""
+        if "link_counts" not in columns or page.link_counts is not None:
+            return page
+        if (until := self.until()) is None or page.fetched_at >= until:
+            return page
+        return replace(page, link_counts=LinkCounts(counted_at=until))
+
+
+def _mark(row: Row) -> datetime | None:
+    cell = row.cells[_COUNTED_COLUMN][0]
+    try:
+        return _MARKS.read(cell.value, _COUNTED_ROW, cell.timestamp).until
+    except UNREADABLE:
+        return None  # then nobody has counted, as far as anyone can tell, and the next run makes it again

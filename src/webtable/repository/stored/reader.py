@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Link
     from webtable.repository.stored.codec import PageCodec
-    from webtable.repository.stored.counted_until import Refreshed
-    from webtable.repository.stored.layouts import Limits
+    from webtable.repository.stored.layouts import Limits, Refreshed
     from webtable.store import Cell
 
 
