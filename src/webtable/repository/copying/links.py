@@ -9,8 +9,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.copying.tables import ROWS_AT_ONCE, behind
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.stored.pieces import NARROW, PIECE
-from webtable.repository.stored.removals import written
+from webtable.repository.stored.cells import NARROW, PIECE, written
 from webtable.store import Cell, Delete, NewCell, Put
 from webtable.store.rows import ALL_QUALIFIERS, Wanted
 

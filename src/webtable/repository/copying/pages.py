@@ -17,8 +17,8 @@ from webtable.repository.copying.content import Content, ContentReader
 from webtable.repository.copying.tables import as_kept, covers
 from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.removing.deletion import Deletion
+from webtable.repository.stored.cells import together
 from webtable.repository.stored.page_state import PageWrite, Stored
-from webtable.repository.stored.pieces import together
 from webtable.repository.writing.batch import BatchWriter
 from webtable.repository.writing.capture_checks import checked, hidden
 from webtable.repository.writing.packing import PagePut, Prepared

@@ -18,9 +18,9 @@ from webtable._clock import milliseconds, now_in_milliseconds
 from webtable._page.page import Link, Page
 from webtable._threads import Threads
 from webtable.errors import WebTableError
+from webtable.repository.stored.cells import removals
 from webtable.repository.stored.codec import as_stored, bare
 from webtable.repository.stored.page_state import hints_at
-from webtable.repository.stored.removals import removals
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Delete, NewCell, Put, Store
 

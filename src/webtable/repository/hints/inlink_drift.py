@@ -17,8 +17,8 @@ from webtable.errors import DamagedRow
 from webtable.repository.hints.drift import AT_ONCE, PIECE, Drift, HintCell, HintComparison
 from webtable.repository.hints.inlinks import InlinkCells, Targets, inlink_value, inlinks_of
 from webtable.repository.hints.queue import RecountQueue
+from webtable.repository.stored.cells import ROWS_AT_ONCE, together
 from webtable.repository.stored.page_state import hints_at
-from webtable.repository.stored.pieces import ROWS_AT_ONCE, together
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell
 from webtable.store.rows import Wanted

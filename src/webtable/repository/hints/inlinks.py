@@ -17,9 +17,8 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds, now_in_milliseconds
 from webtable._page.page import Link
 from webtable.errors import InvalidURL
+from webtable.repository.stored.cells import cells_of, removals
 from webtable.repository.stored.page_state import hints_at
-from webtable.repository.stored.pieces import cells_of
-from webtable.repository.stored.removals import removals
 from webtable.rowkey import KeyRange, WebKey
 from webtable.rowkey.urls import canonical_or_none
 from webtable.store import NewCell, Put

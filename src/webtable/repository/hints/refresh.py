@@ -12,7 +12,7 @@ from webtable.repository.hints.counts import LinkCounter
 from webtable.repository.hints.host_changes import MOST_BYTES, Changes
 from webtable.repository.hints.host_counts import HostCounter
 from webtable.repository.hints.queue import CountedBatch, RecountQueue
-from webtable.repository.stored.pieces import ROWS_AT_ONCE
+from webtable.repository.stored.cells import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterator, Sequence

@@ -15,9 +15,9 @@ from webtable.repository.hints.hints import Hints, HintWriter, PageChange, add_e
 from webtable.repository.hints.inlinks import InlinkCells
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.states import Maintained
+from webtable.repository.stored.cells import removals
 from webtable.repository.stored.codec import bare
 from webtable.repository.stored.page_state import hints_at
-from webtable.repository.stored.removals import removals
 from webtable.schema import INDEX_COLUMN
 from webtable.store import Put
 

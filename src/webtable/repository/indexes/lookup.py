@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from webtable.errors import DamagedRow
 from webtable.repository.indexes.index import Index, place_of
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
-from webtable.repository.stored.pieces import BODY_ROWS
+from webtable.repository.stored.cells import BODY_ROWS
 from webtable.rowkey import KeyRange
 from webtable.schema import INDEX_COLUMN
 from webtable.store.rows import Wanted

@@ -11,8 +11,8 @@ from webtable.errors import DamagedRow
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.questions.rows import PageRows
 from webtable.repository.scanning.scan import ScanSpec
+from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.repository.stored.page_state import brought
-from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
 from webtable.store import TimeRange
 from webtable.store.rows import Wanted
 

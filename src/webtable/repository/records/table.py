@@ -14,7 +14,7 @@ from webtable.repository.metrics import Metrics, metrics_of
 from webtable.repository.records.cells import Clock, new_cells, stored_columns, timestamp_of
 from webtable.repository.records.record import Record, RecordOutcome, RecordReader, Records, named, newest, not_stored
 from webtable.repository.scanning.scan import ScanSpec
-from webtable.repository.stored.removals import later_removed
+from webtable.repository.stored.cells import later_removed
 from webtable.rowkey import KeyRange, RowKey
 from webtable.rowkey.fields.field import Between, StartingWith, shown
 from webtable.schema import FamilySchema, KeyLayout, TableSchema

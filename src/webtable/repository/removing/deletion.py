@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import EPOCH, milliseconds, now_in_milliseconds, possible_moment
 from webtable.repository.hints.upkeep import Keeper
+from webtable.repository.stored.cells import later_removed, written
 from webtable.repository.stored.page_state import Deleted
-from webtable.repository.stored.removals import later_removed, written
 from webtable.rowkey import KeyRange
 from webtable.schema import meta_table, queue_table
 from webtable.store import Delete, Put

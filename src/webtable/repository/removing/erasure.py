@@ -23,8 +23,7 @@ from webtable.repository.indexes.web import HOST, LINK
 from webtable.repository.questions.hosts import entries_without_pages
 from webtable.repository.questions.links import refresh_links
 from webtable.repository.scanning.scope import PLAIN_KEY
-from webtable.repository.stored.pieces import together
-from webtable.repository.stored.removals import later_removed, written
+from webtable.repository.stored.cells import later_removed, together, written
 from webtable.rowkey import KeyRange
 from webtable.schema import index_table
 from webtable.store import Delete, Put
@@ -158,7 +157,7 @@ class Erasure:
         for row, cells in inlinks_of(frame.store, frame.table, self._family, keys, ALL_SOURCES):
             for column, cell in cells:
                 if is_erased(self._source(column)):
-                    # No further than its own date, and a later one alone: see `webtable.repository.stored.removals`.
+                    # No further than its own date, and a later one alone: see `webtable.repository.stored.cells`.
                     deletes.append(Delete(row, cell.timestamp, [column], exact=cell.timestamp > now))
         return deletes
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from webtable.repository.stored.pieces import BODY_BYTES, BODY_ROWS, together
+from webtable.repository.stored.cells import BODY_BYTES, BODY_ROWS, together
 from webtable.rowkey import KeyRange
 from webtable.store import EVERYTHING, Row, Store, Wanted
 

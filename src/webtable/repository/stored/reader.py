@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from webtable._clock import milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
+from webtable.repository.stored.cells import together
 from webtable.repository.stored.content import check_body
 from webtable.repository.stored.page_state import NOTHING, Stored, Version
-from webtable.repository.stored.pieces import together
 from webtable.store import Row, Store, TimeRange
 from webtable.store.rows import Wanted
 
