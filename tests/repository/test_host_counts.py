@@ -17,7 +17,7 @@ from store_differences import with_thrift1
 from webtable import Salt
 from webtable.repository.hints import host_changes, host_counts, refresh
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.stored import pieces
+from webtable.repository.stored import cells as stored_cells
 from webtable.store.sqlite import SQLiteStore
 from webtable.testing import WrappedStore
 from webtable.testing.calls import counted_store
@@ -419,7 +419,7 @@ def test_a_rebuild_of_the_index_counts_all_pages_anew(table):
 
 def test_a_host_with_more_parts_than_are_read_at_once_is_counted_whole(table, monkeypatch):
     for limit in ("NARROW", "PIECE"):
-        monkeypatch.setattr(pieces, limit, 3)
+        monkeypatch.setattr(stored_cells, limit, 3)
     town = Town(table)
 
     for start in (0, 1):

@@ -30,7 +30,7 @@ from webtable.repository.records import cells as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
 from webtable.repository.scanning import scan as scanning
-from webtable.repository.stored import pieces
+from webtable.repository.stored import cells as stored_cells
 from webtable.rowkey import (
     CompositeKey,
     Date,
@@ -349,7 +349,7 @@ class TestScan:
     ):
         monkeypatch.setattr(scanning, "MERGE_ROWS", merge_rows)
         monkeypatch.setattr(scanning, "BODY_ROWS", body_rows)
-        monkeypatch.setattr(pieces, "BODY_ROWS", body_rows)
+        monkeypatch.setattr(stored_cells, "BODY_ROWS", body_rows)
         question = {"time": between(minutes(100)), "reverse": reverse}
         wanted = [moment for moment in moments if moment[0] >= minutes(100)][:: -1 if reverse else 1]
         given, after = [], None

@@ -16,7 +16,7 @@ from zlib import crc32
 from webtable._checksums import RIGHT
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.page_columns import URL
-from webtable.repository.scanning.read_ahead import ahead
+from webtable.repository.scanning.found_rows import ahead
 from webtable.store import Cell, Row
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Column
-    from webtable.repository.stored.damaged_rows import Damage
+    from webtable.repository.scanning.found_rows import Damage
 
 FIRST_ROWS = 256
 """How many rows the first batch has: most answers have fewer."""

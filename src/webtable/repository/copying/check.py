@@ -12,8 +12,8 @@ from webtable.repository.copying.links import BothInlinks
 from webtable.repository.copying.tables import Pace, Sides, covers
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
+from webtable.repository.scanning.found_rows import MOST_KEPT
 from webtable.repository.stored.cells import together
-from webtable.repository.stored.damaged_rows import MOST_KEPT
 from webtable.rowkey import KeyRange
 from webtable.store.rows import Wanted
 

@@ -22,8 +22,8 @@ from webtable.repository.frame import Frame
 from webtable.repository.hints.inlinks import inlinks_of
 from webtable.repository.hints.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.web import LINK
+from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.stored.cells import written
-from webtable.repository.stored.damaged_rows import Damage
 from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain
 from webtable.rowkey.urls import MAX_HOST, without_port

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scope import Scope
-    from webtable.repository.stored.damaged_rows import Damage
 
 ChangeKind = Literal["new", "gone", "changed", "unchanged"]
 """What became of a page between two moments."""

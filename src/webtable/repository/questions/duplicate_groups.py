@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scope import Scope
-    from webtable.repository.stored.damaged_rows import Damage
 
 Sameness = Literal["content", "title"]
 """What the pages of a group have in common."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scope import Scope
-    from webtable.repository.stored.damaged_rows import Damage
     from webtable.repository.times import Moment
 
 _TABLE = "CREATE TABLE found (rank INTEGER, place BLOB, before INTEGER, after INTEGER)"

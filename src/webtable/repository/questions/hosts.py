@@ -15,9 +15,9 @@ from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import place_of
 from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
 from webtable.repository.questions.listing import DOMAIN, Listing
+from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
-from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import KeyRange, canonical_host
 from webtable.rowkey.fields.domain import host_of, reversed_host
 from webtable.schema import INDEX_COLUMN

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column
     from webtable.repository.answers.results import Pages, Slice
     from webtable.repository.frame import Frame
+    from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scan import ScanSpec
     from webtable.repository.scanning.scope import Scope
-    from webtable.repository.stored.damaged_rows import Damage
 
 
 LISTING = Listing(

@@ -17,10 +17,10 @@ from webtable.repository.journal import Journal, Walked
 from webtable.repository.questions.hosts import CountedHost, counted_hosts
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
+from webtable.repository.scanning.found_rows import MOST_KEPT, Damage
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.captures import mended
 from webtable.repository.stored.content import check_body
-from webtable.repository.stored.damaged_rows import MOST_KEPT, Damage
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import index_table

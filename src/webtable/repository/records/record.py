@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webtable._checksums import UNREADABLE
 from webtable._clock import moment_of
 from webtable.errors import DamagedRow, InvalidToken, StoreError, WriteFailed
+from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.scanning.scan import ScanSpec, behind, in_key_order, in_storage_order
-from webtable.repository.stored.damaged_rows import Damage
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown
 from webtable.store.metrics import Tally
