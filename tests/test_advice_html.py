@@ -14,8 +14,8 @@ from markup_tags import Tags
 from webtable._shown.markup import SCOPE
 from webtable.rowkey import CompositeKey, HashedKey, Text, UInt
 from webtable.rowkey.advice import Advice, Judgement, advise, heat_map, scale_of
-from webtable.rowkey.advice.heat import start_text
 from webtable.rowkey.advice.heat_map import ON_DARK, ON_LIGHT
+from webtable.rowkey.advice.judgement import start_text
 from webtable.rowkey.advice.page import fragment, page
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from webtable.errors import InvalidArgument
 from webtable.rowkey import Salt, WebKey
-from webtable.rowkey.splits import (
+from webtable.rowkey.ranges import (
     MAX_REGIONS,
     hex_split_points,
     merged_split_points,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from webtable._shown.text import plural
 from webtable.errors import InvalidArgument
 from webtable.repository.records.table import KeyedTable
-from webtable.rowkey.ranges import key_text
-from webtable.rowkey.splits import merged_split_points, split_points
+from webtable.rowkey.ranges import key_text, merged_split_points, split_points
 from webtable.store import Region, Store
 
 if TYPE_CHECKING:

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from webtable.rowkey.fields.text import Bytes, Constant, FixedText, Text
     from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
-    from webtable.rowkey.ranges import KeyRange, key_text, merged, parse_key, prefix_range, prefix_stop
-    from webtable.rowkey.splits import (
+    from webtable.rowkey.ranges import (
+        KeyRange,
         hex_split_points,
+        key_text,
+        merged,
         merged_split_points,
+        parse_key,
+        prefix_range,
+        prefix_stop,
         sample_split_points,
         split_points,
         uniform_split_points,
@@ -92,11 +97,16 @@ _HOMES = {
     "webtable.rowkey.fields.salts": ("HashSalt", "RandomSalt", "RoundRobinSalt"),
     "webtable.rowkey.fields.text": ("Bytes", "Constant", "FixedText", "Text"),
     "webtable.rowkey.fields.times": ("ReverseTimestamp", "Timestamp"),
-    "webtable.rowkey.key": ("MAX_KEY", "HashedKey", "Latest", "RowKey"),
-    "webtable.rowkey.ranges": ("KeyRange", "key_text", "merged", "parse_key", "prefix_range", "prefix_stop"),
-    "webtable.rowkey.splits": (
+    "webtable.rowkey.key": ("HashedKey", "Latest", "MAX_KEY", "RowKey"),
+    "webtable.rowkey.ranges": (
+        "KeyRange",
         "hex_split_points",
+        "key_text",
+        "merged",
         "merged_split_points",
+        "parse_key",
+        "prefix_range",
+        "prefix_stop",
         "sample_split_points",
         "split_points",
         "uniform_split_points",

@@ -1,4 +1,4 @@
-"""Half-open ranges of row keys, those that are read in one call, and row keys as text."""
+"""Half-open ranges of row keys, those that are read in one call, row keys as text, and split points of regions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from bisect import bisect_right
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webtable.errors import KeyFormatError
+from webtable.errors import InvalidArgument, KeyFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
+_ESCAPED_BYTE = re.compile(r"\\x([0-9A-Fa-f]{2})")
 
 
 def key_text(key: bytes) -> str:
@@ -32,7 +32,7 @@ def parse_key(text: str) -> bytes:
     """
     if not text.isascii():
         raise KeyFormatError(f"{text[:200]!a} is no row key: give bytes outside of ASCII as \\xNN")
-    return _HEX.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
+    return _ESCAPED_BYTE.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
 
 
 class KeyRange(NamedTuple):
@@ -147,3 +147,126 @@ def calls_of(groups: Sequence[list[RangePart]], limit: int) -> list[list[RangePa
     """Return the parts of *groups* whose first *limit* rows come in one call each."""
     size = max(1, min(_MOST_RANGES, _MOST_ROWS // limit))
     return [group[at : at + size] for group in groups for at in range(0, len(group), size)]
+
+
+MAX_REGIONS = 1_000_000
+"""The most regions that points are made for: far more than a table of HBase can have, few enough to be a list."""
+
+_HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+
+
+def split_points(regions: int, digits: int = 2) -> list[bytes]:
+    """Return the first keys of all regions but the first, for keys that begin with *digits* hex digits.
+
+    The regions hold equally many salts, to within one. Up to 32 digits, an MD5 in hex, can be told apart. Raises
+    `InvalidArgument` where there are more regions than salts.
+
+    >>> split_points(4)
+    [b'40', b'80', b'c0']
+    >>> len(split_points(16))
+    15
+    """
+    if not isinstance(digits, int) or not 0 <= digits <= 32:
+        raise InvalidArgument(f"digits={digits!r} must be from 0 to 32")
+    salts = 16**digits
+    _check(regions, salts, f"the salts that {digits} digits make")
+    return [b"%0*x" % (digits, region * salts // regions) for region in range(1, regions)]
+
+
+def hex_split_points(first: str, last: str, regions: int) -> list[bytes]:
+    """Return the first keys of all regions but the first, for keys that begin with hex digits from *first* to *last*.
+
+    Both are in, and the points have their width and letter case. They are those of HBase's `HexStringSplit` (which
+    writes lower case always): equal steps, and the last region takes what is left over, fewer than *regions* values.
+
+    The points are counted in hex, not in bytes: halfway between the bytes of `9` (39) and `a` (61) no key can be, and
+    regions that begin there stay empty.
+
+    Raises `InvalidArgument` for texts that are not hex of one width and one case, for *first* after *last*, and for
+    more regions than there are values.
+
+    >>> hex_split_points("00000000", "FFFFFFFF", 4)
+    [b'40000000', b'80000000', b'C0000000']
+    """
+    for name, text in (("first", first), ("last", last)):
+        if not isinstance(text, str) or not _HEX.fullmatch(text):
+            raise InvalidArgument(f"{name}={text!r} must be hex digits, all of one case, as in '00ff'")
+    if len(first) != len(last) or not _HEX.fullmatch(first + last):
+        raise InvalidArgument(f"first={first!r} and last={last!r} must have one width and one case")
+    low, high = int(first, 16), int(last, 16)
+    if low > high:
+        raise InvalidArgument(f"first={first!r} must not be behind last={last!r}")
+    _check(regions, high - low + 1, f"the values from {first} to {last}")
+    step = (high - low + 1) // regions
+    kind = "X" if (first + last).isupper() else "x"
+    return [f"{low + region * step:0{len(first)}{kind}}".encode() for region in range(1, regions)]
+
+
+def uniform_split_points(regions: int) -> list[bytes]:
+    r"""Return the first keys of all regions but the first, for keys whose first bytes may be any, all equally often.
+
+    Raw hashes are such keys; hashes in hex are not, `hex_split_points` is for them. The points are those of HBase's
+    `UniformSplit`, which counts in 8 bytes, without the zero bytes at their end: those change nothing about which key
+    is in which region. Raises `InvalidArgument` for a number of regions below 1.
+
+    >>> uniform_split_points(4)
+    [b'@', b'\x80', b'\xc0']
+    """
+    _check(regions, 256**8, "the values of 8 bytes")
+    step = 256**8 // regions
+    return [(region * step).to_bytes(8, "big").rstrip(b"\0") for region in range(1, regions)]
+
+
+def sample_split_points(keys: Iterable[bytes], regions: int) -> list[bytes]:
+    """Return the first keys of all regions but the first, so that each has equally many of *keys*, to within one.
+
+    *keys* are a sample of the rows, in any order; one that comes twice is one row. Each point is the shortest one that
+    parts its region's first key from the key before. Where there are fewer distinct keys than regions there are fewer
+    points: one region a key, and none at all without keys.
+
+    All keys are held in memory and sorted, so a large table is sampled before. Raises `InvalidArgument` for a key that
+    is no bytes and for a number of regions below 1.
+
+    >>> sample_split_points([b"com.example/a", b"com.example/b", b"org.example/a", b"org.example/b"], 2)
+    [b'o']
+    """
+    _check(regions, MAX_REGIONS, "which is more than any table has")
+    ordered = sorted(_distinct("keys", keys))
+    wanted = min(regions, len(ordered))
+    places = (region * len(ordered) // wanted for region in range(1, wanted))
+    return [_parting(ordered[place - 1], ordered[place]) for place in places]
+
+
+def merged_split_points(*lists: Iterable[bytes]) -> list[bytes]:
+    """Return the points of all *lists*, sorted and each of them once, without the empty one, where no region is split.
+
+    Raises `InvalidArgument` for a point that is no bytes.
+
+    >>> merged_split_points(split_points(2), [b"a:com.example/", b"80"])
+    [b'80', b'a:com.example/']
+    """
+    return sorted({point for points in lists for point in _distinct("lists", points)} - {b""})
+
+
+def _check(regions: int, values: int, what: str) -> None:
+    most = min(values, MAX_REGIONS)
+    if not isinstance(regions, int) or not 1 <= regions <= most:
+        reason = what if most == values else "which is more than any table has"
+        raise InvalidArgument(f"regions={regions!r} must be from 1 to {most:,}, {reason}")
+
+
+def _distinct(name: str, keys: Iterable[bytes]) -> set[bytes]:
+    found = set()
+    for key in keys:
+        if not isinstance(key, bytes):
+            raise InvalidArgument(f"{name}: {key!r} must be bytes, not {type(key).__name__}")
+        found.add(key)
+    return found
+
+
+def _parting(before: bytes, key: bytes) -> bytes:
+    """Return the shortest beginning of *key* that sorts after *before*."""
+    same = next(
+        (place for place, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), len(before)
+    )
+    return key[: same + 1]

@@ -20,8 +20,7 @@ from webtable.cli.terminal.output import console, on_terminal, write_lines
 from webtable.cli.terminal.text import examples, file_name
 from webtable.errors import InvalidArgument, InvalidURL, KeyFormatError
 from webtable.rowkey import KeyRange, WebKey
-from webtable.rowkey.ranges import key_text, parse_key
-from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points
+from webtable.rowkey.ranges import hex_split_points, key_text, parse_key, sample_split_points, split_points
 from webtable.schema.shell import splits_text
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from webtable._shown import Shown
 from webtable.errors import FieldError, InvalidArgument, InvalidURL
 from webtable.rowkey.advice.costs import inquiries
 from webtable.rowkey.advice.design import Design, key_design
-from webtable.rowkey.advice.heat import share_text
-from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged
+from webtable.rowkey.advice.judgement import Judgement, WrittenTable, judged, share_text
 from webtable.rowkey.advice.measures import CellSize
 from webtable.rowkey.advice.page import fragment, page
 from webtable.rowkey.advice.questions import QuestionSet, asked_of

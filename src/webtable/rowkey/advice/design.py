@@ -14,8 +14,7 @@ from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
 from webtable.rowkey.fields.salts import RandomSalt, Spread
 from webtable.rowkey.fields.text import Constant
 from webtable.rowkey.key import HashedKey, RowKey
-from webtable.rowkey.ranges import KeyRange
-from webtable.rowkey.splits import hex_split_points, sample_split_points, split_points, uniform_split_points
+from webtable.rowkey.ranges import KeyRange, hex_split_points, sample_split_points, split_points, uniform_split_points
 
 if TYPE_CHECKING:
     from webtable.rowkey.fields.field import Part

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from webtable._shown.markup import SCOPE, Markup, escaped, tag
-from webtable.rowkey.advice.heat import (
+from webtable.rowkey.advice.judgement import (
     MOST_ROWS,
     HeatRow,
     Scale,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown.markup import SCOPE, Markup, bar, document, escaped, style, table, tag, terms
-from webtable.rowkey.advice.heat import Scale, scale_of, share_text
 from webtable.rowkey.advice.heat_map import heat_style, inline_heat_map, thumbnail
+from webtable.rowkey.advice.judgement import Scale, scale_of, share_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

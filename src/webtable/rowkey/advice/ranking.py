@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webtable._shown.text import plural
-from webtable.rowkey.advice.heat import share_text
-from webtable.rowkey.advice.judgement import Judgement
+from webtable.rowkey.advice.judgement import Judgement, share_text
 from webtable.rowkey.advice.measures import HOT, fair_share
 from webtable.rowkey.advice.questions import MOST_DERIVED
 from webtable.rowkey.urls import split_url
