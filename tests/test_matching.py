@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.repository.text.excerpts import Excerpt, excerpts
 from webtable.repository.text.matching import Matcher
-from webtable.repository.text.words import Words
+from webtable.repository.text.words import Excerpt, Words, excerpts
 
 URL = "https://example.com/"
 # Letters whose lower case is longer or depends on its place, in both cases, and what parts words.

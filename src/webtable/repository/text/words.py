@@ -1,21 +1,24 @@
-"""The words of a query, and where they are in a text: by Unicode's rules, whatever their case. Pure: no I/O."""
+"""The words of a query, where they are in a text, and pieces of the text around them. Pure: no I/O."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import regex
 
+from webtable._shown import Marked
 from webtable.errors import InvalidArgument
 from webtable.rowkey.fields.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webtable.repository.text.excerpts import Span
+Span = tuple[int, int]
+"""Where something is in a text: from its first character up to the one behind its last."""
 
 
 _QUERY = re.compile(r'"([^"]*)"|(\S+)')
@@ -169,3 +172,103 @@ def _spans(patterns: Sequence[_Pattern], text: str, folded: str) -> list[Span]:
     # 'İ' has two characters in lower case.
     places = [place for place, character in enumerate(text) for _ in character.lower()]
     return sorted({(places[start], places[stop - 1] + 1) for start, stop in found})
+
+
+_NEAR = 24
+"""How many characters a piece of text gives up to begin and end with whole words."""
+
+
+class Excerpt(NamedTuple):
+    """A piece of a text and where the words are in it; the marks may overlap."""
+
+    text: str
+    marks: tuple[Span, ...] = ()
+
+    def highlighted(self, before: str = "[", after: str = "]") -> str:
+        """Return the text with *before* and *after* around its marks, of which those that overlap are one.
+
+        >>> Excerpt("web tables", ((0, 3), (4, 7), (5, 9))).highlighted()
+        '[web] [table]s'
+        """
+        return self.marked().highlighted(before, after)
+
+    def marked(self) -> Marked:
+        """Return the text with its marks, of which those that overlap are one."""
+        return Marked.of(self.text, _merged(self.marks, gap=-1))
+
+
+def joined(some: Sequence[Excerpt]) -> Marked:
+    """Return several texts with their marks as one, with a space in between."""
+    pieces = [[*one.marked().pieces, (" ", False)] for one in some]
+    return Marked([piece for one in pieces for piece in one][:-1])
+
+
+def excerpts(text: str, spans: Sequence[Span], *, width: int = 160, most: int = 3) -> tuple[Excerpt, ...]:
+    """Return at most *most* pieces of *text* around the first of *spans*, each of about *width* characters.
+
+    They are cut between words where one ends nearby, with "…" where something was cut off; pieces that meet are one.
+    All spans in a piece are marked, one at its end as far as it is in. Raises `InvalidArgument` for a *width* below 1
+    or a *most* below 0.
+
+    >>> excerpts("one two three four five six", [(8, 13)], width=15)
+    (Excerpt(text='…two three four…', marks=((5, 10),)),)
+    """
+    if width < 1 or most < 0:
+        raise InvalidArgument(f"width={width!r} must be at least 1, and most={most!r} at least 0")
+    ordered = sorted(spans)
+    groups = list(islice(_groups(ordered, width), most))
+    windows = _merged([_window(len(text), group, width) for group in groups], gap=1)
+    return tuple(_excerpt(text, _whole_words(text, window, groups), ordered) for window in windows)
+
+
+def _groups(spans: Sequence[Span], width: int) -> Iterator[Span]:
+    """Yield from where to where neighbouring spans reach that have room in one piece."""
+    group: Span | None = None
+    for start, stop in spans:
+        if group is not None and max(stop, group[1]) - group[0] <= max(width, group[1] - group[0]):
+            group = group[0], max(stop, group[1])
+            continue
+        if group is not None:
+            yield group
+        group = start, stop
+    if group is not None:
+        yield group
+
+
+def _window(length: int, group: Span, width: int) -> Span:
+    """Return a piece of *width* characters of a text of *length* with *group* in its middle."""
+    first, last = group
+    start = max(0, min(first - (width - (last - first)) // 2, first, length - width))
+    return start, min(length, max(start + width, last))
+
+
+def _whole_words(text: str, window: Span, groups: Sequence[Span]) -> Span:
+    """Return *window* from the start of a word to the end of one, with all *groups* that are in it."""
+    start, stop = window
+    inside = [group for group in groups if start <= group[0] < stop]
+    first, last = inside[0][0], max(end for _, end in inside)
+    if start > 0 and not text[start - 1].isspace():
+        start = next((at + 1 for at in range(start, min(first, start + _NEAR)) if text[at].isspace()), start)
+    if stop < len(text) and not text[stop].isspace():
+        stop = next((at for at in range(stop - 1, max(last, stop - _NEAR) - 1, -1) if text[at].isspace()), stop)
+    return start, stop
+
+
+def _merged(spans: Sequence[Span], gap: int) -> list[Span]:
+    """Return *spans* in order, those as one that are at most *gap* characters apart."""
+    merged: list[Span] = []
+    for start, stop in sorted(spans):
+        if merged and start <= merged[-1][1] + gap:
+            merged[-1] = merged[-1][0], max(stop, merged[-1][1])
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def _excerpt(text: str, piece: Span, spans: Sequence[Span]) -> Excerpt:
+    start, stop = piece
+    front = "…" if start else ""
+    offset = len(front) - start
+    inside = [(max(first, start), min(last, stop)) for first, last in spans if first < stop and last > start]
+    marks = tuple((first + offset, last + offset) for first, last in inside)
+    return Excerpt(f"{front}{text[start:stop]}{'…' if stop < len(text) else ''}", marks)
