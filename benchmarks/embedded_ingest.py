@@ -9,7 +9,7 @@ import webtable
 from benchmarks import bare
 from benchmarks.material import prepared_pages
 from benchmarks.measuring import Result, Run, compare, stopwatch
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, stopwatch, wait_until_idle
 from benchmarks.setting import REGIONS, Setting
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

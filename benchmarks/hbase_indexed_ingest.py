@@ -15,7 +15,7 @@ from benchmarks.material import digest_of, made_up_pages
 from benchmarks.measuring import Result, Run, compared, stopwatch, wait_until_idle
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link, Page
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from benchmarks.measuring import Result, Run, compare, stopwatch, tidied
 from benchmarks.plain_questions import PlainQuestions
 from benchmarks.questions import QUESTIONS, ROWS, Question
 from webtable import WebKey
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.testing.calls import counted_store
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import webtable
 from benchmarks import space
 from benchmarks.measuring import LeftOut, Result
 from webtable.formats import read_pages
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from benchmarks.hbase_indexed_ingest import HOSTS, linked
 from benchmarks.material import made_up_pages
 from benchmarks.measuring import Result, tidied
 from benchmarks.writer_time import DroppingStore
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.schema import index_table, queue_table
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from benchmarks.material import made_up_pages
 from benchmarks.measuring import LeftOut, Result
 from benchmarks.setting import REGIONS, Setting
 from webtable import Link
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ from benchmarks.crawl import Crawl
 from benchmarks.measuring import stopwatch, tidied
 from benchmarks.questions import QUESTIONS, Question
 from webtable.repository import regions_of
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.testing.calls import counted_table
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 import webtable
 from webtable import Page, WebTable, canonical_url
 from webtable.formats import ReadReport, read_pages
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 
 pytestmark = pytest.mark.corpus
 

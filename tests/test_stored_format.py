@@ -19,7 +19,7 @@ import webtable
 from webtable import Index, Page
 from webtable.repository.hints.host_counts import HostPart
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.indexes.web import HostCounts
+from webtable.repository.indexes.index import HostCounts
 from webtable.repository.stored.page_state import Capture, Deleted
 from webtable.rowkey import KeyRange
 from webtable.rowkey.examples import LATEST_KEY

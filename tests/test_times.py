@@ -8,7 +8,7 @@ import pytest
 
 from manual_clock import ManualClock
 from webtable.errors import InvalidArgument
-from webtable.repository.times import given_moment, moments
+from webtable.repository.arguments import given_moment, moments
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
 

@@ -14,7 +14,7 @@ from running import Run
 import webtable
 from webtable._page.body import digest_of
 from webtable.errors import InvalidArgument
-from webtable.repository.times import parse_time
+from webtable.repository.arguments import parse_time
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOME, ABOUT, COPY = "https://example.com/", "https://example.com/about", "https://example.com/copy"

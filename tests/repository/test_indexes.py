@@ -14,7 +14,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import IndexMetrics, Link, Page, Salt, handle_of
 from webtable.errors import IndexNeeded, InvalidArgument, InvalidToken, InvalidURL, UnknownColumn, UnknownIndex
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.schema import INDEX_COLUMN
 from webtable.store import NewCell, Put
 

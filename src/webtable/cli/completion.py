@@ -37,7 +37,7 @@ def indexes(ctx: typer.Context, incomplete: str) -> list[str]:
     HBase is not asked: a shell would stand still where it is not reached.
     """
     from webtable.cli.session import CommandSession
-    from webtable.repository.indexes.web import WEB_INDEXES
+    from webtable.repository.indexes.index import WEB_INDEXES
 
     known = list(WEB_INDEXES)
     with suppress(WebTableError):

@@ -153,7 +153,9 @@ def _option_value(text: str) -> int | bool | str:
 
 
 def _names_of_indexes(text: str) -> tuple[str, ...]:
-    from webtable.repository.indexes.web import WEB_INDEXES  # with the rows and keys that most commands have no use for
+    from webtable.repository.indexes.index import (
+        WEB_INDEXES,  # with the rows and keys that most commands have no use for
+    )
 
     match text.strip():
         case "all":

@@ -12,9 +12,9 @@ from webtable._progress import counting
 from webtable._shown.markup import shares, tag
 from webtable.reports.page import moment_text, report_page
 from webtable.reports.section import Found, Heading, Pair, Report, Section, check_most
+from webtable.repository.arguments import moments
 from webtable.repository.questions.changes import CHANGE_KINDS, CHANGED
 from webtable.repository.questions.crawls import Crawl
-from webtable.repository.times import moments
 from webtable.rowkey.urls import canonical_host
 
 if TYPE_CHECKING:

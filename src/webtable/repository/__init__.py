@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.arrow_pages import ArrowStream
     from webtable.repository.answers.columns import ColumnNames
     from webtable.repository.answers.results import Batch, Explanation, Pages, Results, Several
-    from webtable.repository.arguments import Grouping, Progress
+    from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from webtable.repository.diagnosis.doctor import Diagnosis, doctor
     from webtable.repository.hints.drift import Drift
     from webtable.repository.hints.refresh import Recount
-    from webtable.repository.indexes.index import Index
-    from webtable.repository.indexes.web import handle_of
+    from webtable.repository.indexes.index import Index, handle_of
     from webtable.repository.metrics import IndexMetrics, Metrics, WriterMetrics
     from webtable.repository.opening import copy_target, create, open  # as in shelve.open
     from webtable.repository.questions.changes import Change, ChangeKind
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from webtable.repository.table import WebTable
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
-    from webtable.repository.times import Moment
     from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, Receipt
     from webtable.repository.writing.writer import Writer
 
@@ -118,90 +116,45 @@ __all__ = [
 ]
 
 _HOMES = {
-    "webtable.repository.arguments": ("Grouping", "Progress"),
-    "webtable.repository.answers.columns": ("ColumnNames",),
     "webtable.repository.answers.arrow_pages": ("ArrowStream",),
+    "webtable.repository.answers.columns": ("ColumnNames",),
+    "webtable.repository.answers.results": ("Batch", "Explanation", "Pages", "Results", "Several"),
+    "webtable.repository.arguments": ("Grouping", "Moment", "Progress"),
     "webtable.repository.copying.check": ("CopyCheck",),
     "webtable.repository.copying.counts": ("Copied",),
     "webtable.repository.creation.alteration": ("AlterOptions",),
     "webtable.repository.creation.web": ("LayoutOptions",),
-    "webtable.repository.diagnosis.doctor": (
-        "Diagnosis",
-        "doctor",
-    ),
-    "webtable.repository.text.difference": ("Difference",),
-    "webtable.repository.opening": (
-        "copy_target",
-        "create",
-        "open",
-    ),
-    "webtable.repository.hints.refresh": ("Recount",),
+    "webtable.repository.diagnosis.doctor": ("Diagnosis", "doctor"),
     "webtable.repository.hints.drift": ("Drift",),
-    "webtable.repository.indexes.index": ("Index",),
-    "webtable.repository.indexes.web": ("handle_of",),
-    "webtable.repository.text.matching": (
-        "Hit",
-        "SearchIn",
-    ),
-    "webtable.repository.metrics": (
-        "IndexMetrics",
-        "Metrics",
-        "WriterMetrics",
-    ),
-    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "Receipt"),
-    "webtable.repository.questions.changes": (
-        "Change",
-        "ChangeKind",
-    ),
+    "webtable.repository.hints.refresh": ("Recount",),
+    "webtable.repository.indexes.index": ("Index", "handle_of"),
+    "webtable.repository.metrics": ("IndexMetrics", "Metrics", "WriterMetrics"),
+    "webtable.repository.opening": ("copy_target", "create", "open"),
+    "webtable.repository.questions.changes": ("Change", "ChangeKind"),
     "webtable.repository.questions.crawls": ("Crawl",),
-    "webtable.repository.questions.duplicate_groups": (
-        "DuplicateGroup",
-        "Sameness",
-    ),
+    "webtable.repository.questions.duplicate_groups": ("DuplicateGroup", "Sameness"),
     "webtable.repository.questions.growth": ("Growth",),
     "webtable.repository.questions.handles": ("Resolution",),
-    "webtable.repository.questions.hosts": (
-        "Host",
-        "Hosts",
-    ),
+    "webtable.repository.questions.hosts": ("Host", "Hosts"),
     "webtable.repository.questions.index_answer": ("Asking",),
     "webtable.repository.questions.indexed": ("SizeClass",),
     "webtable.repository.questions.inlinks": ("Inlink",),
-    "webtable.repository.questions.links": (
-        "BrokenLink",
-        "Freshness",
-    ),
-    "webtable.repository.questions.verification": ("MissingPages", "Verification"),
-    "webtable.repository.questions.neighbours": (
-        "Neighbour",
-        "Neighbours",
-    ),
+    "webtable.repository.questions.links": ("BrokenLink", "Freshness"),
+    "webtable.repository.questions.neighbours": ("Neighbour", "Neighbours"),
     "webtable.repository.questions.redirect_chains": ("RedirectChain",),
     "webtable.repository.questions.stats": ("Stats",),
     "webtable.repository.questions.titles": ("TitleProblem",),
+    "webtable.repository.questions.verification": ("MissingPages", "Verification"),
     "webtable.repository.questions.versions": ("History",),
-    "webtable.repository.records.record": (
-        "Record",
-        "RecordOutcome",
-        "Records",
-    ),
+    "webtable.repository.records.record": ("Record", "RecordOutcome", "Records"),
     "webtable.repository.records.table": ("KeyedTable",),
-    "webtable.repository.regions": (
-        "RegionComparison",
-        "compared_regions",
-        "regions_of",
-    ),
+    "webtable.repository.regions": ("RegionComparison", "compared_regions", "regions_of"),
     "webtable.repository.removing.bulk_deletion": ("DeletedPage", "Deletions"),
-    "webtable.repository.answers.results": (
-        "Batch",
-        "Explanation",
-        "Pages",
-        "Results",
-        "Several",
-    ),
     "webtable.repository.samples": ("sample_urls",),
     "webtable.repository.table": ("WebTable",),
-    "webtable.repository.times": ("Moment",),
+    "webtable.repository.text.difference": ("Difference",),
+    "webtable.repository.text.matching": ("Hit", "SearchIn"),
+    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "Receipt"),
     "webtable.repository.writing.writer": ("Writer",),
 }
 

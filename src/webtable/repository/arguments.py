@@ -1,11 +1,14 @@
-"""What callers give: what it is called, what it is where they give nothing, and checks of it."""
+"""What callers give: what it is called, what it is by default, checks of it, and moments as people give them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, get_args
 
+from webtable._clock import clock
 from webtable.errors import InvalidArgument
 
 Progress = Callable[[int], None]
@@ -31,3 +34,88 @@ def check_numbers(**numbers: int | None) -> None:
     for name, number in numbers.items():
         if number is not None and (type(number) is not int or number < 0):
             raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")
+
+
+Moment = datetime | date | timedelta | str
+"""A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a text.
+
+A text is a date, a time in ISO 8601 (in UTC unless it has an offset), or how long ago: `7d`, `12h`, `30m`, `2w`.
+"""
+FORMS = "2026-11-20, 2026-11-20T10:00 (UTC, or with an offset as in +01:00), or ago: 7d, 12h, 30m"
+
+DURATIONS = "30m, 6h or 2d"
+
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([wdhm])")
+_UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
+
+
+def parse_time(name: str, text: str) -> datetime:
+    """Return the moment that *text* tells, in UTC where it has no offset; raises `InvalidArgument`.
+
+    >>> parse_time("since", "2026-11-20"), parse_time("since", "2026-11-20T10:00+01:00").isoformat()
+    (datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc), '2026-11-20T10:00:00+01:00')
+    """
+    ago = _AGO.fullmatch(text.strip().lower())
+    try:
+        if ago:
+            return clock.now().replace(microsecond=0) - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+        moment = datetime.fromisoformat(text.strip())
+    except (ValueError, OverflowError) as exc:
+        raise InvalidArgument(f"{name}={text!r} is no time: write {FORMS}") from exc
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def duration_of(name: str, given: timedelta | str) -> timedelta:
+    """Return how long *given* is, the argument *name*: a `timedelta`, or a text; raises `InvalidArgument`.
+
+    >>> duration_of("gap", "6h"), duration_of("gap", "2d")
+    (datetime.timedelta(seconds=21600), datetime.timedelta(days=2))
+    """
+    duration = given if isinstance(given, timedelta) else timedelta()
+    if isinstance(given, str) and (found := _AGO.fullmatch(given.strip().lower())):
+        with suppress(OverflowError):
+            duration = timedelta(**{_UNITS[found[2]]: float(found[1])})
+    if duration <= timedelta():
+        raise InvalidArgument(f"{name}={given!r} must be a time above 0, as in {DURATIONS}")
+    return duration
+
+
+def is_ago(text: str) -> bool:
+    """Whether *text* tells another moment whenever it is read."""
+    return _AGO.fullmatch(text.strip().lower()) is not None
+
+
+def given_moment(name: str, given: Moment | None) -> datetime | None:
+    """Return the moment that was *given* as the argument *name*; raises `InvalidArgument`.
+
+    >>> given_moment("since", date(2026, 11, 20))
+    datetime.datetime(2026, 11, 20, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        match given:
+            case None:
+                return None
+            case str():
+                return parse_time(name, given)
+            case timedelta():
+                return clock.now() - given
+            case datetime() if given.tzinfo is not None:
+                return given
+            case date() if not isinstance(given, datetime):
+                return datetime(given.year, given.month, given.day, tzinfo=UTC)
+    except OverflowError as exc:
+        raise InvalidArgument(f"{name}={given!r} is before all time") from exc
+    raise InvalidArgument(f"{name}={given!r} must be a datetime with a timezone, as in datetime.now(UTC), or {FORMS}")
+
+
+def moments(**given: Moment | None) -> dict[str, datetime | None]:
+    """Return the moments that were *given*, by the names of the arguments.
+
+    Raises `InvalidArgument` for what is none, for an `until` before `since` and a `new` before `old`.
+    """
+    times = {name: given_moment(name, moment) for name, moment in given.items()}
+    for first, last in (("since", "until"), ("old", "new")):
+        begin, end = times.get(first), times.get(last)
+        if begin is not None and end is not None and end < begin:
+            raise InvalidArgument(f"{last}={end} is before {first}={begin}")
+    return times

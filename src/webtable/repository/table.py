@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Link, Page
     from webtable.repository.answers.results import Pages, Results
-    from webtable.repository.arguments import Grouping, Progress
+    from webtable.repository.arguments import Grouping, Moment, Progress
     from webtable.repository.copying.check import CopyCheck
     from webtable.repository.copying.counts import Copied
     from webtable.repository.creation.alteration import AlterOptions
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
-    from webtable.repository.times import Moment
     from webtable.repository.writing.outcomes import OutcomeCallback
     from webtable.repository.writing.writer import Writer
     from webtable.schema import IndexState, Layout, LayoutPlan
@@ -225,8 +224,8 @@ class WebTable(ShowsItself):
         made, and what deletes leave behind goes when `compact` forgets them. Bodies, titles and redirects of other
         pages stay as they were fetched. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
+        from webtable.repository.arguments import given_moment
         from webtable.repository.removing.bulk_deletion import Chosen, Retention
-        from webtable.repository.times import given_moment
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope(domain, host_only, path, full_scan), chosen)

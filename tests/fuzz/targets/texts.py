@@ -11,7 +11,7 @@ from webtable._page.headers import Headers, media_type
 from webtable.cli.options import parse_limits
 from webtable.cli.terminal.text import parse_days, parse_size
 from webtable.errors import InvalidArgument
-from webtable.repository.times import is_ago, parse_time
+from webtable.repository.arguments import is_ago, parse_time
 from webtable.store.hbase.address import address_of as hbase_address
 from webtable.store.memory import MemoryStore
 from webtable.store.sqlite.address import address_of as sqlite_address

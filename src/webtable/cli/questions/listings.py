@@ -30,8 +30,8 @@ from webtable.cli.terminal.output import (
 )
 from webtable.cli.terminal.text import examples, parse_names, parse_size
 from webtable.repository.answers.page_columns import read_for
+from webtable.repository.arguments import is_ago, parse_time
 from webtable.repository.questions.listing import FULL_SCAN, Listing, ListingOption
-from webtable.repository.times import is_ago, parse_time
 
 if TYPE_CHECKING:
     from webtable.repository import Results, WebTable

@@ -26,7 +26,7 @@ from webtable.cli.terminal.output import (
 )
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.page_columns import PAGES, read_for
-from webtable.repository.times import FORMS, parse_time
+from webtable.repository.arguments import FORMS, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.columns import column
-from webtable.repository.times import FORMS
+from webtable.repository.arguments import FORMS
 
 if TYPE_CHECKING:
     from webtable.reports import Audit, Comparison

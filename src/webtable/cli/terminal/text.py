@@ -47,7 +47,7 @@ TIME = "TIME"
 def parse_times(**times: str | None) -> dict[str, datetime | None]:
     """Return the moments that the options *times* tell, None for those that are not given."""
     # Imported here, for most commands take no times and none should wait for it.
-    from webtable.repository.times import parse_time
+    from webtable.repository.arguments import parse_time
 
     return {name: None if text is None else parse_time(name.replace("_", "-"), text) for name, text in times.items()}
 

@@ -14,8 +14,8 @@ import msgspec
 
 from webtable.errors import InvalidArgument, LayoutMismatch, TableNotFound
 from webtable.repository.creation.tables import bring, create_tables, create_with_layout, missing_of, plan_of
+from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.repository.indexes.states import Indexes, defined
-from webtable.repository.indexes.web import WEB_INDEXES
 from webtable.repository.stored.layouts import cells_of
 from webtable.rowkey import Salt, split_points
 from webtable.schema import (

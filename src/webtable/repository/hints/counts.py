@@ -21,7 +21,7 @@ from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.frame import Frame
 from webtable.repository.hints.inlinks import inlinks_of
 from webtable.repository.hints.queue import CountedBatch, RecountQueue
-from webtable.repository.indexes.web import LINK
+from webtable.repository.indexes.index import LINK
 from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.stored.cells import written
 from webtable.repository.stored.values import checked_json

@@ -29,7 +29,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.frame import Frame
 from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, RowsOfSpans, Sized, is_cut
-from webtable.repository.indexes.web import HOST, HOST_COUNTS, HostCounts
+from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
 from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.stored.cells import cells_of, together, written
 from webtable.repository.stored.values import JSONValue, checked_json

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, InvalidArgument, TableNotFound, UnknownIndex
+from webtable.repository.arguments import Moment, given_moment
 from webtable.repository.creation.tables import create_tables
 from webtable.repository.hints.drift import Compared, Drift, HistoryComparison
 from webtable.repository.hints.entry_drift import EntryComparison
@@ -29,7 +30,6 @@ from webtable.repository.hints.upkeep import Keeper
 from webtable.repository.indexes.states import defined
 from webtable.repository.journal import Journal
 from webtable.repository.stored.layouts import FRESH_SECONDS
-from webtable.repository.times import Moment, given_moment
 from webtable.rowkey import KeyRange
 from webtable.rowkey.web import host_and_rest
 from webtable.schema import IndexState, Phase

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from webtable._clock import Fresh, clock
 from webtable._importable import importable
 from webtable.errors import IndexNeeded, IndexNotNamed, InvalidArgument, LayoutMismatch, UnknownIndex
-from webtable.repository.indexes.index import ORDERED, Index
-from webtable.repository.indexes.web import WEB_INDEXES
+from webtable.repository.indexes.index import ORDERED, WEB_INDEXES, Index
 from webtable.repository.stored.layouts import FRESH_SECONDS
 from webtable.schema import (
     LAYOUT_ROW,

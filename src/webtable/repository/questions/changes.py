@@ -14,11 +14,11 @@ from webtable._clock import milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Column, Form, column, declared
+from webtable.repository.arguments import FORMS, Moment, moments
 from webtable.repository.questions.listing import BY_URL, DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import ScopeRows
 from webtable.repository.questions.versions import versions_in
 from webtable.repository.stored.page_state import brought
-from webtable.repository.times import FORMS, Moment, moments
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:

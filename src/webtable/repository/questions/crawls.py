@@ -11,12 +11,12 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.arguments import DURATIONS, duration_of
+from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass
 from webtable.repository.scanning.scratch import Scratch
 from webtable.repository.stored.page_state import DAMAGED_CAPTURE
-from webtable.repository.times import DURATIONS, duration_of
 from webtable.rowkey.web import host_and_rest
 from webtable.store import Row
 from webtable.store.rows import Wanted

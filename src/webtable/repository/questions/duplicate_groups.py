@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.indexes.web import HIGHEST_SIZE
+from webtable.repository.indexes.index import HIGHEST_SIZE
 from webtable.repository.questions.changes import SINCE, UNTIL, changes_of, period_of
 from webtable.repository.questions.listing import DOMAIN, SITE, Listing
 from webtable.repository.questions.rows import Pass, url_at
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.arguments import Moment
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scope import Scope
-    from webtable.repository.times import Moment
 
 _TABLE = "CREATE TABLE found (rank INTEGER, place BLOB, before INTEGER, after INTEGER)"
 _SORTED = "SELECT place, before, after FROM found WHERE (rank, place) > (?, ?) ORDER BY rank, place"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument, InvalidURL
 from webtable.repository.answers.columns import column, declared
-from webtable.repository.indexes.web import URL, handle_of
+from webtable.repository.indexes.index import URL, handle_of
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.rowkey import canonical_url
 from webtable.rowkey.urls import canonical_or_none

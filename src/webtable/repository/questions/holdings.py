@@ -13,7 +13,7 @@ from webtable._page.page import Page
 from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.frame import Frame
 from webtable.repository.hints.queue import Pending, RecountQueue
-from webtable.repository.indexes.web import HOST
+from webtable.repository.indexes.index import HOST
 from webtable.repository.page_counts import PageCounts, grouping
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES

@@ -12,8 +12,7 @@ from webtable.errors import DamagedRow, IndexNeeded
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.indexes.index import place_of
-from webtable.repository.indexes.web import HOST, HOST_COUNTS, HOST_VALUES, HostCounts
+from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
 from webtable.repository.questions.listing import DOMAIN, Listing
 from webtable.repository.scanning.found_rows import Damage
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order

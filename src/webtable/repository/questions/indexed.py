@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.page_columns import PAGES
-from webtable.repository.arguments import check_numbers
-from webtable.repository.indexes.index import by_term
-from webtable.repository.indexes.web import (
+from webtable.repository.arguments import FORMS, Moment, check_numbers, given_moment, moments
+from webtable.repository.indexes.index import (
     DIGEST,
     HIGHEST_SIZE,
     SIZE,
     STATUS,
     TIME,
+    by_term,
     descending,
     status_text,
     time_text,
@@ -23,7 +23,6 @@ from webtable.repository.indexes.web import (
 from webtable.repository.questions.handles import redirects_to, stored_page
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, URL, Listing, ListingOption
-from webtable.repository.times import FORMS, Moment, given_moment, moments
 from webtable.rowkey import KeyRange, canonical_url, prefix_stop
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.answers.tokens import invalid_token
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.hints.refresh import Recount, Refresh
+from webtable.repository.indexes.index import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.indexes.lookup import EntryReader, Lookup
-from webtable.repository.indexes.web import HIGHEST_COUNT, LINK, STATUS, descending
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
 from webtable.repository.questions.inlinks import InlinkReader
 from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, URL, Listing

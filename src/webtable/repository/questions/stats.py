@@ -13,13 +13,12 @@ from webtable._shown import Shown
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import Columns, column, declared
 from webtable.repository.answers.tabular import Tabular
-from webtable.repository.arguments import Grouping
+from webtable.repository.arguments import Grouping, Moment, given_moment
 from webtable.repository.journal import Journal, Walked
 from webtable.repository.page_counts import Group, PageCounts, grouping
 from webtable.repository.questions.hosts import narrowed
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.scanning.scope import Scope
-from webtable.repository.times import Moment, given_moment
 from webtable.rowkey import KeyRange, key_text
 from webtable.store.rows import Wanted
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from webtable.errors import DamagedRow, KeyFormatError
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import PAGES, pages_with
-from webtable.repository.indexes.web import LINK
+from webtable.repository.indexes.index import LINK
 from webtable.repository.questions.confirmation import URLS_AT_ONCE, Confirmation, Sources
 from webtable.repository.questions.listing import BY_URL, DOMAIN, FULL_SCAN, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows

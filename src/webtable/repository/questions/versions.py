@@ -15,9 +15,9 @@ from webtable._clock import clock, milliseconds
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.answers.results import Several
+from webtable.repository.arguments import Moment, given_moment, moments
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.stored.page_state import brought
-from webtable.repository.times import Moment, given_moment, moments
 from webtable.store import Row, TimeRange
 from webtable.store.deadline import Deadline, until
 from webtable.store.rows import Wanted

@@ -18,8 +18,7 @@ from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.hints.counts import entries_of
 from webtable.repository.hints.inlinks import PAST, inlinks_of
 from webtable.repository.hints.queue import RecountQueue
-from webtable.repository.indexes.index import place_of
-from webtable.repository.indexes.web import HOST, LINK
+from webtable.repository.indexes.index import HOST, LINK, place_of
 from webtable.repository.questions.hosts import entries_without_pages
 from webtable.repository.questions.links import refresh_links
 from webtable.repository.scanning.scope import PLAIN_KEY
