@@ -18,7 +18,7 @@ from webtable import Link, Page, WebTable
 from webtable._checksums import place, with_checksum
 from webtable.errors import DamagedRow, FormatError, InvalidArgument, MissingExtra, UnknownColumn
 from webtable.repository.answers import arrow_batches as batches
-from webtable.repository.answers import arrow_cells as cells
+from webtable.repository.answers import arrow_pages
 from webtable.repository.answers.page_columns import PAGES
 from webtable.rowkey.urls import split_url
 from webtable.testing import ListeningStore
@@ -239,8 +239,8 @@ def test_a_table_of_metadata_reads_no_bodies(web):
 
 
 def test_batches_are_bounded_and_lazy(web, monkeypatch):
-    monkeypatch.setattr(cells, "FIRST_ROWS", 1)
-    monkeypatch.setattr(cells, "BATCH_ROWS", 2)
+    monkeypatch.setattr(arrow_pages, "FIRST_ROWS", 1)
+    monkeypatch.setattr(arrow_pages, "BATCH_ROWS", 2)
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
 
     reader = web.table.pages(web.site.domain).to_arrow()
@@ -251,8 +251,8 @@ def test_batches_are_bounded_and_lazy(web, monkeypatch):
 
 def test_a_parquet_file_has_whole_hosts_in_its_row_groups(crawl, tmp_path, monkeypatch):
     monkeypatch.setattr("webtable.repository.answers.arrow_batches.GROUP_ROWS", 2)
-    monkeypatch.setattr(cells, "FIRST_ROWS", 2)
-    monkeypatch.setattr(cells, "BATCH_ROWS", 1)
+    monkeypatch.setattr(arrow_pages, "FIRST_ROWS", 2)
+    monkeypatch.setattr(arrow_pages, "BATCH_ROWS", 1)
     path = tmp_path / "pages.parquet"
 
     count = crawl.table.pages(crawl.domain).to_parquet(path)

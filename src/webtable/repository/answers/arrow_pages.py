@@ -1,19 +1,38 @@
-"""Data frames and other Arrow tables as pages: a row each, taken by the names of its columns."""
+"""Arrow tables of pages: data frames taken as pages, a row each, and stored rows made record batches.
+
+The latter come straight from their cells: no page is made on the way. A row's metadata is one JSON object. The objects
+of many rows, each proven by its checksum, are lines of JSON together, and pyarrow reads those with a schema. Members
+that are left out have their defaults. Where the lines are not what they should be (a cell of another program may hold
+an end of line), the pages are made one by one.
+"""
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
+from zlib import crc32
 
 import msgspec
 
+from webtable._checksums import RIGHT
 from webtable._page.page import GIVEN, Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
-from webtable.repository.answers.arrow_batches import arrow
-from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
+from webtable.repository.answers.page_columns import PAGES, URL
+from webtable.repository.scanning.found_rows import ahead
+from webtable.store import Cell, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from webtable.errors import DamagedRow
+    from webtable.repository.answers.columns import Column
+    from webtable.repository.scanning.found_rows import Damage
 
 ROWS_AT_ONCE = 256
 """How many rows of a table are Python objects at once."""
@@ -101,3 +120,117 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "outlinks": lambda links: tuple(map(_link, links)),
     "status_code": int,
 }
+
+
+FIRST_ROWS = 256
+"""How many rows the first batch has: most answers have fewer."""
+TAKEN_AT_ONCE = 64
+"""How many rows are taken before their bytes are counted."""
+BATCH_CELLS = 4 * 2**20
+"""How many bytes of cells a batch is made of, but for the last of its rows."""
+
+
+def in_batches(
+    rows: Iterator[Row],
+    metadata: bytes,
+    each: Callable[[Row], Page | DamagedRow | None],
+    columns: Sequence[Column],
+    damage: Damage,
+    expected: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pages of *rows*, without those that are none, reading the next ones while the caller works.
+
+    The first batch comes when *expected* rows are there, if that is soon. Their stored column *metadata* has them. Each
+    of *columns* must be stored, or made of the URL. Where pages are made, *each* makes them (`PageReader.each`).
+    Damaged rows are told to *damage*.
+    """
+    with closing(ahead(_pieces(rows, metadata, min(expected or FIRST_ROWS, FIRST_ROWS)))) as pieces:
+        for piece in pieces:
+            parsed = piece.parsed(columns)
+            yield piece.made(metadata, each, columns, damage) if parsed is None else parsed
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Rows that are pages: the key of each, and its metadata with its timestamp, as it is stored.
+
+    Rows that are held for long are what the garbage collector looks at again and again; these tuples are not.
+    """
+
+    found: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    is_proven: bool = True
+    """Whether the checksums of all rows are right."""
+    has_more: bool = False
+
+    def made(
+        self,
+        metadata: bytes,
+        each: Callable[[Row], Page | DamagedRow | None],
+        columns: Sequence[Column],
+        damage: Damage,
+    ) -> pa.RecordBatch:
+        """Return the rows as a batch, by the page that is made of each."""
+        rows = (Row(key, {metadata: [Cell(timestamp, value)]}) for key, timestamp, value in self.found)
+        pages = damage.sift(map(each, rows))
+        return batch_of([page for page in pages if page is not None], columns)
+
+    def parsed(self, columns: Sequence[Column]) -> pa.RecordBatch | None:
+        """Return what pyarrow reads in the values, None where not each is proven and a line of JSON."""
+        if not (self.is_proven and self.found):
+            return None
+        pa = arrow()
+        lines = b"\n".join([value for _, _, value in self.found])
+        if lines.count(b"\n") != len(self.found) - 1:
+            return None
+        stored = [column for column in columns if column.source == "stored"]
+        needed = stored if URL in stored else [URL, *stored]
+        try:
+            table = pa.json.read_json(
+                pa.BufferReader(lines),
+                # One block, so that a batch comes out.
+                pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
+                pa.json.ParseOptions(explicit_schema=schema_of(needed), unexpected_field_behavior="ignore"),
+            )
+        except pa.ArrowException:
+            return None
+        urls = table["url"]
+        if table.num_rows != len(self.found) or urls.null_count:
+            return None
+        arrays = [
+            parts_of(column, urls) if column.source == "url" else _filled(table[column.name], column)
+            for column in columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema_of(columns))
+
+
+def _filled(values: pa.ChunkedArray, column: Column) -> pa.Array:
+    filled = values if column.default is None else values.fill_null(column.default)
+    return filled.combine_chunks()
+
+
+def _pieces(rows: Iterator[Row], column: bytes, most: int) -> Iterator[_Piece]:
+    while True:
+        piece = _piece(rows, column, most)
+        yield piece
+        if not piece.has_more:
+            return
+        most = BATCH_ROWS
+
+
+def _piece(rows: Iterator[Row], column: bytes, most: int) -> _Piece:
+    """Return the next *most* of *rows*, or as many as take BATCH_CELLS, those that are pages."""
+    piece = _Piece()
+    count = size = 0
+    while count < most and size < BATCH_CELLS:
+        some = list(islice(rows, min(TAKEN_AT_ONCE, most - count)))
+        if not some:
+            return piece
+        count += len(some)
+        found = [(row.key, *row.cells[column][0]) for row in some if column in row.cells]
+        # As `PageCodec.page` does it.
+        sums = [crc32(value, crc32(key, timestamp ^ timestamp >> 32)) for key, timestamp, value in found]
+        piece.is_proven = piece.is_proven and sums.count(RIGHT) == len(sums)
+        piece.found += found
+        size += sum(len(value) for _, _, value in found)
+    piece.has_more = True
+    return piece

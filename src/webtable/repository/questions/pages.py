@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.arrow_batches import arrow, first_rows
-from webtable.repository.answers.arrow_cells import in_batches
+from webtable.repository.answers.arrow_pages import in_batches
 from webtable.repository.answers.page_columns import PAGES, pages_with
 from webtable.repository.arguments import check_numbers
 from webtable.repository.questions.listing import (
