@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webtable._clock import moment_of, now_in_milliseconds
 from webtable.errors import DamagedRow
-from webtable.repository.copying.links import BothInlinks
+from webtable.repository.copying.copy import BothInlinks
 from webtable.repository.copying.tables import Pace, Sides, covers
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webtable.repository.arguments import Progress
-    from webtable.repository.copying.links import RowInlinks
+    from webtable.repository.copying.copy import RowInlinks
     from webtable.repository.copying.tables import Both
     from webtable.repository.frame import Frame
     from webtable.store import Cell, Row
