@@ -14,10 +14,9 @@ import pytest
 import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidArgument, MissingExtra
-from webtable.repository.pictures import calendar, canvas, regions, treemap
-from webtable.repository.pictures.bars import MOST_BARS, draw_bars, draw_sizes
+from webtable.repository.pictures import bars, calendar, canvas, treemap
+from webtable.repository.pictures.bars import MOST_BARS, draw_bars, draw_regions, draw_sizes
 from webtable.repository.pictures.calendar import MOST_YEARS, draw_calendar
-from webtable.repository.pictures.regions import draw_regions
 from webtable.repository.questions.hosts import Host
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -188,7 +187,7 @@ def test_a_thousand_regions_are_as_many_bars_as_fit_with_the_hottest_in_sight():
     ax = draw_regions(groups, None)
 
     pages, _ = ax.containers
-    assert len(pages) == regions.MOST_BARS
+    assert len(pages) == bars.MOST_REGIONS
     assert max(bar.get_width() for bar in pages) == pytest.approx(10_000 / 19_990)
     assert len(ax.texts) == 1
 
