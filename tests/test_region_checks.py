@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 import webtable
-from webtable.repository.diagnosis import regions as judged
-from webtable.repository.diagnosis.regions import MOST_ROWS, placed
+from webtable.repository.diagnosis import rows as judged
+from webtable.repository.diagnosis.rows import MOST_ROWS, placed
 from webtable.repository.diagnosis.tables import CheckedTable
 from webtable.rowkey import KeyRange
 from webtable.store import Region, Row

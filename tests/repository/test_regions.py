@@ -11,8 +11,7 @@ import pytest
 import webtable
 from webtable import Salt
 from webtable.errors import InvalidArgument, TableNotFound
-from webtable.repository.regions import RegionComparison, compared_regions, regions_of
-from webtable.repository.samples import sample_urls
+from webtable.repository.regions import RegionComparison, compared_regions, regions_of, sample_urls
 from webtable.rowkey import KeyRange
 from webtable.store import NewCell, Put, Region, Store
 from webtable.testing import WrappedStore

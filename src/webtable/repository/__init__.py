@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from webtable.repository.questions.versions import History
     from webtable.repository.records.record import Record, RecordOutcome, Records
     from webtable.repository.records.table import KeyedTable
-    from webtable.repository.regions import RegionComparison, compared_regions, regions_of
-    from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
-    from webtable.repository.samples import sample_urls
+    from webtable.repository.regions import RegionComparison, compared_regions, regions_of, sample_urls
+    from webtable.repository.removing.deletion import DeletedPage, Deletions
     from webtable.repository.table import WebTable
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
@@ -148,9 +147,8 @@ _HOMES = {
     "webtable.repository.questions.versions": ("History",),
     "webtable.repository.records.record": ("Record", "RecordOutcome", "Records"),
     "webtable.repository.records.table": ("KeyedTable",),
-    "webtable.repository.regions": ("RegionComparison", "compared_regions", "regions_of"),
-    "webtable.repository.removing.bulk_deletion": ("DeletedPage", "Deletions"),
-    "webtable.repository.samples": ("sample_urls",),
+    "webtable.repository.regions": ("RegionComparison", "compared_regions", "regions_of", "sample_urls"),
+    "webtable.repository.removing.deletion": ("DeletedPage", "Deletions"),
     "webtable.repository.table": ("WebTable",),
     "webtable.repository.text.difference": ("Difference",),
     "webtable.repository.text.matching": ("Hit", "SearchIn"),

@@ -1,20 +1,26 @@
-"""The regions of a table beside the split points that it was meant to have."""
+"""The regions of a table beside the split points that were wanted, and a sample of its URLs, spread over them."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeVar
 
 from webtable._shown.text import plural
-from webtable.errors import InvalidArgument
+from webtable.errors import InvalidArgument, KeyFormatError
 from webtable.repository.records.table import KeyedTable
+from webtable.rowkey import KeyRange
 from webtable.rowkey.ranges import key_text, merged_split_points, split_points
+from webtable.schema import web_columns
 from webtable.store import Region, Store
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.table import WebTable
+    from webtable.store import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +86,126 @@ def compared_regions(store: Store, table: str, wanted: Iterable[bytes]) -> Regio
     """
     points = tuple(merged_split_points(wanted))
     return RegionComparison(tuple(store.regions(table)), points)
+
+
+T = TypeVar("T")
+
+RUN_ROWS = 50
+"""How many neighbouring rows are read at one place at most. More would be cheaper, and more of one host."""
+_PLACES = 16
+_PLACES_A_CALL = 16
+_PARTS = 8
+# Hex digits and hosts have these bytes, and nearly none between `9` and `a`: between them a place would be wasted.
+_ALPHABET = b"-./0123456789:abcdefghijklmnopqrstuvwxyz~"
+_RANKS = [min(bisect_left(_ALPHABET, byte), len(_ALPHABET) - 1) for byte in range(256)]
+
+
+def first_keys(store: Store, table: str, most: int) -> list[bytes]:
+    """Return at most *most* row keys of any table: the first of each region, of as many regions as that takes."""
+    regions = _spread(store.regions(table), most)
+    each = -(-most // len(regions))
+    found = store.first_rows(table, [region.keys for region in regions], each, Wanted(keys_only=True))
+    return [row.key for rows in found for row in rows][:most]
+
+
+def sample_urls(table: WebTable, *, most: int = 20_000) -> list[str]:
+    """Return the URLs of at most *most* pages of *table*, those that were fetched first in front.
+
+    They are read in short runs at places spread over the keys of each region: behind a full run what is left of the
+    region is cut into eight parts, each with a place of its own, and so on. A table with far fewer pages comes whole.
+
+    The sample is biased: regions count equally however many rows they hold, and so do the parts of a region, so a host
+    with very many pages has a smaller share of the sample than of the table. It holds *most* URLs and a few hundred
+    rows in memory, and takes some hundreds of calls at most.
+
+    Raises `InvalidArgument` for a *most* below 1.
+    """
+    if not isinstance(most, int) or most < 1:
+        raise InvalidArgument(f"most={most!r} must be at least 1")
+    sampler = _Sampler(table, max(1, min(RUN_ROWS, most // _PLACES)))
+    regions = _spread(table.store.regions(table.table), most // sampler.run)
+    found: list[tuple[int, str]] = []
+    for left, region in zip(range(len(regions), 0, -1), regions, strict=True):
+        # What one region has too few rows for goes to those behind it.
+        found += sampler.sample(region.keys, (most - len(found)) // left)
+    return [url for _, url in sorted(found)]
+
+
+class _Sampler:
+    """Reads runs of *run* rows of one table."""
+
+    def __init__(self, table: WebTable, run: int) -> None:
+        self.run = run
+        self._store = table.store
+        self._table = table.table
+        self._url_of = table.key.url_of
+        # Only pages have it: a row that others just link to does not come.
+        self._column = web_columns(table.layout.names).page
+
+    def sample(self, keys: KeyRange, most: int) -> list[tuple[int, str]]:
+        """Return at most *most* pages of the range *keys*: when each was fetched (epoch milliseconds), and its URL."""
+        found: list[tuple[int, str]] = []
+        spans, full = [keys], list[KeyRange]()
+        while spans and len(found) < most:
+            run = min(self.run, most - len(found))
+            read = dict.fromkeys(_spread(spans, (most - len(found)) // run))
+            for span, rows in self._runs(list(read), run):
+                found += [one for row in rows if (one := self._dated(row)) is not None]
+                if len(rows) == run:
+                    full.append(span.after(rows[-1].key))
+            spans = [span for span in spans if span not in read]
+            if not spans and len(found) < most:
+                spans, full = [part for span in full for part in self._parts(span)], []
+        return found
+
+    def _dated(self, row: Row) -> tuple[int, str] | None:
+        try:
+            return row.cells[self._column][0].timestamp, self._url_of(row.key)
+        except KeyFormatError:
+            return None
+
+    def _runs(self, spans: Sequence[KeyRange], run: int) -> Iterator[tuple[KeyRange, list[Row]]]:
+        for at in range(0, len(spans), _PLACES_A_CALL):
+            some = spans[at : at + _PLACES_A_CALL]
+            yield from zip(some, self._store.first_rows(self._table, some, run, Wanted([self._column])), strict=True)
+
+    def _parts(self, span: KeyRange) -> list[KeyRange]:
+        """Return *span* up to its last page in parts, all of them where keys can be; none where it is empty."""
+        backwards = self._store.scan(self._table, [span], Wanted([self._column], keys_only=True), limit=1, reverse=True)
+        last = next(backwards, None)
+        if last is None:
+            return []
+        end = last.key + b"\0"
+        cuts = (min(max(cut, span.start), end) for cut in _between(span.start, last.key))
+        parts = (KeyRange(start, stop) for start, stop in pairwise([span.start, *cuts, end]))
+        # An empty stop would be the end of the table.
+        return [part for part in parts if part.stop and not part.is_empty()]
+
+
+def _between(low: bytes, high: bytes) -> list[bytes]:
+    """Return, in order, keys that cut the keys from *low* to *high* into parts, as equal as eight bytes can tell."""
+    same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+    below, above = _number(low[same:]), _number(high[same:])
+    return [high[:same] + _key(below + part * (above - below) // _PARTS) for part in range(1, _PARTS)]
+
+
+def _number(key: bytes) -> int:
+    number = 0
+    for byte in key[:8].ljust(8, b"\0"):
+        number = number * len(_ALPHABET) + _RANKS[byte]
+    return number
+
+
+def _key(number: int) -> bytes:
+    letters = bytearray()
+    for _ in range(8):
+        number, rank = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[rank])
+    return bytes(reversed(letters))
+
+
+def _spread(items: Sequence[T], most: int) -> list[T]:
+    """Return *most* of *items*, evenly spread over them, or all of them where they are fewer."""
+    if len(items) <= most:
+        return list(items)
+    return [items[(2 * at + 1) * len(items) // (2 * most)] for at in range(most)]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from webtable.repository.questions.titles import TitleProblem
     from webtable.repository.questions.verification import Verification
     from webtable.repository.questions.versions import History
-    from webtable.repository.removing.bulk_deletion import DeletedPage, Deletions
+    from webtable.repository.removing.deletion import DeletedPage, Deletions
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
     from webtable.repository.writing.outcomes import OutcomeCallback
@@ -225,7 +225,7 @@ class WebTable(ShowsItself):
         pages stay as they were fetched. Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`.
         """
         from webtable.repository.arguments import given_moment
-        from webtable.repository.removing.bulk_deletion import Chosen, Retention
+        from webtable.repository.removing.deletion import Chosen, Retention
 
         chosen = Chosen(status, given_moment("fetched_before", fetched_before))
         retention = Retention(self._frame, Scope(domain, host_only, path, full_scan), chosen)

@@ -92,8 +92,7 @@ class _Sketch:
 
 
 def _web_sketch(chosen: CommandSession) -> _Sketch:
-    from webtable.repository.regions import regions_of
-    from webtable.repository.samples import sample_urls
+    from webtable.repository.regions import regions_of, sample_urls
 
     with chosen.open() as table:
         layout = [
@@ -109,7 +108,7 @@ def _web_sketch(chosen: CommandSession) -> _Sketch:
 def _keyed_sketch(chosen: CommandSession) -> _Sketch | None:
     """Return what there is to show of a table of records, None for another kind."""
     from webtable.repository.creation.tables import stored_layout
-    from webtable.repository.samples import first_keys
+    from webtable.repository.regions import first_keys
     from webtable.schema import KeyLayout
     from webtable.store import open_store
 

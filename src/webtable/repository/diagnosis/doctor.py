@@ -19,7 +19,7 @@ from webtable.errors import (
 )
 from webtable.repository.creation.tables import stored_layout
 from webtable.repository.creation.web import StoredWebTable
-from webtable.repository.diagnosis import regions, rows, tables
+from webtable.repository.diagnosis import rows, tables
 from webtable.repository.diagnosis.tables import CheckedTable
 from webtable.repository.opening import not_there
 from webtable.schema import KeyLayout
@@ -146,7 +146,7 @@ def _of_table(store: Store, table: str, time: Deadline, deepness: rows.Deepness)
         ("layout", tables.layout),
         ("tables", tables.missing),
         ("families", tables.families),
-        ("regions", regions.regions),
+        ("regions", rows.regions),
         ("indexes", tables.indexes),
         ("freshness", tables.freshness),
         ("rows", rows.sample),
@@ -163,7 +163,7 @@ def _of_rows(store: Store, table: str, mismatch: str) -> Iterator[Check]:
         yield failed("layout", mismatch, "use the version of webtable that has made the table, or a later one")
         return
     yield well("layout", f"rows under the key {layout.key}")
-    yield from regions.placed(store, table)
+    yield from rows.placed(store, table)
 
 
 def _made(name: str, time: Deadline, look: Callable[[], Iterable[Check]]) -> list[Check]:

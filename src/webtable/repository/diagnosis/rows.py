@@ -1,7 +1,9 @@
-"""A sample of the rows of a table, or all: whether they can be read, are what was stored, and are not of the future."""
+"""The rows of a table: whether a sample of them, or all, can be read and is what was stored, and their regions."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -11,16 +13,18 @@ from webtable._clock import clock
 from webtable._page.page import Page
 from webtable.errors import DamagedRow
 from webtable.repository.arguments import Progress
+from webtable.repository.page_counts import HOT, Group, PageCounts, RegionShares, grouping, named
 from webtable.repository.questions.verification import verified, wanted_to_verify
-from webtable.repository.samples import sample_urls
-from webtable.rowkey import KeyRange
+from webtable.repository.regions import sample_urls
+from webtable.rowkey import KeyRange, key_text
 from webtable.store.health import failed, warned, well
+from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.diagnosis.tables import CheckedTable
-    from webtable.store import Row
+    from webtable.store import Region, Row, Store
     from webtable.store.deadline import Deadline
     from webtable.store.health import Check
 
@@ -93,3 +97,99 @@ def _in_time(rows: Iterable[Row], time: Deadline) -> Iterator[Row]:
         yield row
         if time.left() < _LEAST_LEFT:
             return
+
+
+MOST_PAGES: Final = 50_000
+"""Up to how many pages are counted, which takes a second or two; of more, their salts or first rows tell."""
+MOST_REGIONS: Final = 256
+"""Of how many regions it is looked then whether they are full."""
+MOST_ROWS: Final = 200
+"""From how many rows on a region counts as full then."""
+_UNEVEN: Final = 4
+"""From how many times as many regions as another one a server has too many."""
+_SPLIT: Final = (
+    "split hot regions in the HBase shell (split 'TABLE', 'KEY') and merge empty ones (merge_region); "
+    "webtable keys splits names split points"
+)
+_COUNTS: Final = "webtable plot regions --full-scan counts the pages"
+
+
+def regions(checked: CheckedTable) -> Iterator[Check]:
+    """Yield what is wrong with the regions of the pages; nothing of a store that has none."""
+    found = checked.store.regions(checked.table)
+    yield from placed(checked.store, checked.table, found)
+    if not any(region.server for region in found):
+        return
+    if len(found) == 1:
+        yield _judged(RegionShares.of({_name(found[0]): (0, None)}))
+        return
+    digits = checked.stored.layout.digits
+    groups = _pages(checked, found)
+    if groups is not None:
+        yield _judged(RegionShares.of(groups))
+    elif digits:
+        salts = [b"%0*x" % (digits, number) for number in range(16**digits)]
+        shares = RegionShares.of({_name(one): (_begin_in(one.keys, salts), None) for one in found})
+        yield _judged(shares, f", by the salts that begin in them; {_COUNTS}")
+    else:
+        yield _filled(checked, found)
+
+
+def _pages(checked: CheckedTable, found: Sequence[Region]) -> dict[str, Group] | None:
+    """Return the pages and bytes of each region, None where there are more pages than are counted."""
+    frame, by = checked.frame, grouping("region", starts=[region.keys.start for region in found])
+    counts, wanted = PageCounts({"region": by}), Wanted([frame.codec.columns.page])
+    for number, row in enumerate(frame.store.scan(frame.table, [KeyRange()], wanted, limit=MOST_PAGES + 1)):
+        if number == MOST_PAGES:
+            return None
+        page = frame.counted.each(row)
+        if page is not None and not isinstance(page, DamagedRow):
+            counts.add(row.key, page)
+    return {_name(region): Group(0, 0) for region in found} | by.groups()
+
+
+def _judged(shares: RegionShares, basis: str = "") -> Check:
+    """Return what *shares* say, as the picture of the regions says it."""
+    return warned("splits", f"{shares}{basis}", _SPLIT) if shares.hot else well("splits", f"{shares}{basis}")
+
+
+def _filled(checked: CheckedTable, found: Sequence[Region]) -> Check:
+    """Return in how few regions nearly all pages are, as far as their first rows tell."""
+    some = found[:MOST_REGIONS]
+    rows = checked.store.first_rows(checked.table, [one.keys for one in some], MOST_ROWS, Wanted(keys_only=True))
+    full = [_name(one) for one, first in zip(some, rows, strict=True) if len(first) == MOST_ROWS]
+    told = f"{len(found):,} regions: {named(full)} have {MOST_ROWS} rows or more"
+    # Nearly all of over MOST_PAGES pages are in these, so one of them has more than HOT times its fair share.
+    if len(some) == len(found) and len(full) < len(found) / HOT:
+        return warned("splits", told, _SPLIT)
+    return well("splits", f"{told}; {_COUNTS}")
+
+
+def placed(store: Store, table: str, found: Sequence[Region] | None = None) -> Iterator[Check]:
+    """Yield on which servers the regions are; nothing of a store that has none."""
+    found = store.regions(table) if found is None else found
+    if not any(region.server for region in found):
+        return
+    lost = [region for region in found if not region.server]
+    servers = Counter(region.server for region in found if region.server)
+    told = f"{len(found):,} on {len(servers):,} servers"
+    if lost:
+        remedy = "wait while they move; else assign them in the HBase shell (list_regions, assign), or use hbck2"
+        yield failed(
+            "regions", f"{named([_name(one) for one in lost])} of {len(found):,} regions are on no server", remedy
+        )
+    elif max(servers.values()) > _UNEVEN * max(1, min(servers.values())):
+        (busiest, most), *_ = servers.most_common(1)
+        yield warned("regions", f"{told}, {most:,} of them on {busiest}", "run balancer in the HBase shell")
+    else:
+        yield well("regions", told)
+
+
+def _begin_in(keys: KeyRange, salts: Sequence[bytes]) -> int:
+    """Return how many of *salts*, which are in order, begin in *keys*."""
+    stop = bisect_left(salts, keys.stop) if keys.stop else len(salts)
+    return max(0, stop - bisect_left(salts, keys.start))
+
+
+def _name(region: Region) -> str:
+    return key_text(region.keys.start)

@@ -17,7 +17,7 @@ from webtable.repository.indexes.index import HOST
 from webtable.repository.page_counts import PageCounts, grouping
 from webtable.repository.questions.hosts import known_totals
 from webtable.repository.questions.stats import PROGRESS_PAGES
-from webtable.repository.samples import sample_urls
+from webtable.repository.regions import sample_urls
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.store import Row
 from webtable.store.rows import Wanted
