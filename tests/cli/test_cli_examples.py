@@ -98,7 +98,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("line", EXAMPLES)
+@pytest.mark.usefixtures("manual_clock")
+@pytest.mark.parametrize(
+    "line",
+    # test_cli_demo runs it as it is, and it takes seconds.
+    [pytest.param(line, marks=pytest.mark.nightly) if line == "webtable demo" else line for line in EXAMPLES],
+)
 def test_an_example_runs(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.syspath_prepend(str(tmp_path))

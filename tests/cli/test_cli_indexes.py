@@ -22,17 +22,14 @@ from webtable.repository.hints.maintenance import Maintenance
 from webtable.repository.indexes.index import WEB_INDEXES
 from webtable.schema import IndexState, index_table
 
+pytestmark = pytest.mark.usefixtures("manual_clock")
+
 NOW = datetime.now(UTC).replace(microsecond=0)
 DEFINITION = """\
 import webtable.repository.indexes.index as made
 
 language = made.Index("language", lambda page: [page.headers.get("content-language", "none")])
 """
-
-
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webtable.repository.hints.maintenance.FRESH_SECONDS", 0)
 
 
 @pytest.fixture

@@ -153,6 +153,7 @@ def test_a_page_goes_to_what_is_no_file_as_well(run: Run, site: None) -> None:
     assert Path("/dev/null").is_char_device()
 
 
+@pytest.mark.usefixtures("manual_clock")
 def test_a_missing_index_is_told_with_the_command_that_adds_it(run: Run, site: None) -> None:
     run("index", "drop", "link")
 
