@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,14 +24,21 @@ NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 COUNT = 1_000
 
 
-@pytest.fixture
-def source(empty_directory: Path) -> str:
-    with webtable.open("s.db", create=True) as table, table.writer() as writer:
+@pytest.fixture(scope="module")
+def made_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("source") / "s.db"
+    with webtable.open(path, create=True) as table, table.writer() as writer:
         for number in range(COUNT):
             for age in (2, 1):
                 body = b"%d days ago" % age
                 url = f"https://copy.example/{number}"
                 writer.put(Page(url=url, html=body, fetched_at=NOW - timedelta(days=age)))
+    return path
+
+
+@pytest.fixture
+def source(made_source: Path) -> str:
+    shutil.copy(made_source, "s.db")
     return "s.db"
 
 
@@ -59,7 +67,7 @@ def wait_for(count: int) -> None:
     end = time.monotonic() + 60
     while stored() < count:
         assert time.monotonic() < end, "nothing was copied"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def test_a_copy_has_the_layout_that_is_asked_for_and_is_compared(run: Run, source: str) -> None:
@@ -75,7 +83,7 @@ def test_a_copy_has_the_layout_that_is_asked_for_and_is_compared(run: Run, sourc
 
 def test_a_copy_that_is_killed_goes_on_where_it_was(run: Run, source: str) -> None:
     with copying("--resume", "--rate", "100") as process:
-        wait_for(150)
+        wait_for(50)
         process.kill()
         process.wait()
     assert 0 < stored() < COUNT
@@ -92,7 +100,7 @@ def test_a_copy_that_is_killed_goes_on_where_it_was(run: Run, source: str) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_copy_in_good_order(run: Run, source: str, number: signal.Signals) -> None:
     with copying("--rate", "100") as process:
-        wait_for(100)
+        wait_for(50)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
 
@@ -138,7 +146,7 @@ def test_a_copy_that_is_not_whole_ends_with_1_and_names_the_pages(run: Run, sour
 
 def test_a_token_of_a_target_that_is_gone_is_forgotten(run: Run, source: str) -> None:
     with copying("--resume", "--rate", "200") as process:
-        wait_for(300)
+        wait_for(100)
         process.kill()
         process.wait()
     for file in Path().glob("t.db*"):
@@ -172,7 +180,7 @@ def test_a_table_of_other_keys_is_refused(run: Run) -> None:
 
 def test_a_second_run_waits_for_the_journal_of_the_first(run: Run, source: str) -> None:
     with copying("--resume", "--rate", "100"):
-        wait_for(100)
+        wait_for(50)
 
         done = run("copy", source, "t.db", "--resume")
 

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import chdir
+from pathlib import Path
 
 import pytest
+from running import webtable_command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which `webtable demo` has been run."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def made(folder):
+    with chdir(folder):
+        return webtable_command("demo")
 
 
 @pytest.fixture
-def made(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return run("demo")
+def in_folder(folder, monkeypatch):
+    monkeypatch.chdir(folder)
 
 
-def test_it_makes_a_store_and_asks_it_five_questions(made, run, tmp_path):
+@pytest.mark.usefixtures("in_folder")
+def test_it_makes_a_store_and_asks_it_five_questions(made, run):
     commands = re.findall(r"^\$ webtable (.*)$", made.out, re.MULTILINE)
 
     assert made.code == 0
-    assert (tmp_path / "webtable-demo" / "webtable.db").exists()
+    assert Path("webtable-demo/webtable.db").exists()
     assert len(commands) == 5
     for command in commands:
         answer = run(*shlex.split(command))
@@ -26,6 +41,7 @@ def test_it_makes_a_store_and_asks_it_five_questions(made, run, tmp_path):
         assert answer.out in made.out
 
 
+@pytest.mark.usefixtures("in_folder")
 def test_a_second_run_asks_what_is_there(made, run):
     again = run("demo")
 

@@ -175,7 +175,7 @@ def test_a_killed_ingest_run_again_leaves_what_one_clean_run_leaves(
 def test_ctrl_c_ends_a_wait_for_standard_input(tmp_path: Path, environment: dict[str, str]) -> None:
     date = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     with subprocess.Popen(
-        [*WEBTABLE, "-s", "crawl.db", "ingest", "-"],
+        [*WEBTABLE, "-s", "crawl.db", "ingest", "--batch", "5", "-"],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.PIPE,
@@ -193,18 +193,24 @@ def test_ctrl_c_ends_a_wait_for_standard_input(tmp_path: Path, environment: dict
         assert process.wait(timeout=30) == 130
 
 
-@pytest.mark.parametrize("chosen", ["table", "lines", *FORMATS])
-def test_a_reader_that_stops_early_ends_it_without_a_word(
-    tmp_path: Path, environment: dict[str, str], chosen: str
-) -> None:
-    with webtable.open(tmp_path / "webtable.db", create=True) as table, table.writer() as writer:
+@pytest.fixture(scope="module")
+def store_of_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose listing does not fit into a pipe."""
+    path = tmp_path_factory.mktemp("many") / "webtable.db"
+    with webtable.open(path, create=True) as table, table.writer() as writer:
         for number in range(1_500):
             writer.put(webtable.Page(url=f"https://example.com/{number}", html=b"<title>T</title>" + b"x" * number))
+    return path
 
+
+@pytest.mark.parametrize("chosen", ["table", "lines", *FORMATS])
+def test_a_reader_that_stops_early_ends_it_without_a_word(
+    store_of_many: Path, environment: dict[str, str], chosen: str
+) -> None:
     command = " ".join([*WEBTABLE, "pages", "example.com", "--format", chosen])
     result = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{command} | head -1"],
-        cwd=tmp_path,
+        cwd=store_of_many.parent,
         env=environment,
         capture_output=True,
         text=True,

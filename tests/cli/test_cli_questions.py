@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import shlex
+import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from running import Run
@@ -43,14 +45,21 @@ SITE = [
 ]
 
 
-@pytest.fixture
-def site() -> None:
-    """A store of pages of example.com, its subdomain and another domain, whose links are counted."""
-    with webtable.open("webtable.db", create=True) as table:
+@pytest.fixture(scope="module")
+def site_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("site") / "webtable.db"
+    with webtable.open(path, create=True) as table:
         with table.writer() as writer:
             for one in SITE:
                 writer.put(one)
         table.refresh_links()
+    return path
+
+
+@pytest.fixture
+def site(site_store: Path) -> None:
+    """A store of pages of example.com, its subdomain and another domain, whose links are counted."""
+    shutil.copy(site_store, "webtable.db")
 
 
 LISTINGS = {
