@@ -222,7 +222,10 @@ def test_every_command_is_known_here():
     assert set(WORDS) == set(FOUND)
 
 
-@pytest.mark.parametrize("name", WORDS)
+# The sample web takes seconds to make, and no URL of a store.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "demo" else name for name in WORDS]
+)
 def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: str):
     url = ANSWERS.replace("crawl", "rows") if name.startswith("rows") else ANSWERS
     if name in ("rows get", "rows scan", "rows put"):
