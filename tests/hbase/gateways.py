@@ -50,6 +50,8 @@ class Server:
                 if self._stopped:
                     client.close()
                     return
+                # A reply of two pieces would wait 40 ms for the client to acknowledge the first.
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.connections += 1
                 self._open.append(client)
                 threading.Thread(target=self._run, args=(client,), daemon=True).start()
