@@ -108,6 +108,7 @@ def test_a_call_to_a_gateway_that_does_not_answer_ends_in_time_and_says_which_on
     assert re.search(r"no answer within \d\.\d s|connections are in use: .* for up to \d\.\d s", error)
 
 
+@pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_to_a_gateway_that_is_gone_ends_in_time_and_says_which_one(gateways, call):
     with gateways.store() as store:
@@ -167,10 +168,10 @@ def test_a_name_that_is_not_resolved_in_time_says_so(monkeypatch):
 # --- scans -----------------------------------------------------------------------------------------------------------
 
 
-def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers):
+def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers, manual_clock):
     gateways = Gateways(servers, 0)
     slow = gateways.handler.scannerOpenWithScan
-    gateways.handler.scannerOpenWithScan = lambda *args: (time.sleep(0.05), slow(*args))[1]
+    gateways.handler.scannerOpenWithScan = lambda *args: (manual_clock.sleep(0.05), slow(*args))[1]
     with gateways.store(timeout=1.0) as store:
         rows = store.scan("pages", [prefix_range(b"x%03d" % salt) for salt in range(256)])
 
@@ -178,13 +179,13 @@ def test_one_row_of_a_scan_of_many_empty_ranges_has_one_deadline(servers):
             next(rows)
 
 
-def test_each_row_of_a_scan_has_a_deadline_of_its_own(gateways):
+def test_each_row_of_a_scan_has_a_deadline_of_its_own(gateways, manual_clock):
     with gateways.store(timeout=1.0) as store:
         found = []
         for row in store.scan("pages", [KeyRange()]):
             found.append(row.key)
             if len(found) % 1400 == 0:
-                time.sleep(0.6)
+                manual_clock.passed += 0.6
 
     assert found == ROWS
 

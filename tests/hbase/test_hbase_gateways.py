@@ -263,9 +263,10 @@ def test_a_gateway_that_comes_back_as_another_kind_is_not_used(servers, short_co
         pair.service = thrift2.THBaseService
         pair.handlers[1] = RowsThrift2(pages=[])
         pair.start(1)
-        end = Deadline(1.0)
-        while end.left():
+        end = Deadline(10)
+        while not pair.asked[1].connections and end.left():
             read_some(store, 1)
+        read_some(store)
 
     assert pair.asked[1].connections > 0
 
@@ -287,9 +288,9 @@ def test_threads_read_while_gateways_come_and_go(pair):
             thread.start()
         for place in (0, 1, 0, 1):
             pair.stop(place)
-            time.sleep(0.3)
+            time.sleep(0.2)
             pair.start(place)
-            time.sleep(0.7)
+            time.sleep(0.4)
         over.set()
         for thread in threads:
             thread.join()

@@ -111,6 +111,7 @@ WRONG = {
 }
 
 
+@pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_an_answer_that_is_not_its_own_is_believed_by_nobody(servers, with_thrift2, wrong):
     pair = http_pair(servers)
