@@ -83,6 +83,7 @@ def content(table):
     table.put(Page(url=VICTIM, html=b"another", fetched_at=later, status_code=page.status_code, outlinks=page.outlinks))
 
 
+@pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize(
     ("taken", "told"),
     [

@@ -22,7 +22,7 @@ from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
 
 pytestmark = pytest.mark.faults
-SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "1.5"))
+SECONDS = float(os.environ.get("WEBTABLE_FAULT_SECONDS", "1.0"))
 """How long others write."""
 TIMEOUT = 3
 PAGES = 120
