@@ -18,6 +18,8 @@ demo: $(CORE)
 WORKERS ?= 2
 test: export HBASE_HEAP ?= 6g
 test: export THRIFT_HEAP ?= 512m
+# Hundreds of tests start Python: where no bytecode is kept, each of them compiles the library again.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 
