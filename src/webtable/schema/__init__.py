@@ -1,20 +1,13 @@
 """Schemas: tables and column families as frozen values, those of web tables, and plans to create or change tables."""
 
 from webtable.schema.layout import (
-    FAMILIES,
-    FAMILY_ALTERABLE,
     LAYOUT_COLUMN,
     LAYOUT_ROW,
-    PAGE_FAMILIES,
     KeyLayout,
     Layout,
-    OptionValue,
     check_layout,
     check_suffix_list,
     layout_values,
-    meta_table,
-    option_column,
-    option_json,
 )
 from webtable.schema.plan import FamilyChange, LayoutPlan, Plan, plan
 from webtable.schema.shell import Snapshots, SplitsForm, alter_statement, create_statement, splits_text
@@ -31,19 +24,26 @@ from webtable.schema.table import (
 from webtable.schema.web import (
     DEFAULT_TTL,
     DEFAULT_VERSIONS,
+    FAMILIES,
+    FAMILY_ALTERABLE,
     INDEX_COLUMN,
     INDEX_SUFFIX,
+    PAGE_FAMILIES,
     QUEUE_FAMILY,
     STATES_FAMILY,
     STATES_ROW,
     ColumnNames,
     IndexState,
+    OptionValue,
     Phase,
     PlainColumn,
     WebColumns,
     check_index_name,
     index_of_column,
     index_table,
+    meta_table,
+    option_column,
+    option_json,
     queue_table,
     state_column,
     web_columns,

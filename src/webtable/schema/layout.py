@@ -13,13 +13,18 @@ from webtable._stored_form import KEY_FORMAT, LAYOUT_FORMAT, check_format
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import Salt, WebKey, suffix_list_version
 from webtable.rowkey.web_salt import SaltSource
-from webtable.schema.table import ALL_VERSIONS, FAMILY_OPTIONS, FamilySchema, TableSchema, days_text, versions_text
+from webtable.schema.table import ALL_VERSIONS, TableSchema, days_text, versions_text
 from webtable.schema.web import (
     DEFAULT_TTL,
     DEFAULT_VERSIONS,
+    PAGE_FAMILIES,
     ColumnNames,
+    OptionValue,
     PlainColumn,
+    check_family_option,
     index_table,
+    option_of_column,
+    option_value,
     queue_table,
     web_table_schema,
 )
@@ -31,18 +36,8 @@ if TYPE_CHECKING:
 
 LAYOUT_ROW = b"layout"
 LAYOUT_COLUMN = b"layout:json"
-ALTERED = b"layout:altered."
-"""The beginning of further columns, one for each option that was altered since: `layout:altered.ttl`."""
-
-PAGE_FAMILIES = ("content", "metadata", "outlinks", "inlinks")
-FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
-"""The families whose options can be altered: those of pages, that of all index entries, and that of the queue."""
-FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
-"""The options of a family that can be altered. Its versions and TTL follow from those of the layout."""
-
 COMPRESSIONS = ("zstd", "none")
 
-OptionValue = int | bool | str | None
 
 # What a declaration shows of things that have no name, or not all in it: `module.<lambda>`, `module.make.<locals>.of`,
 # a partial function, an object without a `__repr__`.
@@ -78,7 +73,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if not self.ttl and self.ttl is not None:
             raise InvalidArgument(f"ttl={self.ttl!r} must be a number of seconds, or None to keep everything")
         for name, value in self.family_options.items():
-            _check_family_option(name, value)
+            check_family_option(name, value)
 
     @classmethod
     def of(cls, salt: Salt, **options: object) -> Layout:
@@ -129,7 +124,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         options = layout_values(options)
         families = {name: value for name, value in options.items() if "." in name}
         fields = {name: value for name, value in options.items() if name not in families}
-        values = {**_values(self), **fields, "family_options": {**self.family_options, **families}}
+        values = {**msgspec.structs.asdict(self), **fields, "family_options": {**self.family_options, **families}}
         try:
             layout = msgspec.convert(values, Layout)
         except msgspec.ValidationError as exc:
@@ -154,7 +149,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def to_json(self) -> bytes:
         """Return the layout as it is stored, with its checksum."""
-        values = _values(self)
+        values = msgspec.structs.asdict(self)
         if not self.family_options:
             del values["family_options"]
         return with_checksum(msgspec.json.encode(values))
@@ -175,7 +170,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         created = cls._created(table, cells[LAYOUT_COLUMN])
         altered = {column: value for column, value in cells.items() if column != LAYOUT_COLUMN}
         try:
-            options = {_option_of(column): _decode_option(unsealed(value)).value for column, value in altered.items()}
+            options = {option_of_column(column): option_value(value) for column, value in altered.items()}
             return created.altered(options) if options else created
         except UNREADABLE as exc:
             raise LayoutMismatch(f"{table}: this version of webtable does not know the stored layout: {exc}") from exc
@@ -208,54 +203,6 @@ def layout_values(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the *options* of a layout as it has them: all versions are a number, which HBase can hold too."""
     every = {"versions": ALL_VERSIONS} if options.get("versions", 1) is None else {}
     return {**options, **every}
-
-
-class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An option that was altered, as it is stored."""
-
-    value: int | bool | str | None
-
-
-_decode_option = msgspec.json.Decoder(_Option).decode
-
-
-def option_column(name: str) -> bytes:
-    """Return the column beside the layout that holds the option *name* since it was altered."""
-    return ALTERED + name.encode()
-
-
-def option_json(value: OptionValue) -> bytes:
-    """Return the *value* of an option as it is stored, with its checksum."""
-    return with_checksum(msgspec.json.encode(_Option(value)))
-
-
-def _option_of(column: bytes) -> str:
-    name = column.removeprefix(ALTERED).decode()
-    if not column.startswith(ALTERED) or not (name in ("ttl", "versions") or "." in name):
-        raise ValueError(f"there is a column {column!r} beside it")
-    return name
-
-
-def _check_family_option(name: str, value: object) -> None:
-    """Raise `InvalidArgument` unless *name* is an alterable option of a family, such as `content.block_size`."""
-    family, dot, option = name.partition(".")
-    if not dot or family not in FAMILIES:
-        raise InvalidArgument(f"families: {family!r} must be one of {', '.join(FAMILIES)}")
-    if option not in FAMILY_ALTERABLE:
-        follows = "; versions and ttl follow from those of the table" if option in FAMILY_OPTIONS else ""
-        raise InvalidArgument(f"families: {name!r} must be one of {', '.join(FAMILY_ALTERABLE)}{follows}")
-    kind = type(getattr(_DEFAULTS, option))
-    # True is an int to Python, and 1 is as good as True; to HBase and to the catalogue of a file they are not.
-    if type(value) is not kind:
-        raise InvalidArgument(f"families: {name}={value!r} must be {_KINDS[kind]}")
-
-
-_DEFAULTS = FamilySchema("any")
-_KINDS = {int: "a whole number", bool: "true or false", str: "a text"}
-
-
-def _values(layout: Layout) -> dict[str, Any]:
-    return {field: getattr(layout, field) for field in layout.__struct_fields__}
 
 
 class _LayoutHeader(msgspec.Struct, frozen=True):
@@ -322,11 +269,6 @@ class KeyLayout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise LayoutMismatch(
                 f"{table} was created with other keys: the table has {found.key}, asked for are {self.key}"
             )
-
-
-def meta_table(name: str) -> TableSchema:
-    """Return the schema of the table with the layout of the table *name*."""
-    return TableSchema(f"{name}_meta", families=(FamilySchema("layout"),))
 
 
 def check_layout(table: str, stored: Layout, wanted: Layout) -> None:

@@ -13,7 +13,7 @@ from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema, day
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.schema.layout import OptionValue
+    from webtable.schema.web import OptionValue
 
 
 @dataclass(frozen=True, slots=True)

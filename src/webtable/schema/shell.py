@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from webtable.errors import InvalidArgument
-from webtable.schema.layout import meta_table
 from webtable.schema.table import FAMILY_OPTIONS, FamilySchema, TableSchema
-from webtable.schema.web import queue_table
+from webtable.schema.web import meta_table, queue_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The tables of a web table: its families and column names, its indexes with their states, and its queue."""
+"""The tables of a web table: its families with their options and columns, its indexes with their states, its queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from webtable._checksums import UNREADABLE, unsealed, with_checksum
 from webtable.errors import InvalidArgument, LayoutMismatch
 from webtable.rowkey import split_points
-from webtable.schema.table import ALL_VERSIONS, FOREVER, FamilySchema, TableSchema
+from webtable.schema.table import ALL_VERSIONS, FAMILY_OPTIONS, FOREVER, FamilySchema, TableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,13 @@ _NAME = re.compile(r"[a-z][a-z0-9]{0,30}")
 
 Phase = Literal["building", "ready", "retired", "dropped"]
 """Entries are written until an index is dropped. Only an index that is ready answers questions."""
+
+PAGE_FAMILIES = ("content", "metadata", "outlinks", "inlinks")
+FAMILIES = (*PAGE_FAMILIES, "indexes", "queue")
+"""The families whose options can be altered: those of pages, that of all index entries, and that of the queue."""
+FAMILY_ALTERABLE = tuple(option for option in FAMILY_OPTIONS if option not in ("versions", "ttl"))
+"""The options of a family that can be altered. Its versions and TTL follow from those of the layout."""
+OptionValue = int | bool | str | None
 
 ColumnNames = Literal["readable", "short"]
 PlainColumn = Literal["title", "status_code", "last_modified"]
@@ -183,3 +190,62 @@ def index_table(table: str, index: str) -> TableSchema:
 def queue_table(table: str) -> TableSchema:
     """Return the schema of the queue: a table that names the pages whose inlinks are to be counted again."""
     return TableSchema(f"{table}_queue", (FamilySchema(QUEUE_FAMILY),))
+
+
+def meta_table(name: str) -> TableSchema:
+    """Return the schema of the table with the layout of the table *name*."""
+    return TableSchema(f"{name}_meta", families=(FamilySchema("layout"),))
+
+
+ALTERED = b"layout:altered."
+"""The beginning of further columns, one for each option that was altered since: `layout:altered.ttl`."""
+
+
+class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An option that was altered, as it is stored."""
+
+    value: int | bool | str | None
+
+
+_decode_option = msgspec.json.Decoder(_Option).decode
+
+
+def option_column(name: str) -> bytes:
+    """Return the column beside the layout that holds the option *name* since it was altered."""
+    return ALTERED + name.encode()
+
+
+def option_json(value: OptionValue) -> bytes:
+    """Return the *value* of an option as it is stored, with its checksum."""
+    return with_checksum(msgspec.json.encode(_Option(value)))
+
+
+def option_value(stored: bytes) -> OptionValue:
+    """Return the value of an option that was stored; raises one of `UNREADABLE`."""
+    return _decode_option(unsealed(stored)).value
+
+
+def option_of_column(column: bytes) -> str:
+    """Return the option that *column* beside the layout holds; raises `ValueError` where it is none."""
+    name = column.removeprefix(ALTERED).decode()
+    if not column.startswith(ALTERED) or not (name in ("ttl", "versions") or "." in name):
+        raise ValueError(f"there is a column {column!r} beside it")
+    return name
+
+
+_DEFAULTS = FamilySchema("any")
+_KINDS = {int: "a whole number", bool: "true or false", str: "a text"}
+
+
+def check_family_option(name: str, value: object) -> None:
+    """Raise `InvalidArgument` unless *name* is an alterable option of a family, such as `content.block_size`."""
+    family, dot, option = name.partition(".")
+    if not dot or family not in FAMILIES:
+        raise InvalidArgument(f"families: {family!r} must be one of {', '.join(FAMILIES)}")
+    if option not in FAMILY_ALTERABLE:
+        follows = "; versions and ttl follow from those of the table" if option in FAMILY_OPTIONS else ""
+        raise InvalidArgument(f"families: {name!r} must be one of {', '.join(FAMILY_ALTERABLE)}{follows}")
+    kind = type(getattr(_DEFAULTS, option))
+    # True is an int to Python, and 1 is as good as True; to HBase and to the catalogue of a file they are not.
+    if type(value) is not kind:
+        raise InvalidArgument(f"families: {name}={value!r} must be {_KINDS[kind]}")
