@@ -10,7 +10,7 @@ from webtable._late import late
 
 if TYPE_CHECKING:
     from webtable._page.headers import Headers
-    from webtable._page.page import Link, LinkCounts, Page, PageOutcome
+    from webtable._page.page import Link, LinkCounts, Page
     from webtable._progress import ProgressBar, progress_bar
     from webtable.errors import DamagedRow, InvalidURL, WebTableError, WriteFailed
     from webtable.repository import (
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Neighbour,
         Neighbours,
         OutcomeCallback,
+        PageOutcome,
         Pages,
         Progress,
         Receipt,
@@ -195,7 +196,6 @@ _ELSEWHERE = {
         "Link",
         "LinkCounts",
         "Page",
-        "PageOutcome",
     ),
     "webtable._progress": (
         "ProgressBar",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -25,7 +24,6 @@ from webtable._page.headers import (
     url_of,
 )
 from webtable._shown import Shown, shown_text
-from webtable.errors import WebTableError
 
 _set = msgspec.structs.force_setattr
 
@@ -223,23 +221,6 @@ def _extent(value: object) -> object:
 
 SAID = Facts._fields
 """The fields of what a page says of itself, in its HTML or its headers."""
-TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
-"""The fields that a response tells, or leaves as they were where it repeats what is stored."""
-KEPT = (
-    "first_seen",
-    "changed_at",
-    "change_count",
-    "has_body",
-    "outlink_count",
-    "only_self_links",
-    "links_digest",
-    "inlinks_at",
-    "hints_at",
-    "link_counts",
-)
-"""The fields that are made when a page is stored, of what is stored already."""
-GIVEN = tuple(name for name in Page.__struct_fields__ if name not in KEPT)
-"""The fields by which a page is stored; digest and size count where the body was cut or is not given."""
 
 
 def said(page: object) -> dict[str, Any]:
@@ -290,23 +271,6 @@ def with_facts(page: Page) -> Page:
         language=page.language or said_once(named.get("content-language")),
         same_as=page.url if repeats and page.same_as is None else page.same_as,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class PageOutcome:
-    """What happened to a page that was given to a writer. It is stored if `error` is None.
-
-    `is_new` tells whether its content differs from the newest that was stored before. Where the table keeps a limited
-    number of contents of a page, `pushed_out` is how many older ones this has taken the place of, and `is_kept` is
-    False where it is older than all that are kept itself: nobody will see it.
-    """
-
-    url: str
-    fetched_at: datetime
-    error: WebTableError | None = None
-    is_new: bool = True
-    pushed_out: int = 0
-    is_kept: bool = True
 
 
 LINK_BYTES = 250

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from webtable._page.page import Page, PageOutcome
+    from webtable._page.page import Page
     from webtable.aio.missed import Missed
-    from webtable.repository.writing.outcomes import Dropped
+    from webtable.repository.writing.outcomes import Dropped, PageOutcome
 
 
 class Receipt(Wrapped[sync.Receipt]):

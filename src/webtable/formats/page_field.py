@@ -8,8 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from webtable._page.page import GIVEN, Page
+from webtable._page.page import Page
 from webtable.formats.base import Damaged
+from webtable.repository.stored.page_state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from webtable.repository.table import WebTable
     from webtable.repository.text.difference import Difference
     from webtable.repository.text.matching import Hit, SearchIn
-    from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, Receipt
+    from webtable.repository.writing.outcomes import Dropped, OutcomeCallback, PageOutcome, Receipt
     from webtable.repository.writing.writer import Writer
 
 __all__ = [
@@ -83,6 +83,7 @@ __all__ = [
     "Neighbour",
     "Neighbours",
     "OutcomeCallback",
+    "PageOutcome",
     "Pages",
     "Progress",
     "Receipt",
@@ -152,7 +153,7 @@ _HOMES = {
     "webtable.repository.table": ("WebTable",),
     "webtable.repository.text.difference": ("Difference",),
     "webtable.repository.text.matching": ("Hit", "SearchIn"),
-    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "Receipt"),
+    "webtable.repository.writing.outcomes": ("Dropped", "OutcomeCallback", "PageOutcome", "Receipt"),
     "webtable.repository.writing.writer": ("Writer",),
 }
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from webtable.repository.indexes.states import Indexes
 from webtable.repository.scanning.found_rows import Damage
-from webtable.repository.stored.captures import NEWEST
 from webtable.repository.stored.codec import PageCodec
 from webtable.repository.stored.layouts import Layouts, Limits, Refreshed
+from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.stored.reader import PageReader
 from webtable.rowkey import WebKey
 from webtable.store import Store

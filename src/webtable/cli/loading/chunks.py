@@ -18,10 +18,10 @@ from webtable.rowkey.urls import canonical_or_none
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webtable._page.page import PageOutcome
     from webtable.cli.loading.load import Given, Job, Load
     from webtable.errors import WebTableError
     from webtable.repository import WebTable
+    from webtable.repository.writing.outcomes import PageOutcome
 
 CHUNK_PAGES = 100
 CHUNK_BYTES = 1 << 20

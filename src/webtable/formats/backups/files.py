@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
 from webtable._page.json_lines import page_to_json
-from webtable._page.page import GIVEN, LINK_BYTES
+from webtable._page.page import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_captures, write_member
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 from webtable.formats.page_field import as_given
 from webtable.repository.answers.arrow_batches import BATCH_BYTES, BATCH_ROWS, batch_of, new_file, schema_of
 from webtable.repository.answers.columns import column
 from webtable.repository.answers.page_columns import PAGES
+from webtable.repository.stored.page_state import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,11 +18,12 @@ from zlib import crc32
 import msgspec
 
 from webtable._checksums import RIGHT
-from webtable._page.page import GIVEN, Link, Page
+from webtable._page.page import Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
 from webtable.repository.scanning.found_rows import ahead
+from webtable.repository.stored.page_state import GIVEN
 from webtable.store import Cell, Row
 
 if TYPE_CHECKING:

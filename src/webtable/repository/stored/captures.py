@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from webtable._page.headers import Headers
-from webtable._page.page import TOLD, Page
 from webtable.repository.stored.page_state import (
     DAMAGED_CAPTURE,
+    TOLD,
     Capture,
     PageWrite,
     Stored,
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-NEWEST = 8
-"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
+    from webtable._page.page import Page
 
 
 def decide(page: Page, stored: Stored, ttl: int | None) -> list[PageWrite]:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webtable._clock import milliseconds
-from webtable._page.page import Page, Size, Status
+from webtable._page.page import SAID, Page, Size, Status
 from webtable.errors import DamagedRow
 
 
@@ -43,6 +43,23 @@ class Capture(msgspec.Struct, frozen=True, omit_defaults=True):
 
 CAPTURED = tuple(name for name in Capture.__struct_fields__ if name in Page.__struct_fields__)
 """The fields of a page that a capture keeps: its own first ones."""
+TOLD = (*SAID, "content_type", "charset", "etag", "last_modified", "redirect_to")
+"""The fields that a response tells, or leaves as they were where it repeats what is stored."""
+KEPT = (
+    "first_seen",
+    "changed_at",
+    "change_count",
+    "has_body",
+    "outlink_count",
+    "only_self_links",
+    "links_digest",
+    "inlinks_at",
+    "hints_at",
+    "link_counts",
+)
+"""The fields that are made when a page is stored, of what is stored already."""
+GIVEN = tuple(name for name in Page.__struct_fields__ if name not in KEPT)
+"""The fields by which a page is stored; digest and size count where the body was cut or is not given."""
 DAMAGED_CAPTURE = Capture(status_code=999)
 """Stands for a version whose capture cannot be read: its content may still be there."""
 
@@ -89,6 +106,8 @@ class Stored(NamedTuple):
     """In place of the page, where its newest metadata cannot be read."""
 
 
+NEWEST = 8
+"""How many versions of a page are read at first, which is enough unless a capture is late or its page an error."""
 NOTHING = Stored()
 """What is stored of a page that is not there."""
 

@@ -20,7 +20,8 @@ from webtable._clock import EPOCH, milliseconds
 from webtable._page.page import Page
 from webtable.errors import StoreUnavailable
 from webtable.repository.hints.hints import PageChange
-from webtable.repository.stored.captures import NEWEST, mended
+from webtable.repository.stored.captures import mended
+from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from logging import INFO
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._clock import clock
-from webtable._page.page import Page, PageOutcome, memory_of
+from webtable._page.page import Page, memory_of
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
+from webtable.repository.writing.outcomes import PageOutcome
 from webtable.store.deadline import Deadline, until
 from webtable.store.retry import attempts
 

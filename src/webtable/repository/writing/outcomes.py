@@ -8,16 +8,33 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from webtable._page.page import PageOutcome
-from webtable.errors import ExpiredCapture, WriteFailed
+from webtable._page.page import Page
+from webtable.errors import ExpiredCapture, WebTableError, WriteFailed
 
 if TYPE_CHECKING:
     import weakref
     from collections.abc import Iterable, Sequence
 
-    from webtable.repository.writing.spool import Left
+
+@dataclass(frozen=True, slots=True)
+class PageOutcome:
+    """What happened to a page that was given to a writer. It is stored if `error` is None.
+
+    `is_new` tells whether its content differs from the newest that was stored before. Where the table keeps a limited
+    number of contents of a page, `pushed_out` is how many older ones this has taken the place of, and `is_kept` is
+    False where it is older than all that are kept itself: nobody will see it.
+    """
+
+    url: str
+    fetched_at: datetime
+    error: WebTableError | None = None
+    is_new: bool = True
+    pushed_out: int = 0
+    is_kept: bool = True
 
 
 @dataclass(slots=True)
@@ -114,6 +131,15 @@ class Callbacks:
         """Leave the outcomes to the parent."""
         self._delivering = threading.Lock()
         self._waiting.clear()
+
+
+class Left(NamedTuple):
+    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
+
+    pages: list[Page]
+    files: list[Path]
+    error: Exception | None
+    """Why there are pages that no file has."""
 
 
 def joined(errors: Sequence[WriteFailed]) -> WriteFailed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._page.body import algorithm_of, digest_like, digest_of
-from webtable._page.page import Page, PageOutcome
+from webtable._page.page import Page
 from webtable._threads import Threads
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import PageChange
@@ -16,6 +16,7 @@ from webtable.repository.hints.upkeep import Upkeep
 from webtable.repository.stored.content import Packed
 from webtable.repository.stored.page_state import Stored
 from webtable.repository.writing.capture_checks import measured
+from webtable.repository.writing.outcomes import PageOutcome
 from webtable.repository.writing.plan import BatchPlan, PlannedWrite
 from webtable.repository.writing.repeats import restored
 from webtable.store import Put

@@ -13,8 +13,8 @@ from webtable._clock import clock
 from webtable._page.page import Link, Page, memory_of
 from webtable.errors import WebTableError
 from webtable.repository.hints.hints import PageChange
-from webtable.repository.stored.captures import NEWEST, decide
-from webtable.repository.stored.page_state import Capture, PageWrite, Stored, Version, brought, content_date
+from webtable.repository.stored.captures import decide
+from webtable.repository.stored.page_state import NEWEST, Capture, PageWrite, Stored, Version, brought, content_date
 from webtable.repository.writing.capture_checks import refusal
 from webtable.repository.writing.repeats import repeated_of
 from webtable.schema import ALL_VERSIONS

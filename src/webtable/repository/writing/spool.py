@@ -7,7 +7,7 @@ import threading
 from itertools import count
 from logging import WARNING
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import zstandard
 
@@ -16,11 +16,11 @@ from webtable._page.json_lines import page_to_json
 from webtable._page.page import Page, memory_of
 from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument, InvalidCapture
+from webtable.repository.writing.outcomes import Left, PageOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webtable._page.page import PageOutcome
 
 ENDING = ".jsonl.zst"
 
@@ -76,15 +76,6 @@ class Spool:
                 continue
             return path
         raise AssertionError("numbers do not end")
-
-
-class Left(NamedTuple):
-    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
-
-    pages: list[Page]
-    files: list[Path]
-    error: Exception | None
-    """Why there are pages that no file has."""
 
 
 class Tell(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from webtable._forks import renew_after_fork
 from webtable._page.extract import filled
-from webtable._page.page import Page, PageOutcome
+from webtable._page.page import Page
 from webtable.errors import (
     ExpiredCapture,
     InvalidArgument,
@@ -22,9 +22,18 @@ from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing import open_writers
 from webtable.repository.writing.capture_checks import checked, keyed
 from webtable.repository.writing.dispatch import Buffer, Dispatch
-from webtable.repository.writing.outcomes import Callbacks, Dropped, OutcomeCallback, Receipt, Receipts, failed
+from webtable.repository.writing.outcomes import (
+    Callbacks,
+    Dropped,
+    Left,
+    OutcomeCallback,
+    PageOutcome,
+    Receipt,
+    Receipts,
+    failed,
+)
 from webtable.repository.writing.repeats import row_of
-from webtable.repository.writing.spool import Left, Spool, Unsent
+from webtable.repository.writing.spool import Spool, Unsent
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
