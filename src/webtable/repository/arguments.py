@@ -36,6 +36,13 @@ def check_numbers(**numbers: int | None) -> None:
             raise InvalidArgument(f"{name}={number!r} must be a whole number from 0 on")
 
 
+def check_positive(**numbers: float | None) -> None:
+    """Raise `InvalidArgument` for what is not above 0; None is what was not given."""
+    for name, number in numbers.items():
+        if number is not None and (not isinstance(number, int | float) or number <= 0):
+            raise InvalidArgument(f"{name}={number!r} must be above 0")
+
+
 Moment = datetime | date | timedelta | str
 """A moment: a datetime with a timezone, a date (its beginning in UTC), a time ago (`timedelta`), or a text.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain
@@ -13,11 +13,20 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from webtable._clock import clock
+from webtable._page.extract import filled
 from webtable._page.headers import Headers
 from webtable._page.page import Link, Page
-from webtable.errors import ExpiredCapture, FutureCapture, HiddenByDelete, InvalidCapture, WebTableError
+from webtable.errors import (
+    ExpiredCapture,
+    FutureCapture,
+    HiddenByDelete,
+    InvalidArgument,
+    InvalidCapture,
+    WebTableError,
+)
 from webtable.repository.hints.inlinks import is_only_self
 from webtable.repository.stored.values import json_of
+from webtable.repository.writing.repeats import row_of
 from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
@@ -49,6 +58,19 @@ def _types_of(annotation: Any) -> tuple[type, ...]:
 
 
 _TYPES = {one.name: _types_of(one.type) for one in msgspec.structs.fields(Page) if one.name not in _OURS}
+
+
+def taken(page: object, key: WebKey, layouts: Layouts) -> tuple[bytes, Page, Sequence[bytes]]:
+    """Return the row of *page*, the page as it is to be stored, and the rows whose stored state decides upon it.
+
+    Raises what `Writer.put` does for a page that the table cannot keep, and for what is none.
+    """
+    if not isinstance(page, Page):
+        raise InvalidArgument(f"page={page!r} must be a webtable.Page")
+    row, page = keyed(key, page)
+    page, _ = filled(checked(page, layouts))
+    repeated = row_of(key, page)
+    return row, page, (row,) if repeated is None else (row, repeated)
 
 
 def keyed(key: WebKey, page: Page) -> tuple[bytes, Page]:

@@ -11,6 +11,7 @@ from webtable._clock import clock
 from webtable._page.page import Page, memory_of
 from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
+from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing.outcomes import PageOutcome
 from webtable.store.deadline import Deadline, until
 from webtable.store.retry import attempts
@@ -109,7 +110,7 @@ class _UnderWay(NamedTuple):
 
 
 class Dispatch:
-    """The batches of one writer that are on their way; but for `hasten` and `under_way` called with its lock held.
+    """The batches of one writer that are on their way; but for `hasten` and `held` called with its lock held.
 
     At most *in_flight*, whose rows are disjoint, so that two captures of a page cannot overtake each other.
 
@@ -156,9 +157,12 @@ class Dispatch:
             outcomes = self._storing.submit(lambda: self._store(buffer, ready, its_own))
         self._under_way.append(_UnderWay(buffer, outcomes, its_own))
 
-    def under_way(self) -> list[Buffer]:
-        """Return what is on its way; any thread may ask, and is told what was there a moment ago."""
-        return [batch.buffer for batch in list(self._under_way)]
+    def held(self, waiting: Buffer) -> WriterMetrics:
+        """Return what is on its way, and what is *waiting*, as of a moment ago; any thread may ask."""
+        under_way = [batch.buffer for batch in list(self._under_way)]
+        buffers = under_way if waiting in under_way else [*under_way, waiting]
+        pages, size = sum(len(one.pages) for one in buffers), sum(one.bytes for one in buffers)
+        return WriterMetrics(1, pages, size, len(under_way))
 
     def hasten(self, deadline: Deadline) -> None:
         """Let what is under way and not done by *deadline* fail."""

@@ -145,7 +145,7 @@ class Writers:
         failed = [exc for exc in errors if isinstance(exc, WriteFailed)]
         others = [exc for exc in errors if not isinstance(exc, WriteFailed)]
         if failed or others:
-            from webtable.repository.writing.outcomes import joined
+            from webtable.repository.writing.spool import joined
 
             raise failed_together(self._frame.name, [*([joined(failed)] if failed else []), *others])
 

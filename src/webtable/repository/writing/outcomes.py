@@ -9,11 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from webtable._page.page import Page
-from webtable.errors import ExpiredCapture, WebTableError, WriteFailed
+from webtable.errors import ExpiredCapture, WebTableError
 
 if TYPE_CHECKING:
     import weakref
@@ -131,46 +129,6 @@ class Callbacks:
         """Leave the outcomes to the parent."""
         self._delivering = threading.Lock()
         self._waiting.clear()
-
-
-class Left(NamedTuple):
-    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
-
-    pages: list[Page]
-    files: list[Path]
-    error: Exception | None
-    """Why there are pages that no file has."""
-
-
-def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
-    """Return one error for those of several writers."""
-    if len(errors) == 1:
-        return errors[0]
-    failures = [failure for error in errors for failure in error.failures]
-    return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
-
-
-def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
-    """Return the error that names pages which were not stored, and says what became of them."""
-    reasons = "; ".join(_reason(failure) for failure in failures[:3])
-    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
-    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
-    if left.files:
-        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
-    if left.error is not None:
-        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
-    error = WriteFailed("; ".join(said), failures, left.pages)
-    error.__cause__ = left.error
-    return error
-
-
-def _pages(count: int) -> str:
-    return f"{count:,} page{'s'[: count > 1]}"
-
-
-def _reason(failure: PageOutcome) -> str:
-    reason = str(failure.error)
-    return reason if reason.startswith(failure.url[:100]) else f"{failure.url[:100]}: {reason}"
 
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import threading
 from itertools import count
 from logging import WARNING
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import zstandard
 
@@ -15,11 +15,12 @@ from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
 from webtable._page.page import Page, memory_of
 from webtable._whole_file import own_file
-from webtable.errors import InvalidArgument, InvalidCapture
-from webtable.repository.writing.outcomes import Left, PageOutcome
+from webtable.errors import InvalidArgument, InvalidCapture, WriteFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from webtable.repository.writing.outcomes import PageOutcome
 
 
 ENDING = ".jsonl.zst"
@@ -76,6 +77,15 @@ class Spool:
                 continue
             return path
         raise AssertionError("numbers do not end")
+
+
+class Left(NamedTuple):
+    """What became of the pages that were not stored: those that are handed back, the files that have the others."""
+
+    pages: list[Page]
+    files: list[Path]
+    error: Exception | None
+    """Why there are pages that no file has."""
 
 
 class Tell(Protocol):
@@ -144,3 +154,34 @@ class Unsent:
             self._files.append(path)
         self._pages, self._error = [], None
         self._bytes = sum(map(memory_of, self._refused))
+
+
+def joined(errors: Sequence[WriteFailed]) -> WriteFailed:
+    """Return one error for those of several writers."""
+    if len(errors) == 1:
+        return errors[0]
+    failures = [failure for error in errors for failure in error.failures]
+    return WriteFailed("; ".join(map(str, errors)), failures, [page for error in errors for page in error.pages])
+
+
+def failed(failures: Sequence[PageOutcome], left: Left) -> WriteFailed:
+    """Return the error that names pages which were not stored, and says what became of them."""
+    reasons = "; ".join(_reason(failure) for failure in failures[:3])
+    more = f"; and {len(failures) - 3:,} more" if len(failures) > 3 else ""
+    said = [f"{_pages(len(failures))} not stored: {reasons}{more}"] if failures else []
+    if left.files:
+        said.append(f"what could not be sent is in {', '.join(map(str, left.files))}")
+    if left.error is not None:
+        said.append(f"{_pages(len(left.pages))} could not be written to the spool: {left.error}")
+    error = WriteFailed("; ".join(said), failures, left.pages)
+    error.__cause__ = left.error
+    return error
+
+
+def _pages(count: int) -> str:
+    return f"{count:,} page{'s'[: count > 1]}"
+
+
+def _reason(failure: PageOutcome) -> str:
+    reason = str(failure.error)
+    return reason if reason.startswith(failure.url[:100]) else f"{failure.url[:100]}: {reason}"

@@ -6,34 +6,15 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from webtable._forks import renew_after_fork
-from webtable._page.extract import filled
-from webtable._page.page import Page
-from webtable.errors import (
-    ExpiredCapture,
-    InvalidArgument,
-    OtherProcess,
-    StoreUnavailable,
-    WriteFailed,
-    failed_together,
-)
+from webtable.errors import ExpiredCapture, OtherProcess, StoreUnavailable, WriteFailed, failed_together
 from webtable.repository.answers.arrow_pages import ArrowStream, pages_of
-from webtable.repository.arguments import IN_FLIGHT
+from webtable.repository.arguments import IN_FLIGHT, check_positive
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing import open_writers
-from webtable.repository.writing.capture_checks import checked, keyed
+from webtable.repository.writing.capture_checks import taken
 from webtable.repository.writing.dispatch import Buffer, Dispatch
-from webtable.repository.writing.outcomes import (
-    Callbacks,
-    Dropped,
-    Left,
-    OutcomeCallback,
-    PageOutcome,
-    Receipt,
-    Receipts,
-    failed,
-)
-from webtable.repository.writing.repeats import row_of
-from webtable.repository.writing.spool import Spool, Unsent
+from webtable.repository.writing.outcomes import Callbacks, Dropped, OutcomeCallback, PageOutcome, Receipt, Receipts
+from webtable.repository.writing.spool import Left, Spool, Unsent, failed
 from webtable.store.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -41,17 +22,11 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
+    from webtable._page.page import Page
     from webtable.repository.writing.batch import BatchWriter
 
 MOST_ERRORS = 100
 """How many exceptions of the caller's function are kept for the next flush."""
-
-
-def checked_options(**options: float | None) -> None:
-    """Raise `InvalidArgument` for an option that is not above 0; None is one that was not given."""
-    for name, value in options.items():
-        if value is not None and (not isinstance(value, int | float) or value <= 0):
-            raise InvalidArgument(f"{name}={value!r} must be above 0")
 
 
 class Writer:
@@ -93,7 +68,7 @@ class Writer:
         spool: str | PathLike[str] | None = None,
         on_outcome: OutcomeCallback | None = None,
     ) -> None:
-        checked_options(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
+        check_positive(buffer_bytes=buffer_bytes, buffer_pages=buffer_pages, max_age=max_age, deadline=deadline)
         self._frame = batch_writer.frame
         self.name = self._frame.name
         self._timeout = timeout if deadline is None else deadline
@@ -135,21 +110,18 @@ class Writer:
         the buffer came free in time.
         """
         self.check_process()
-        if not isinstance(page, Page):
-            raise InvalidArgument(f"page={page!r} must be a webtable.Page")
-        key, page = keyed(self._frame.key, page)
         try:
-            page = checked(page, self._frame.layouts)
+            key, page, rows = taken(page, self._frame.key, self._frame.layouts)
         except ExpiredCapture:
             with self._counting:
                 self.dropped.expired += 1
             raise
-        page, _ = filled(page)
-        repeated = row_of(self._frame.key, page)
-        # Those whose stored state decides what becomes of the page.
-        rows = (key,) if repeated is None else (key, repeated)
         deadline = Deadline(self._timeout)
-        self._lock_by(deadline)
+        if not self._lock.acquire(timeout=deadline.left()):
+            raise StoreUnavailable(
+                f"{self.name}: the page was not taken: the buffer is full, and for "
+                f"{self._timeout:g} s no batch of it was stored"
+            )
         try:
             if self._closed and not self._outcomes.is_delivering():
                 raise WriteFailed("the writer is closed")
@@ -247,10 +219,7 @@ class Writer:
         """Return what is held here; nothing by one that is closed, or of the process that this one was forked from."""
         if self._finished or self._is_inherited:
             return WriterMetrics(0, 0, 0, 0)
-        under_way, waiting = self._dispatch.under_way(), self._buffer
-        buffers = under_way if waiting in under_way else [*under_way, waiting]
-        pages, size = sum(len(one.pages) for one in buffers), sum(one.bytes for one in buffers)
-        return WriterMetrics(1, pages, size, len(under_way))
+        return self._dispatch.held(self._buffer)
 
     def check_process(self) -> None:
         """Raise `OtherProcess` in a process that was forked from the writer's."""
@@ -274,13 +243,6 @@ class Writer:
             # Not here: to wait for a place takes longer than the caller may want to wait.
             self._wake.set()
 
-    def _lock_by(self, deadline: Deadline) -> None:
-        if not self._lock.acquire(timeout=deadline.left()):
-            raise StoreUnavailable(
-                f"{self.name}: the page was not taken: the buffer is full, and for "
-                f"{self._timeout:g} s no batch of it was stored"
-            )
-
     def _finish(self) -> None:
         with self._lock:
             self._finished = True
@@ -303,12 +265,11 @@ class Writer:
         with self._counting:
             for outcome in outcomes:
                 self.dropped.note(outcome)
-        for outcome in outcomes:
-            if outcome.error is None:
-                self.stored += 1
-                self.unchanged += not outcome.is_new
-            elif not self._outcomes.tells_all:
-                self._failures.append(outcome)
+                if outcome.error is None:
+                    self.stored += 1
+                    self.unchanged += not outcome.is_new
+                elif not self._outcomes.tells_all:
+                    self._failures.append(outcome)
         self._outcomes.add(outcomes)
 
     def _settle_receipts(self, buffer: Buffer, outcomes: list[PageOutcome]) -> None:
