@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from webtable.rowkey.composite import CompositeKey
     from webtable.rowkey.fields.dates import Date, DateTime, Time
     from webtable.rowkey.fields.domain import ReversedDomain
-    from webtable.rowkey.fields.field import Condition, Field, Part, below, between, starting_with
+    from webtable.rowkey.fields.field import Condition, Constant, Field, Part, below, between, starting_with
     from webtable.rowkey.fields.hashes import Hash
     from webtable.rowkey.fields.modifiers import Descending, Reversed
     from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
     from webtable.rowkey.fields.salts import HashSalt, RandomSalt, RoundRobinSalt
-    from webtable.rowkey.fields.text import Bytes, Constant, FixedText, Text
+    from webtable.rowkey.fields.text import Bytes, FixedText, Text
     from webtable.rowkey.fields.times import ReverseTimestamp, Timestamp
     from webtable.rowkey.key import MAX_KEY, HashedKey, Latest, RowKey
     from webtable.rowkey.ranges import (
@@ -90,12 +90,12 @@ _HOMES = {
     "webtable.rowkey.composite": ("CompositeKey",),
     "webtable.rowkey.fields.dates": ("Date", "DateTime", "Time"),
     "webtable.rowkey.fields.domain": ("ReversedDomain",),
-    "webtable.rowkey.fields.field": ("Condition", "Field", "Part", "below", "between", "starting_with"),
+    "webtable.rowkey.fields.field": ("Condition", "Constant", "Field", "Part", "below", "between", "starting_with"),
     "webtable.rowkey.fields.hashes": ("Hash",),
     "webtable.rowkey.fields.modifiers": ("Descending", "Reversed"),
     "webtable.rowkey.fields.numbers": ("Digits", "Hex", "Int", "UInt"),
     "webtable.rowkey.fields.salts": ("HashSalt", "RandomSalt", "RoundRobinSalt"),
-    "webtable.rowkey.fields.text": ("Bytes", "Constant", "FixedText", "Text"),
+    "webtable.rowkey.fields.text": ("Bytes", "FixedText", "Text"),
     "webtable.rowkey.fields.times": ("ReverseTimestamp", "Timestamp"),
     "webtable.rowkey.key": ("HashedKey", "Latest", "MAX_KEY", "RowKey"),
     "webtable.rowkey.ranges": (

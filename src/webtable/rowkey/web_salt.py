@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from webtable.errors import InvalidArgument, InvalidURL
-from webtable.rowkey.fields.field import Below
+from webtable.rowkey.fields.field import Below, Constant
 from webtable.rowkey.fields.hashes import Hash
-from webtable.rowkey.fields.text import Constant
 from webtable.rowkey.urls import MAX_HOST, canonical_host, is_ip_address
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webtable.rowkey.composite import CompositeKey
-from webtable.rowkey.fields.field import Field
+from webtable.rowkey.fields.field import Constant, Field
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.modifiers import Reversed
 from webtable.rowkey.fields.numbers import Digits, Hex, Int, UInt
 from webtable.rowkey.fields.salts import RandomSalt, Spread
-from webtable.rowkey.fields.text import Constant
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.ranges import KeyRange, hex_split_points, sample_split_points, split_points, uniform_split_points
 

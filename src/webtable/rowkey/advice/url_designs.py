@@ -10,9 +10,9 @@ from webtable.errors import InvalidArgument, UnknownField
 from webtable.rowkey.advice.design import Design, natural_splits, remedies_of
 from webtable.rowkey.composite import CompositeKey
 from webtable.rowkey.fields.domain import ReversedDomain
-from webtable.rowkey.fields.field import Condition, below, starting_with
+from webtable.rowkey.fields.field import Condition, Constant, below, starting_with
 from webtable.rowkey.fields.salts import RandomSalt
-from webtable.rowkey.fields.text import Constant, Text
+from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import HashedKey, RowKey
 from webtable.rowkey.urls import split_url
 from webtable.rowkey.web import WebKey, host_and_rest, url_of

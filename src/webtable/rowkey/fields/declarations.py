@@ -8,10 +8,10 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import FieldError, InvalidArgument, WebTableError
-from webtable.rowkey.fields.field import NOT_GIVEN, Field, Part, shown
+from webtable.rowkey.fields.field import NOT_GIVEN, Constant, Field, Part, shown
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.salts import RandomSalt, Spread
-from webtable.rowkey.fields.text import Bytes, Constant, check_terminator
+from webtable.rowkey.fields.text import Bytes, check_terminator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -139,6 +139,29 @@ class Part(abc.ABC):
         return self
 
 
+@dataclass(frozen=True)
+class Constant(Part):
+    """Bytes that every key has in this place, as the `:` after a salt. `width` is their number.
+
+    Errors: `InvalidArgument` for no bytes.
+    """
+
+    value: bytes
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, bytes) or not self.value:
+            raise InvalidArgument(f"value={shown(self.value)} must be one byte or more, as in b':'")
+
+    @property
+    def width(self) -> int:
+        """The number of bytes."""
+        return len(self.value)
+
+    def encode(self) -> bytes:
+        """Return the bytes."""
+        return self.value
+
+
 class Field(Part):
     """A part that holds a value, and gives it back.
 

@@ -1,4 +1,4 @@
-r"""Fields of text and of bytes, and constant bytes.
+r"""Fields of text and of bytes.
 
 A value of varying width ends with a terminator, which is escaped within it, in one of two ways; both are injective.
 With the terminator ``\0`` the order is kept: 00 becomes 01 01 and 01 becomes 01 02, so no 00 is left but the last,
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webtable.errors import InvalidArgument
-from webtable.rowkey.fields.field import Field, Part, StartingWith, check_name, is_count, shown
+from webtable.rowkey.fields.field import Field, StartingWith, check_name, is_count, shown
 from webtable.rowkey.ranges import KeyRange, merged, prefix_range, prefix_stop
 
 if TYPE_CHECKING:
@@ -68,29 +68,6 @@ def check_terminator(terminator: object, name: str = "terminator") -> None:
         raise InvalidArgument(
             f"{name}={terminator!r} must not begin with '%', a digit or one of A to F: values are escaped with those"
         )
-
-
-@dataclass(frozen=True)
-class Constant(Part):
-    """Bytes that every key has in this place, as the `:` after a salt. `width` is their number.
-
-    Errors: `InvalidArgument` for no bytes.
-    """
-
-    value: bytes
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.value, bytes) or not self.value:
-            raise InvalidArgument(f"value={shown(self.value)} must be one byte or more, as in b':'")
-
-    @property
-    def width(self) -> int:
-        """The number of bytes."""
-        return len(self.value)
-
-    def encode(self) -> bytes:
-        """Return the bytes."""
-        return self.value
 
 
 @dataclass(frozen=True)
