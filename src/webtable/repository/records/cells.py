@@ -1,4 +1,4 @@
-"""Cells as callers name them (`family:qualifier`, values in bytes) and as they are stored, and their timestamps."""
+"""Rows as callers give them (cells by `family:qualifier`, values in bytes) and as they are stored, and timestamps."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Any
 
 from webtable._clock import milliseconds, moment_of, now_in_milliseconds
 from webtable._forks import renew_after_fork
 from webtable.errors import CellTooLarge, ExpiredCapture, InvalidArgument, UnknownColumn
+from webtable.rowkey.fields.field import shown
+from webtable.schema import FamilySchema
 from webtable.store import NewCell
-
-if TYPE_CHECKING:
-    from webtable.schema import FamilySchema
 
 _CELL_OVERHEAD = 24
 
@@ -27,6 +26,23 @@ def stored_columns(columns: Sequence[str], families: Mapping[str, FamilySchema])
     if isinstance(columns, str):
         raise InvalidArgument(f"columns={columns!r} must be a list of names, as in [{columns!r}]")
     return [_stored(column, families)[0] for column in columns]
+
+
+def families_of(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
+    """Return the families of a new table, some by name alone; raises `InvalidArgument` for what is no list."""
+    if isinstance(families, str | FamilySchema):
+        raise InvalidArgument(f"families={families!r} must be a list, as in ['d']")
+    return tuple(FamilySchema(family) if isinstance(family, str) else family for family in families)
+
+
+def checked_row(row: object) -> tuple[Mapping[str, Any], Mapping[str, bytes]]:
+    """Return the values of a row's key and its cells; raises `InvalidArgument` for what is no such pair."""
+    if not isinstance(row, tuple | list) or len(row) != 2:
+        raise InvalidArgument(f"rows: {shown(row)} must be a pair of values and cells")
+    values, cells = row
+    if not isinstance(values, Mapping):
+        raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
+    return values, cells
 
 
 def new_cells(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -11,12 +10,12 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.records.cells import Clock, new_cells, stored_columns, timestamp_of
+from webtable.repository.records.cells import Clock, checked_row, families_of, new_cells, stored_columns, timestamp_of
 from webtable.repository.records.record import Record, RecordOutcome, RecordReader, Records, named, newest, not_stored
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.cells import later_removed
 from webtable.rowkey import KeyRange, RowKey
-from webtable.rowkey.fields.field import Between, StartingWith, shown
+from webtable.rowkey.fields.field import is_open
 from webtable.schema import FamilySchema, KeyLayout, TableSchema
 from webtable.store import Delete, Put, Row, Store, open_store, table_of
 from webtable.store.observed import observed
@@ -24,7 +23,7 @@ from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
 
@@ -76,7 +75,7 @@ class KeyedTable:
         """
         _check_key(key)
         layout = KeyLayout.of(key)
-        wanted = TableSchema(table_of(url), _families(families), tuple(split_keys))
+        wanted = TableSchema(table_of(url), families_of(families), tuple(split_keys))
         store, table = open_store(url, create=create)
         try:
             opened = cls(store, table, key, strict=strict)
@@ -135,11 +134,7 @@ class KeyedTable:
         size = count = 0
         try:
             for one in rows:
-                if not isinstance(one, tuple | list) or len(one) != 2:
-                    raise InvalidArgument(f"rows: {shown(one)} must be a pair of values and cells")
-                values, cells = one
-                if not isinstance(values, Mapping):
-                    raise InvalidArgument(f"values={values!r} must be the values of the key's fields, by their names")
+                values, cells = checked_row(one)
                 row = self.key.encode(**values)
                 moment = self._now(row) if at is None else at
                 put = Put(row, new_cells(row, cells, moment, self._families, self.store.capabilities.max_cell))
@@ -282,8 +277,7 @@ class KeyedTable:
         return [row for row in rows if row is not None]
 
     def _ranges(self, fields: Mapping[str, Any], *, full_scan: bool) -> list[KeyRange]:
-        is_open = all(_is_open(condition) for condition in fields.values())
-        if is_open and not full_scan:
+        if not full_scan and all(is_open(condition) for condition in fields.values()):
             asked = f"{named(fields)} asks" if fields else "a scan without fields asks"
             raise FullScanNeeded(
                 f"{self.name}: {asked} for the whole table: restrict one of {', '.join(self.key.names)}, "
@@ -299,16 +293,3 @@ def _check_key(key: object) -> None:
         raise InvalidArgument(
             f"field {min(taken)!r} has the name of an option of KeyedTable.scan; give it another name"
         )
-
-
-def _families(families: Sequence[str | FamilySchema]) -> tuple[FamilySchema, ...]:
-    if isinstance(families, str | FamilySchema):
-        raise InvalidArgument(f"families={families!r} must be a list, as in ['d']")
-    return tuple(FamilySchema(family) if isinstance(family, str) else family for family in families)
-
-
-def _is_open(condition: Any) -> bool:
-    """Whether every value meets *condition*."""
-    if isinstance(condition, StartingWith):
-        return not condition.prefix
-    return isinstance(condition, Between) and condition.since is None and condition.until is None

@@ -60,6 +60,13 @@ class Below:
 Condition = Between | StartingWith | Below
 
 
+def is_open(condition: Any) -> bool:
+    """Whether every value meets *condition*."""
+    if isinstance(condition, StartingWith):
+        return not condition.prefix
+    return isinstance(condition, Between) and condition.since is None and condition.until is None
+
+
 def between(since: Any = None, until: Any = None) -> Condition:
     """Return the condition that a field's value is at least *since* and less than *until* (None: open on that side).
 
