@@ -125,7 +125,9 @@ def test_workers_that_cannot_begin_end_the_run(files: list[str]):
     assert err == "webtable: workers die before they can begin: it was ended by SIGKILL\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly), signal.SIGHUP]
+)
 def test_a_signal_keeps_what_was_read_and_ends_all_workers(tmp_path: Path, number: signal.Signals):
     files = crawl(tmp_path, links_each=150)  # so that much is left to read when it is seen that some is stored
     with ingesting(*files) as process:
@@ -175,7 +177,7 @@ def test_workers_end_with_the_process_that_has_started_them(files: list[str]):
     wait_for(lambda: not any(map(command_of, workers)))
 
 
-@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.nightly)])
 def test_what_was_ended_goes_on_with_the_last_batches_and_misses_nothing(files: list[str], kind: signal.Signals):
     read = 0
     for _ in range(2):
