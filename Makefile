@@ -36,6 +36,7 @@ faults: export WEBTABLE_FAULTS_SIMULATED ?= 100000
 faults: export WEBTABLE_FAULT_RING ?= 200000
 faults: export WEBTABLE_FAULT_FLIPPED ?= 150
 faults: export WEBTABLE_FAULT_LONG = 1
+faults: export WEBTABLE_NIGHTLY = 1
 faults: export WEBTABLE_FUZZ_INPUTS ?= 1000000
 faults: export WEBTABLE_FUZZ_PROCESSES ?= 2
 faults: $(STAMP)
