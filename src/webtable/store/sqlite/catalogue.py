@@ -67,9 +67,12 @@ class Family:
         return 0 if self.schema.ttl is None else now - self.schema.ttl * 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StoredTable:
-    """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names."""
+    """A table as it is stored; `families` is by prefix (`b"content:"`), in the order of their names.
+
+    It is equal to itself alone, and so a key of what is made of it; as long as nothing changes there is one.
+    """
 
     id: int
     schema: TableSchema

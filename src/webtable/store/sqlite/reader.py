@@ -8,10 +8,10 @@ range and the wanted number of versions choose among what remains.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
@@ -42,12 +42,26 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
 
     Raises `StoreRefused` for a family that the table does not have.
     """
-    sources = [_Source(family, qualifiers, wanted, now) for family, qualifiers in _families(table, wanted.columns)]
+    # What names many columns is not kept: it would take memory, and does not come again.
+    make = _sources if len(wanted.columns or ()) <= _MOST_NAMED else _sources.__wrapped__
     search = None
     if wanted.containing:
         column = Wanted([wanted.containing.column], time_range=wanted.time_range)
         search = _WordSearch(reader(connection, table, column, now), wanted.containing)
-    return Reader(connection, sources, only_keys=wanted.keys_only, plain=wanted.time_range is None, search=search)
+    return Reader(
+        connection,
+        make(table, wanted),
+        now,
+        only_keys=wanted.keys_only,
+        plain=wanted.time_range is None,
+        search=search,
+    )
+
+
+@lru_cache(maxsize=64)
+def _sources(table: StoredTable, wanted: Wanted) -> list[_Source]:
+    """Return the families of *table* that are *wanted*; those of a call are most often those of one before it."""
+    return [_Source(family, qualifiers, wanted) for family, qualifiers in _families(table, wanted.columns)]
 
 
 def _families(table: StoredTable, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
@@ -70,9 +84,10 @@ def _families(table: StoredTable, columns: Sequence[bytes] | None) -> list[tuple
 class _Source:
     """The SQL for one family, and the way from its result to rows."""
 
-    def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted, now: int) -> None:
+    def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted) -> None:
         schema = family.schema
-        cutoff = family.oldest_visible(now)
+        self._family = family
+        self._versions = wanted.versions
         self.cells = f"cells_{family.id}"
         self.parameters: dict[str, object] = {}
         self.chosen = self.alive = ""
@@ -83,13 +98,9 @@ class _Source:
             self.chosen = f"qualifier IN ({', '.join(':' + name for name in named)})"
         if schema.ttl is not None and not schema.min_versions:
             self.alive = f" AND timestamp >= :cutoff{family.id}"
-            self.parameters[f"cutoff{family.id}"] = cutoff
 
-        self.newest = ""
-        """The statement for one row where a column may have any number of cells: it steps over none of them."""
-        self.decode: Callable[[sqlite3.Cursor], Iterator[Found]]
-        if wanted.versions == 1 and wanted.time_range is None:
-            self.decode = partial(_newest, family.prefix)
+        self._is_plain = wanted.versions == 1 and wanted.time_range is None
+        if self._is_plain:
             # With max() SQLite takes the value from the newest cell and steps over the others without reading theirs.
             grouped = schema.versions > 1
             self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
@@ -97,7 +108,6 @@ class _Source:
             among, own = "row, qualifier, timestamp, value", ""
         else:
             since, until = wanted.time_range or TimeRange()
-            self.decode = partial(_versions, family.prefix, schema, cutoff, wanted.versions)
             value = "x''" if wanted.keys_only else "value"
             self.select = (
                 f"row, qualifier, timestamp, CASE WHEN timestamp >= :since AND timestamp < :until THEN {value} END"
@@ -106,6 +116,7 @@ class _Source:
             self.order = _ORDER
             among = f"row, qualifier, timestamp, {value}"
             own = "" if wanted.time_range is None else " AND timestamp >= :since AND timestamp < :until"
+        self._of_row = self._select(_ROW)
         if (
             0 < len(named) <= _MOST_NAMED
             and schema.versions == ALL_VERSIONS
@@ -116,14 +127,29 @@ class _Source:
                 f" ORDER BY timestamp DESC LIMIT {wanted.versions}"
                 for name in named
             )
-            self.newest = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
+            # Where a column may have any number of cells this steps over none of them.
+            self._of_row = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
+
+    def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[Found]:
+        """Return the rows in *records*, as they are at *now*."""
+        prefix, schema = self._family.prefix, self._family.schema
+        if self._is_plain:
+            return _newest(prefix, records)
+        return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
+
+    def parameters_at(self, now: int) -> dict[str, object]:
+        """Return the parameters of its statements."""
+        if not self.alive:
+            return self.parameters
+        return {**self.parameters, f"cutoff{self._family.id}": self._family.oldest_visible(now)}
 
     def keys(self, where: str) -> str:
         return f"SELECT DISTINCT row FROM {self.cells} WHERE {self._condition(where)}"
 
     def statement(self, where: str) -> str:
-        if self.newest and where == _ROW:
-            return self.newest
+        return self._of_row if where == _ROW else self._select(where)
+
+    def _select(self, where: str) -> str:
         return f"SELECT {self.select} FROM {self.cells} WHERE {self._condition(where)} {self.order}"
 
     def _condition(self, where: str) -> str:
@@ -139,13 +165,16 @@ class Reader:
 
     connection: sqlite3.Connection
     sources: list[_Source]
+    now: int
     only_keys: bool
     plain: bool
     search: _WordSearch | None
     parameters: dict[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parameters = {name: value for source in self.sources for name, value in source.parameters.items()}
+        self.parameters = {}
+        for source in self.sources:
+            self.parameters |= source.parameters_at(self.now)
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, or None where nothing of it is visible."""
@@ -197,7 +226,8 @@ class Reader:
         parameters = {**self.parameters, "start": start, "stop": stop}
         cursors = [self.connection.execute(source.statement(where), parameters) for source in self.sources]
         try:
-            yield from _merged([source.decode(cursor) for source, cursor in zip(self.sources, cursors, strict=True)])
+            streams = [source.decode(cursor, self.now) for source, cursor in zip(self.sources, cursors, strict=True)]
+            yield from _merged(streams)
         finally:
             for cursor in cursors:
                 cursor.close()
