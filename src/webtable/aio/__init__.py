@@ -4,8 +4,8 @@
 `webtable` itself. There is no second implementation: every call is one of the synchronous library, in a thread.
 """
 
+from webtable.aio.calls import Opening
 from webtable.aio.door import copy_target, create, doctor, open, regions_of
-from webtable.aio.opening import Opening
 from webtable.aio.records import KeyedTable, Records
 from webtable.aio.results import Hosts, Results
 from webtable.aio.stream import Stream

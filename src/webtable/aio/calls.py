@@ -1,17 +1,25 @@
-"""Calls of the synchronous library from a loop of asyncio: they are made in threads, so that no loop waits for them."""
+"""Calls of the synchronous library from a loop of asyncio: they are made in threads, so that no loop waits for them.
+
+What is opened in a thread is used in an `async with` block, or awaited. What a call raises whose caller was cancelled
+is kept for the next one, so no page is lost without a word.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import CancelledError
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
+from webtable._forks import renew_after_fork
 from webtable._threads import Threads
 from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
     from concurrent.futures import Future
+    from types import TracebackType
 
     from webtable._threads import Task
 
@@ -79,3 +87,88 @@ def awaited(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[Wr
         return await self._calls.run(partial(function, self._core, *args, **kwargs))
 
     return method
+
+
+class Missed:
+    """The calls of one table and its writers that nobody awaits any more. May be used by many threads."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+        renew_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Leave the calls to the parent, as the pages are."""
+        self._lock = threading.Lock()
+        self._calls: list[tuple[object, Future[Any]]] = []
+
+    def keep(self, owner: object, call: Future[Any]) -> None:
+        """Keep *call*, of the writer or table *owner*."""
+        with self._lock:
+            self._calls.append((owner, call))
+
+    def errors(self, owner: object, *, also_others: bool = False) -> list[Exception]:
+        """Return what calls of *owner* that have ended have raised, and others, when they have; each is told of once.
+
+        The calls of one owner are made one after another: one of its own that has not ended is the caller itself.
+        """
+        with self._lock:
+            taken = [one for one in self._calls if (one[1].done() if one[0] is owner else also_others)]
+            self._calls = [one for one in self._calls if one not in taken]
+        found = [_error(call) for _, call in taken]
+        return [error for error in found if error is not None]
+
+
+def _error(call: Future[Any]) -> Exception | None:
+    try:
+        error = call.exception()
+    except CancelledError:
+        return None  # it had not begun
+    return error if isinstance(error, Exception) else None
+
+
+class Closing(Protocol):
+    """What is closed at the end of its block."""
+
+    async def close(self) -> None:
+        """Close it."""
+
+
+class ClosingCore(Protocol):
+    """The same of the synchronous library."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+C = TypeVar("C", bound=Closing)
+
+
+class Opening(Generic[C]):
+    """A table or a writer that is to be opened: `async with` opens and closes it, `await` opens it."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, C]]) -> None:
+        self._make = make
+        self._opened: C | None = None
+
+    def __await__(self) -> Generator[Any, None, C]:
+        return self._make().__await__()
+
+    async def __aenter__(self) -> C:
+        self._opened = await self._make()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
+def close_unasked(future: Future[Any]) -> None:
+    """Have closed what *future* opens for somebody who does not wait for it any more."""
+    future.add_done_callback(_close)
+
+
+def _close(future: Future[Any]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        future.result().close()

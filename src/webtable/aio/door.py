@@ -6,8 +6,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, ParamSpec, Unpack
 
 from webtable import repository as sync
-from webtable.aio.calls import THREADS, Calls, checked_threads
-from webtable.aio.opening import Opening, close_unasked
+from webtable.aio.calls import THREADS, Calls, Opening, checked_threads, close_unasked
 from webtable.aio.table import WebTable
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self
 
 from webtable import repository as sync
-from webtable.aio.calls import THREADS, Calls, Wrapped, awaited, checked_threads
-from webtable.aio.opening import Opening, close_unasked
+from webtable.aio.calls import THREADS, Calls, Opening, Wrapped, awaited, checked_threads, close_unasked
 from webtable.aio.stream import Stream
 from webtable.repository import Record
 

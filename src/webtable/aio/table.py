@@ -6,9 +6,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from webtable import repository as sync
-from webtable.aio.calls import THREADS, Calls, Wrapped, awaited, checked_threads
-from webtable.aio.missed import Missed
-from webtable.aio.opening import Opening, close_unasked
+from webtable.aio.calls import THREADS, Calls, Missed, Opening, Wrapped, awaited, checked_threads, close_unasked
 from webtable.aio.results import asked, asked_hosts, asked_of_the_store, streamed
 from webtable.aio.writer import Writer
 from webtable.errors import failed_together

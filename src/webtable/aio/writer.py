@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from webtable import repository as sync
-from webtable.aio.calls import Calls, Wrapped, awaited
+from webtable.aio.calls import Calls, Missed, Wrapped, awaited
 from webtable.errors import failed_together
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from webtable._page.page import Page
-    from webtable.aio.missed import Missed
     from webtable.repository.writing.outcomes import Dropped, PageOutcome
 
 
