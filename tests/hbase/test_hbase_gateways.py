@@ -15,11 +15,10 @@ from test_hbase_processes import in_child
 
 from webtable.errors import InvalidArgument, NotAStore, StoreUnavailable
 from webtable.rowkey import KeyRange
-from webtable.store.deadline import Deadline, until
+from webtable.store.deadline import Backoff, Deadline, until
 from webtable.store.hbase import HBaseStore
 from webtable.store.hbase.address import address_of
 from webtable.store.hbase.thrift.connection import thrift1, thrift2
-from webtable.store.retry import Backoff
 from webtable.store.url import StoreURL
 
 ROWS = [b"%05d" % number for number in range(3000)]

@@ -1,20 +1,27 @@
-"""One deadline for one call of the caller's, also where that takes many calls of a store.
+"""One deadline for one call of the caller's, also where that takes many calls of a store, and attempts until then.
 
 Each call of a store has a deadline of its own. A caller who makes several for one question of somebody else puts them
 into `until(…)`: then none of them waits beyond that moment. It holds for the thread and for what it hands to
-`webtable._threads`.
+`webtable._threads`. What failed for a passing reason is tried again after pauses that grow, each random.
 """
 
 from __future__ import annotations
 
+import random
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_LEAST_LEFT: Final = 0.05
+"""The seconds below which there is no other attempt: its error would say nothing but that there was no time."""
+_MOST_DOUBLINGS: Final = 30
+"""A power of any number of failures would be too large for a float."""
 
 
 class Deadline:
@@ -58,3 +65,39 @@ def of_call(seconds: float) -> Deadline:
     """Return the deadline of a call of a store that has *seconds*, or as long as the caller's own call has left."""
     around = _outer.get()
     return Deadline(seconds) if around is None else around.within(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Pauses of up to `first` seconds, and twice as long after every further failure, but `longest` at most.
+
+    Each is a random part of its full length, so that many processes do not come back at the same moment.
+    """
+
+    first: float = 0.05
+    longest: float = 5.0
+
+    def pause(self, failures: int) -> float:
+        """Return the seconds of the pause after so many *failures* in a row, from 1 on."""
+        full = min(self.longest, self.first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
+        return random.uniform(0.0, full)  # noqa: S311 - it spreads, it keeps no secret
+
+
+BACKOFF: Final = Backoff()
+
+
+def attempts(deadline: Deadline, *, at_once: bool = False) -> Iterator[int]:
+    """Yield 1 and, each after a pause, 2, 3 … while *deadline* leaves time for it: who has succeeded asks no more.
+
+    With *at_once* the second one comes without a pause.
+    """
+    number = 1
+    yield number
+    while True:
+        failures = number - at_once
+        pause = BACKOFF.pause(failures) if failures else 0.0
+        if deadline.left() <= pause + _LEAST_LEFT:
+            return
+        clock.sleep(pause)
+        number += 1
+        yield number

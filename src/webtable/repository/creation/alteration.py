@@ -31,7 +31,7 @@ from webtable.schema import (
     plan,
 )
 from webtable.store import NewCell, Put, Wanted
-from webtable.store.retry import Backoff
+from webtable.store.deadline import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

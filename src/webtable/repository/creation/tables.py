@@ -11,8 +11,7 @@ from webtable._clock import clock
 from webtable.errors import CapabilityError, SchemaDrift, StoreRefused, TableNotFound
 from webtable.schema import LAYOUT_COLUMN, LAYOUT_ROW, Plan, TableSchema, meta_table, plan
 from webtable.store import NewCell, Put, Store
-from webtable.store.deadline import Deadline
-from webtable.store.retry import attempts
+from webtable.store.deadline import Deadline, attempts
 from webtable.store.rows import Wanted
 
 if TYPE_CHECKING:

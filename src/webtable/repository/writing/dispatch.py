@@ -13,8 +13,7 @@ from webtable._threads import Task, Threads
 from webtable.errors import InvalidArgument, StoreUnavailable, WebTableError, WriteFailed
 from webtable.repository.metrics import WriterMetrics
 from webtable.repository.writing.outcomes import PageOutcome
-from webtable.store.deadline import Deadline, until
-from webtable.store.retry import attempts
+from webtable.store.deadline import Deadline, attempts, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webtable._clock import clock
 from webtable.errors import StoreUnavailable, WebTableError
+from webtable.store.deadline import attempts
 from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, tell, translated
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
 from webtable.store.log import subject_of
 from webtable.store.metrics import GatewayMetrics, Tally
-from webtable.store.retry import attempts
 
 if TYPE_CHECKING:
     from collections import Counter

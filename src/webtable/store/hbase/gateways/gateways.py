@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import StoreError, StoreUnavailable
+from webtable.store.deadline import Backoff
 from webtable.store.hbase.failures import is_lost
 from webtable.store.hbase.gateways.gateway import Gateway, OneGateway, Session
 from webtable.store.log import subject_of
-from webtable.store.retry import Backoff
 
 if TYPE_CHECKING:
     from collections import Counter

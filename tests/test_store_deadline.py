@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webtable.store.deadline import Deadline
-from webtable.store.retry import Backoff, attempts
+from webtable.store.deadline import Backoff, Deadline, attempts
 
 
 @pytest.fixture
