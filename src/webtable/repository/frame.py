@@ -14,8 +14,7 @@ from webtable.repository.stored.page_state import NEWEST
 from webtable.repository.stored.reader import PageReader
 from webtable.rowkey import WebKey
 from webtable.store import Store
-from webtable.store.log import tell
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Tally, log_event
 
 if TYPE_CHECKING:
     from webtable.errors import DamagedRow
@@ -83,7 +82,7 @@ class Frame:
     def tell(self, level: int, event: str, text: str, seconds: float, reason: str = "") -> None:
         """Count *event* of the table, and log it."""
         self.events(event)
-        tell(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)
+        log_event(LOGGER, level, event, text, store=self.store.name, table=self.table, seconds=seconds, reason=reason)
 
     def damage(self, rows: list[DamagedRow] | None = None) -> Damage:
         """Return what takes the rows that cannot be read, into *rows* as well."""

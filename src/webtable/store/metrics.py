@@ -1,13 +1,21 @@
-"""What a store tells of its work: how often things happened, and its calls, as values of one moment."""
+"""What a store reports of its work: how often things happened and its calls, as values of one moment, and log records.
+
+An event is logged as one line, and as the fields of a record. Nothing of a page is ever in it, and texts from elsewhere
+are one line, whatever is in them.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from webtable._forks import renew_after_fork
+
+LOGGER: Final = logging.getLogger("webtable.store")
+logging.getLogger("webtable").addHandler(logging.NullHandler())  # quiet where the program sets up no logging
 
 BOUNDS_MS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000)
 """The bounds of latencies in milliseconds: each counts what took so long at most, and longer than the one before it."""
@@ -72,3 +80,43 @@ class Tally:
         """Return the counts of this moment."""
         with self._lock:
             return Counter(self.counts)
+
+
+def subject_of(name: str, table: str | None) -> str:
+    """Return what a message about *table* on the store *name* begins with."""
+    return f"{name}: table {table!r}" if table else name
+
+
+def log_event(
+    logger: logging.Logger,
+    level: int,
+    event: str,
+    text: str,
+    *,
+    store: str,
+    table: str | None,
+    seconds: float,
+    reason: str = "",
+    fields: dict[str, object] | None = None,
+) -> None:
+    """Log *event* of *store* at *level*, how many *seconds* it took or will take, and why.
+
+    *event*, *store*, *table* and *seconds* are fields of the record too, beside *fields*. Where nobody listens nothing
+    is done.
+    """
+    if not logger.isEnabledFor(level):
+        return
+    extra = {"event": event, "store": store, "table": table, "seconds": seconds, **(fields or {})}
+    parts = [one_line(part) for part in (subject_of(store, table), text)]
+    logger.log(level, "%s: %s (%.3f s)%s", *parts, seconds, one_line(reason and f": {reason}"), extra=extra)
+
+
+def one_line(text: str) -> str:
+    r"""Return *text* with everything escaped that could end its line, or steer a terminal.
+
+    >>> one_line("a\nb\x1b[2J")
+    'a\\nb\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

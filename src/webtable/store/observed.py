@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from webtable._clock import clock
 from webtable._forks import renew_after_fork
 from webtable.errors import TableNotFound, WebTableError
-from webtable.store.log import LOGGER, tell
-from webtable.store.metrics import BOUNDS_MS, OPERATIONS, OperationMetrics, Tally
+from webtable.store.metrics import BOUNDS_MS, LOGGER, OPERATIONS, OperationMetrics, Tally, log_event
 from webtable.store.rows import Put
 from webtable.store.wrapped import Call, WrappedStore
 
@@ -222,7 +221,7 @@ class ObservedStore(WrappedStore):
 
     def _tell(self, event: str, text: str, table: str, seconds: float, reason: str = "") -> None:
         self._events(event)
-        tell(LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason)
+        log_event(LOGGER, INFO, event, text, store=self.name, table=table, seconds=seconds, reason=reason)
 
 
 def observed(store: Store) -> ObservedStore:

@@ -15,11 +15,10 @@ from thriftpy2.thrift import TApplicationException, TException
 from thriftpy2.transport import TTransportException
 
 from webtable.errors import CapabilityError, StoreError, StoreRefused, StoreUnavailable, TableNotFound
-from webtable.store import log
 from webtable.store.hbase.thrift.connection import Unsendable, thrift1, thrift2
 from webtable.store.hbase.thrift.http_socket import NoHeaders, WrongStatus
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
-from webtable.store.log import subject_of
+from webtable.store.metrics import log_event, subject_of
 
 if TYPE_CHECKING:
     from webtable.errors import WebTableError
@@ -206,7 +205,7 @@ def tell(
         return
     reason = "" if error is None else _reason(error, subject_of(gateway, table))
     fields: dict[str, object] = {"gateway": gateway}
-    log.tell(LOGGER, level, event, text, store=gateway, table=table, seconds=seconds, reason=reason, fields=fields)
+    log_event(LOGGER, level, event, text, store=gateway, table=table, seconds=seconds, reason=reason, fields=fields)
 
 
 def _reason(error: WebTableError, subject: str) -> str:

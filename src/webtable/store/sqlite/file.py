@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 from webtable._forks import renew_after_fork
 from webtable._stored_form import FILE_FORMAT, check_format
 from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnavailable, WebTableError
-from webtable.store.log import tell
-from webtable.store.metrics import Tally
+from webtable.store.metrics import Tally, log_event
 from webtable.store.sqlite import forks
 from webtable.store.sqlite.address import check_path
 from webtable.store.sqlite.catalogue import format_of
@@ -232,7 +231,7 @@ class StoreFile:
     def _tell_waited(self, purpose: str, table: str | None, seconds: float) -> None:
         if seconds >= LONG_WAIT:
             self.events("waited")
-            tell(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)
+            log_event(LOGGER, INFO, "waited", f"waited with {purpose}", store=self.name, table=table, seconds=seconds)
 
     def _entered(self, connections: Connections, wait: Wait, begin: str) -> sqlite3.Connection:
         """Return the writing connection, inside SQLite (see `forks.enter`), with what *begin* begins."""

@@ -13,8 +13,7 @@ from webtable.store.deadline import attempts
 from webtable.store.hbase.failures import DRIVER_ERRORS, disabled, is_answer, is_unanswered, tell, translated
 from webtable.store.hbase.thrift.descriptors import table_name
 from webtable.store.hbase.thrift.stream import NotServed, WrongReply
-from webtable.store.log import subject_of
-from webtable.store.metrics import GatewayMetrics, Tally
+from webtable.store.metrics import GatewayMetrics, Tally, subject_of
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -13,7 +13,7 @@ from webtable.errors import StoreError, StoreUnavailable
 from webtable.store.deadline import Backoff
 from webtable.store.hbase.failures import is_lost
 from webtable.store.hbase.gateways.gateway import Gateway, OneGateway, Session
-from webtable.store.log import subject_of
+from webtable.store.metrics import subject_of
 
 if TYPE_CHECKING:
     from collections import Counter
