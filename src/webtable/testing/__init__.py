@@ -21,10 +21,9 @@ PYTEST_DONT_REWRITE: there is no assert here, and a conftest.py may import from 
 
 from webtable.store.memory import MemoryStore
 from webtable.store.wrapped import Call, WrappedStore
-from webtable.testing.hbase import NoHBase, hbase_server
+from webtable.testing.hbase import NoHBase, fresh_table, hbase_server
 from webtable.testing.pages import MakeWarc, RawResponse, sample_pages, write_warc
 from webtable.testing.stores import CountingStore, FailingStore, ListeningStore
-from webtable.testing.tables import fresh_table
 
 __all__ = [
     "Call",

@@ -1,4 +1,4 @@
-"""A real HBase for the tests of those who use webtable.
+"""A real HBase for the tests of those who use webtable, and tables on it for the time of one test.
 
 A test that asks for `hbase_url` gets a store URL without a table, such as `hbase://127.0.0.1:9090?thrift2=9091`. One
 server serves the whole session and is found in this order:
@@ -17,17 +17,22 @@ import gc
 import hashlib
 import os
 import time
+import uuid
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import webtable
 from webtable.errors import StoreUnavailable, WebTableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from testcontainers.core.container import DockerContainer
+
+    from webtable import WebTable
 
 IMAGE = "webtable-hbase"
 THRIFT1, THRIFT2 = 9090, 9091
@@ -144,3 +149,27 @@ def _wait_until_ready(container: DockerContainer) -> None:
         if container.exec(["bash", "/opt/hbase/health.sh"]).exit_code == 0:
             return
         time.sleep(0.5)
+
+
+@contextmanager
+def fresh_table(server: str) -> Iterator[WebTable]:
+    """Create a web table with a name of its own on *server*, to be dropped with all in it when the block ends.
+
+    *server* is a store URL without a table, as `hbase_server()` gives it; other tables there are left alone.
+
+        with hbase_server() as server, fresh_table(server) as table:
+            ...
+    """
+    name = f"test_{uuid.uuid4().hex}"
+    base, mark, options = server.partition("?")
+    with webtable.open(f"{base.rstrip('/')}/{name}{mark}{options}", create=True) as table:
+        try:
+            yield table
+        finally:
+            _drop(table, name)
+
+
+def _drop(table: WebTable, name: str) -> None:
+    """Drop the table *name* and those beside it, which all begin with that."""
+    with ThreadPoolExecutor(4) as executor:
+        list(executor.map(table.store.drop_table, [one for one in table.store.tables() if one.startswith(name)]))
