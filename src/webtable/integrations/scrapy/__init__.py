@@ -11,8 +11,7 @@ except ImportError as exc:
     raise MissingExtra(f"this needs Scrapy: pip install 'hbase-webtable[scrapy]' ({exc})") from exc
 
 from webtable.integrations.scrapy.answers import NOT_MODIFIED, ConditionalMiddleware, WebTableCacheStorage
-from webtable.integrations.scrapy.captures import WebTableMiddleware, WebTablePipeline
-from webtable.integrations.scrapy.responses import FROM_TABLE
+from webtable.integrations.scrapy.captures import FROM_TABLE, WebTableMiddleware, WebTablePipeline
 from webtable.integrations.scrapy.start import WebTableStart
 
 __all__ = [

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable import WebTable, WebTableError
+from webtable.integrations.scrapy.captures import FROM_TABLE, page_of, response_of
 from webtable.integrations.scrapy.crawl_table import CrawlTable
-from webtable.integrations.scrapy.responses import FROM_TABLE, page_of, response_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
