@@ -80,7 +80,7 @@ def options(
     if not ctx.resilient_parsing:
         ctx.obj = CommandSession.named(store, index or ())
     if pager and sys.stdout.isatty():
-        from webtable.cli.terminal.pager import paged
+        from webtable.cli.terminal.output import paged
 
         ctx.with_resource(paged())
     if ctx.invoked_subcommand is None:

@@ -1,8 +1,12 @@
-"""Records as a table, as plain lines, or in a format for programs; written as they come, never all in memory."""
+"""Standard output, also through a pager: records as a table, as lines or in a format for programs, as they come."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +16,6 @@ from webtable._shown import harmless
 from webtable._whole_file import whole_file
 from webtable.cli import completion
 from webtable.cli.exit_codes import note
-from webtable.cli.terminal import pager
 from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table, shown_of
 from webtable.cli.terminal.text import parse_names
 from webtable.errors import InvalidArgument
@@ -21,7 +24,7 @@ from webtable.formats.export import CountedRecords, write_rows
 from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -29,6 +32,12 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.answers.columns import Column, Columns
 
+
+_PAGER = "less"
+_LESS = "FRSX"
+"""What less does unless `LESS` says otherwise: end by itself where all has room, show colours, do not wrap lines."""
+_is_paged = False
+"""Whether standard output goes through a pager, and so to a terminal."""
 
 TABLE = "table"
 LINES = "lines"
@@ -72,7 +81,43 @@ def columns_option(names: Sequence[str]) -> Any:
 
 def on_terminal() -> bool:
     """Whether standard output is a terminal, be it through a pager."""
-    return sys.stdout.isatty() or pager.is_open()
+    return sys.stdout.isatty() or _is_paged
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Send what is written in the block through the pager; raises `InvalidArgument` where there is no such program.
+
+    What goes to standard error is shown in it too, below the lines: it would be written over them.
+    """
+    global _is_paged
+    program = os.environ.get("PAGER") or _PAGER
+    begin, end = os.pipe()
+    try:
+        pager = subprocess.Popen(shlex.split(program), stdin=begin, env={"LESS": _LESS} | os.environ)  # noqa: S603
+    except OSError as exc:
+        os.close(end)
+        raise InvalidArgument(f"PAGER={program!r} cannot be run: {exc}") from exc
+    finally:
+        os.close(begin)
+    streams = [stream for stream in (sys.stdout, sys.stderr) if stream.isatty()]
+    kept = [(stream.fileno(), os.dup(stream.fileno())) for stream in streams]
+    for stream in streams:
+        stream.flush()
+        os.dup2(end, stream.fileno())
+    os.close(end)
+    _is_paged = True
+    try:
+        yield
+    finally:
+        _is_paged = False
+        for stream in streams:
+            with suppress(BrokenPipeError):  # it was left before the end
+                stream.flush()
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        pager.wait()
 
 
 def chosen_format(format: Format | None) -> Format:  # noqa: A002
@@ -178,7 +223,7 @@ def console() -> Console:
 
     width = None if on_terminal() else UNLIMITED
     return PlainConsole(
-        file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=pager.is_open() or None
+        file=sys.stdout, markup=False, highlight=False, emoji=False, width=width, force_terminal=_is_paged or None
     )
 
 
