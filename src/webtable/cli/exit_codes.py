@@ -1,4 +1,4 @@
-"""What goes wrong becomes one line on stderr and an exit code; a traceback only with --debug."""
+"""What goes wrong: a line on stderr and an exit code, a traceback only with --debug; and damage, which is reported."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from webtable._shown import harmless
+from webtable._shown.text import plural
 from webtable.cli.commands import COMMANDS, GROUPS
 from webtable.cli.messages import in_commands, in_options, instead, options_of
 from webtable.cli.session import CommandSession
@@ -32,10 +33,14 @@ from webtable.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webtable.repository import Verification
+
 DONE, NOT_DONE, USAGE, STORE = 0, 1, 2, 3
 SIGNALLED = 128
 """What shells add to the number of the signal that has ended a process."""
 INTERRUPTED = SIGNALLED + signal.SIGINT
+MOST_NAMED = 5
+"""How many damaged rows are named."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -73,6 +78,30 @@ def note(message: str) -> None:
 def one_line(message: str) -> str:
     """Return *message* on one line, without control characters."""
     return harmless("; ".join(line.strip() for line in message.splitlines() if line.strip()))
+
+
+def tell_findings(found: Verification) -> None:
+    """Tell what a verification has *found* that is damaged, lost or missing, and name the first of each."""
+    tell_damage(found.examples, found.damaged + found.lost, left_out=False)
+    if found.missing:
+        complain(f"{plural(found.missing, 'page')} missing")
+    for host in found.short_hosts[:MOST_NAMED]:
+        complain(f"{host.host}: {plural(host.expected, 'page')} expected, {host.found:,} found")
+    if len(found.short_hosts) > MOST_NAMED:
+        complain("and of more hosts")
+
+
+def tell_damage(rows: Sequence[DamagedRow], count: int, *, left_out: bool = True) -> None:
+    """Tell that *count* rows are damaged, and name the first of *rows*; nothing where there are none."""
+    if not count:
+        return
+    from webtable.rowkey.ranges import key_text  # few commands find damage
+
+    complain(f"{plural(count, 'damaged row')} {'left out' if left_out else 'found'}")
+    for row in rows[:MOST_NAMED]:
+        complain(f"{row.url or 'row ' + key_text(row.row[:200])}: {row.reason}")
+    if rows and count > min(len(rows), MOST_NAMED):
+        complain(f"and {count - min(len(rows), MOST_NAMED):,} more")
 
 
 class CommandGroup(TyperGroup):

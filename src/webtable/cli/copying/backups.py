@@ -38,7 +38,7 @@ def create(
 
     For HBase see `backup snapshot`; for another store, or one that other programs read, see `copy` and `export`.
     """
-    from webtable.cli.terminal.interrupts import interruptible
+    from webtable.cli.terminal.interaction import interruptible
     from webtable.cli.terminal.progress import shown_bytes
 
     store, _ = open_store(session(ctx).store)
@@ -114,7 +114,7 @@ def verify(
     number of captures. A store is read as `verify --full-scan` reads it; for the file itself see `doctor`. Nothing is
     changed. The exit code is 1 where something is wrong.
     """
-    from webtable.cli.terminal.interrupts import interruptible
+    from webtable.cli.terminal.interaction import interruptible
 
     with interruptible():
         is_sound = _verified_files(Path(what)) if Path(what).is_dir() else _verified_store(session(ctx).of(what))
@@ -142,7 +142,7 @@ def _verified_files(folder: Path) -> bool:
 
 def _verified_store(this: CommandSession) -> bool:
     from webtable._progress import progress_bar
-    from webtable.cli.terminal.damage import tell_findings
+    from webtable.cli.exit_codes import tell_findings
 
     with this.open() as table, progress_bar("verify", "page") as counted:
         found = table.verify(full_scan=True, on_progress=counted)

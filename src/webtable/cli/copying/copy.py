@@ -10,7 +10,7 @@ import typer
 import webtable
 from webtable._shown import harmless
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note
+from webtable.cli.exit_codes import DONE, NOT_DONE, SIGNALLED, complain, note, tell_damage
 from webtable.cli.messages import of_page
 from webtable.cli.options import (
     Compression,
@@ -25,7 +25,6 @@ from webtable.cli.options import (
     layout_options,
 )
 from webtable.cli.session import CommandSession, import_indexes, session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples
 
 if TYPE_CHECKING:

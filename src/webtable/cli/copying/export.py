@@ -12,10 +12,9 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note
+from webtable.cli.exit_codes import NOT_DONE, SIGNALLED, complain, ended_by, note, tell_damage
 from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples, parse_size
 from webtable.errors import InvalidArgument
 
@@ -105,7 +104,7 @@ def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool
 
 def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
     """Write files with a manifest."""
-    from webtable.cli.terminal.interrupts import interruptible
+    from webtable.cli.terminal.interaction import interruptible
     from webtable.formats import write_backup
 
     try:

@@ -12,7 +12,7 @@ import msgspec
 
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.terminal.interrupts import handling_interrupts
+from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.repository import Copied, CopyCheck
 from webtable.repository.journal import Journal
 

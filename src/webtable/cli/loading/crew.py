@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from webtable.cli.loading.chunks import Chunk, ChunkWriter, chunks_of
 from webtable.cli.loading.load import Given, Job, LoadCounts
-from webtable.cli.terminal.interrupts import ENDING
+from webtable.cli.terminal.interaction import ENDING
 from webtable.errors import WebTableError
 
 if TYPE_CHECKING:

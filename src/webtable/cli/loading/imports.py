@@ -13,7 +13,7 @@ from webtable._limits import BACKUP_LIMITS
 from webtable.cli.exit_codes import NOT_DONE, complain, note
 from webtable.cli.options import JournalOption, LimitOption, RefreshOption, parse_limits
 from webtable.cli.session import CommandSession, import_indexes, session
-from webtable.cli.terminal.interrupts import interruptible
+from webtable.cli.terminal.interaction import interruptible
 from webtable.cli.terminal.text import examples
 from webtable.errors import TableNotFound
 

@@ -20,7 +20,7 @@ from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import SIGNALLED
 from webtable.cli.loading.journal import IngestJournal
 from webtable.cli.session import CommandSession
-from webtable.cli.terminal.interrupts import handling_interrupts
+from webtable.cli.terminal.interaction import handling_interrupts
 from webtable.errors import WebTableError
 from webtable.formats import Place, ReadReport
 from webtable.formats.base import MAX_DAMAGED

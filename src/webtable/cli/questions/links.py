@@ -8,9 +8,8 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE
+from webtable.cli.exit_codes import NOT_DONE, tell_damage
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import on_terminal, write_lines
 from webtable.cli.terminal.text import examples
 

@@ -13,12 +13,11 @@ import typer
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
 from webtable.cli.messages import why_nothing
 from webtable.cli.options import check_scan
 from webtable.cli.session import session
 from webtable.cli.terminal.cells import highlighted
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import (
     TABLE,
     Format,

@@ -9,10 +9,9 @@ import typer
 
 from webtable._progress import progress_bar
 from webtable._whole_file import whole_file
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
 from webtable.cli.options import DomainArgument, FullScanOption, HostOnlyOption, PathOption, check_scan
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.text import examples
 from webtable.errors import InvalidArgument
 from webtable.repository.arguments import MOST_NEIGHBOURS

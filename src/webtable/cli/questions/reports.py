@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import check_page_file, write_bytes, write_json, write_page, write_records
 from webtable.cli.terminal.text import TIME, examples, parse_times
 from webtable.repository.answers.columns import column

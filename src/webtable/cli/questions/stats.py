@@ -9,7 +9,7 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE
+from webtable.cli.exit_codes import NOT_DONE, tell_damage
 from webtable.cli.options import (
     DomainArgument,
     FullScanOption,
@@ -20,7 +20,6 @@ from webtable.cli.options import (
     resuming,
 )
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import TABLE, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples, parse_names
 from webtable.repository.arguments import GROUPINGS

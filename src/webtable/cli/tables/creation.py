@@ -21,7 +21,7 @@ from webtable.cli.options import (
     layout_options,
 )
 from webtable.cli.session import session
-from webtable.cli.terminal.confirmation import check_can_ask, confirm
+from webtable.cli.terminal.interaction import check_can_ask, confirm
 from webtable.cli.terminal.text import examples
 from webtable.errors import SchemaDrift
 from webtable.repository import create as create_table

@@ -11,10 +11,9 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.text import plural
 from webtable.cli import completion
-from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note
+from webtable.cli.exit_codes import NOT_DONE, complain, exit_code, note, tell_damage
 from webtable.cli.options import ResumeOption, resuming
 from webtable.cli.session import CommandSession, session
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import Format, FormatOption, chosen_format, write_records
 from webtable.cli.terminal.text import examples
 from webtable.errors import IndexFailed, InvalidArgument, LayoutMismatch

@@ -13,11 +13,10 @@ from webtable._progress import progress_bar
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE, note, tell_damage
 from webtable.cli.session import session
 from webtable.cli.tables.indexes import index_lines
 from webtable.cli.terminal.cells import new_table
-from webtable.cli.terminal.damage import tell_damage
 from webtable.cli.terminal.output import ToldFormat, console, on_terminal, write_json, write_lines
 from webtable.cli.terminal.text import examples
 from webtable.errors import LayoutMismatch

@@ -9,10 +9,9 @@ import typer
 from webtable._progress import progress_bar
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE, note, tell_findings
 from webtable.cli.options import DomainArgument, FullScanOption, ResumeOption, check_scan, resuming
 from webtable.cli.session import session
-from webtable.cli.terminal.damage import tell_findings
 from webtable.cli.terminal.output import FormatOption, write_records
 from webtable.cli.terminal.text import examples
 from webtable.repository.answers.columns import column

@@ -1,12 +1,21 @@
-"""What ends a command that writes: Ctrl-C, and the signals by which a system ends a program."""
+"""What a user decides while a command runs: yes or no before something is lost for good, and when it is to end.
+
+It ends by Ctrl-C, or by the signals by which a system ends a program. Without a terminal nobody can be asked.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import typer
+
+from webtable.cli.exit_codes import NOT_DONE, complain
+from webtable.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,3 +64,21 @@ def interruptible() -> AbstractContextManager[None]:
         raise KeyboardInterrupt(number)
 
     return handling_interrupts(raised)
+
+
+def check_can_ask(purpose: str) -> None:
+    """Raise `InvalidArgument` where there is nobody to be asked: --yes is what is for that *purpose* then."""
+    if not can_ask():
+        raise InvalidArgument(f"nobody can be asked, standard input is no terminal: give --yes to {purpose}")
+
+
+def confirm(question: str, *, otherwise: str) -> None:
+    """Ask, and end the command where the answer is no: *otherwise* tells what was not done."""
+    if not typer.confirm(question, err=True):
+        complain(otherwise)
+        raise typer.Exit(NOT_DONE)
+
+
+def can_ask() -> bool:
+    """Whether there is somebody to be asked."""
+    return sys.stdin.isatty()
