@@ -169,7 +169,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "import": Listed("loading.imports", "Store what export has written"),
         "not-modified": Listed("questions.page", 'Store that a server has answered "not modified"'),
         "delete": Listed("tables.deletion", "Delete pages with all that is stored of them"),
-        "demo": Listed("loading.demo", "A small web that does not exist, to try all this on"),
+        "demo": Listed("loading.imports", "A small web that does not exist, to try all this on"),
     },
     "Keys": {
         "rows": Listed("keys.rows:group", "Put, get and scan rows under a key of your own, as JSON"),
@@ -180,7 +180,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
     },
     "Indexes": {
         "index": Listed("tables.indexes:group", "Add, drop, rebuild, verify and repair indexes"),
-        "links": Listed("questions.links:group", "Count the links that lead to pages"),
+        "links": Listed("tables.upkeep:links", "Count the links that lead to pages"),
     },
     "Operate": {
         "create": Listed("tables.creation", "Create the table, if it is not there"),
