@@ -14,9 +14,17 @@ import pytest
 import webtable
 from webtable import Link, Page
 from webtable.errors import InvalidArgument, MissingExtra
-from webtable.repository.pictures import bars, calendar, canvas, treemap
-from webtable.repository.pictures.bars import MOST_BARS, draw_bars, draw_regions, draw_sizes
-from webtable.repository.pictures.calendar import MOST_YEARS, draw_calendar
+from webtable.repository.pictures import canvas, treemap
+from webtable.repository.pictures.groups import (
+    MOST_BARS,
+    MOST_REGIONS,
+    MOST_YEARS,
+    _place,
+    draw_bars,
+    draw_calendar,
+    draw_regions,
+    draw_sizes,
+)
 from webtable.repository.questions.hosts import Host
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -187,7 +195,7 @@ def test_a_thousand_regions_are_as_many_bars_as_fit_with_the_hottest_in_sight():
     ax = draw_regions(groups, None)
 
     pages, _ = ax.containers
-    assert len(pages) == bars.MOST_REGIONS
+    assert len(pages) == MOST_REGIONS
     assert max(bar.get_width() for bar in pages) == pytest.approx(10_000 / 19_990)
     assert len(ax.texts) == 1
 
@@ -208,7 +216,7 @@ def test_a_day_with_pages_is_a_cell_in_its_week_and_on_its_weekday(crawl):
 def test_the_place_of_a_day_is_that_of_its_week_and_weekday(day):
     first_monday_or_before = date(day.year, 1, 1) - timedelta(days=date(day.year, 1, 1).weekday())
 
-    week, weekday = calendar._place(day)
+    week, weekday = _place(day)
 
     assert first_monday_or_before + timedelta(weeks=week, days=weekday) == day
 

@@ -103,7 +103,7 @@ class Stats(Tabular[GroupRow]):
         marked. *ax* are axes of matplotlib to draw on; without them a figure is made. Raises `InvalidArgument` for what
         was not counted, and `MissingExtra` without matplotlib.
         """
-        from webtable.repository.pictures.bars import draw_groups
+        from webtable.repository.pictures.groups import draw_groups
 
         named = next(iter(self.by), None) if by is None else by
         if named not in self.by:

@@ -1,15 +1,17 @@
-"""Groups of pages as bars: by status, type, age and host, by size as a histogram, and by region with their shares."""
+"""Groups of pages as bars, by size as a histogram, by region with their shares, and by day as a calendar."""
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from math import nan
 from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from webtable._shown.sizes import CLASSES, NO_BODY, class_bounds, round_size_text, size_text
 from webtable._shown.text import plural
 from webtable.repository.page_counts import HOT, RegionShares
-from webtable.repository.pictures.calendar import draw_calendar
 from webtable.repository.pictures.canvas import (
+    AMOUNTS,
     BLUE,
     GREY,
     ORANGE,
@@ -17,6 +19,7 @@ from webtable.repository.pictures.canvas import (
     VERMILION,
     Groups,
     axes_of,
+    figure_of,
     matplotlib,
     plain,
     say_empty,
@@ -26,8 +29,9 @@ from webtable.repository.pictures.canvas import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Iterator, Mapping
 
+    from matplotlib.axes import Axes
 
 MOST_BARS = 20
 """How many groups have a bar of their own; the others share one."""
@@ -155,7 +159,7 @@ def draw_regions(groups: Groups, ax: Axes | None) -> Axes:
     if len(groups) > 1:
         ax.axvline(shares.fair, color="0.35", linestyle="--", linewidth=1, label=f"fair share of {len(groups):,}")
         room = 1.45 if _mark_hot(ax, bars, shares.fair) else room
-    _label(ax, bars, shares)
+    _label_regions(ax, bars, shares)
     ax.set_xlim(0, room * max(max(bar.pages, bar.bytes) for bar in bars))
     sizes = f", {size_text(size)}" if has_bytes else ""
     return titled(ax, f"{plural(pages, 'page')}{sizes} by region")
@@ -182,7 +186,7 @@ def _mark_hot(ax: Axes, bars: list[_Bar], fair: float) -> int:
     return hot
 
 
-def _label(ax: Axes, bars: list[_Bar], shares: RegionShares) -> None:
+def _label_regions(ax: Axes, bars: list[_Bar], shares: RegionShares) -> None:
     names = [short(bar.first, 28) or "(first key)" for bar in bars]
     ax.set_yticks(range(len(bars)), names, family="monospace", fontsize="small")
     plain(*ax.get_yticklabels())
@@ -192,3 +196,79 @@ def _label(ax: Axes, bars: list[_Bar], shares: RegionShares) -> None:
     said = fill(str(shares), _LINE)
     plain(ax.set_xlabel(f"share of all{together}; regions are named by their first key\n{said}", fontsize="small"))
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="small", borderpad=0)
+
+
+MOST_YEARS = 5
+"""How many years are drawn, the last ones."""
+_WEEKS = 54
+_BLOCK = 8
+"""How many rows a year takes: its weekdays and a gap."""
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEEKDAYS = {0: "Mon", 2: "Wed", 4: "Fri", 6: "Sun"}
+
+
+def draw_calendar(groups: Groups, ax: Axes | None) -> Axes:
+    """Draw the days, by how many pages were captured last on each; and return the axes."""
+    days = {date.fromisoformat(day): pages for day, (pages, _) in groups.items()}
+    years = sorted({day.year for day in days})[-MOST_YEARS:]
+    if years:
+        years = list(range(max(years[0], years[-1] - MOST_YEARS + 1), years[-1] + 1))
+    ax = axes_of(ax, 9, 1.3 + 1.15 * max(len(years), 1))
+    if not years:
+        return say_empty(ax, "no pages")
+    drawn = {day: pages for day, pages in days.items() if day.year >= years[0]}
+    _mesh(ax, years, drawn)
+    _label_years(ax, years)
+    pages = sum(drawn.values())
+    earlier = sum(days.values()) - pages
+    aside = f"; {plural(earlier, 'page')} before {years[0]}" if earlier else ""
+    return titled(ax, f"{plural(pages, 'page')} by the day of the last capture (UTC){aside}")
+
+
+def _mesh(ax: Axes, years: list[int], days: Mapping[date, int]) -> None:
+    """Draw all days in light grey, and those with pages in a colour for how many they are."""
+    rows = _BLOCK * len(years)
+    whole = [[nan] * _WEEKS for _ in range(rows)]
+    counts = [[nan] * _WEEKS for _ in range(rows)]
+    for block, year in enumerate(years):
+        for day in _days(year):
+            week, weekday = _place(day)
+            whole[_BLOCK * block + weekday][week] = 0
+            if day in days:
+                counts[_BLOCK * block + weekday][week] = days[day]
+    colors, figure = matplotlib().colors, figure_of(ax)
+    grey = colors.ListedColormap(["0.92"])
+    ax.pcolormesh(whole, cmap=grey, edgecolors="white", linewidth=0.6)
+    least, most = min(days.values()), max(days.values())
+    norm = colors.LogNorm(least, most) if most > 20 * least else colors.Normalize(0, most)
+    mesh = ax.pcolormesh(counts, cmap=AMOUNTS, norm=norm, edgecolors="white", linewidth=0.6)
+    thousands = matplotlib().ticker.StrMethodFormatter("{x:,.0f}")
+    bar = figure.colorbar(mesh, ax=ax, label="pages a day", format=thousands, location="bottom", shrink=0.4, aspect=30)
+    if not isinstance(norm, colors.LogNorm):
+        bar.locator = matplotlib().ticker.MaxNLocator(nbins=4, integer=True)
+    bar.minorticks_off()
+
+
+def _label_years(ax: Axes, years: list[int]) -> None:
+    ax.set_ylim(_BLOCK * len(years) - 0.5, -0.3)
+    ax.set_xlim(0, 53.2)
+    ax.set_aspect("equal")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_xticks([date(2023, month, 1).timetuple().tm_yday / 7 for month in range(1, 13)], _MONTHS, ha="left")
+    ax.xaxis.tick_top()
+    places = {_BLOCK * block + row + 0.5: name for block in range(len(years)) for row, name in _WEEKDAYS.items()}
+    ax.set_yticks(list(places), list(places.values()), fontsize="x-small")
+    for block, year in enumerate(years):
+        plain(ax.text(-3.2, _BLOCK * block + 3.5, str(year), rotation=90, ha="center", va="center", fontweight="bold"))
+
+
+def _days(year: int) -> Iterator[date]:
+    first = date(year, 1, 1)
+    return (first + timedelta(days=number) for number in range((date(year, 12, 31) - first).days + 1))
+
+
+def _place(day: date) -> tuple[int, int]:
+    """Return the week of the year that *day* is in, which begins on Mondays, and its weekday."""
+    first = date(day.year, 1, 1).weekday()
+    return (day.timetuple().tm_yday - 1 + first) // 7, day.weekday()
