@@ -26,7 +26,7 @@ from webtable.errors import (
     UnknownField,
     WriteFailed,
 )
-from webtable.repository.records import cells as clocks
+from webtable.repository.records import record as clocks
 from webtable.repository.records import table as keyed
 from webtable.repository.records.table import KeyedTable
 from webtable.repository.scanning import scan as scanning

@@ -10,8 +10,21 @@ from webtable._clock import clock, now_in_milliseconds
 from webtable.errors import DamagedRow, FullScanNeeded, InvalidArgument, TableNotFound
 from webtable.repository.creation.tables import bring, create_with_layout, stored_layout
 from webtable.repository.metrics import Metrics, metrics_of
-from webtable.repository.records.cells import Clock, checked_row, families_of, new_cells, stored_columns, timestamp_of
-from webtable.repository.records.record import Record, RecordOutcome, RecordReader, Records, named, newest, not_stored
+from webtable.repository.records.record import (
+    Clock,
+    Record,
+    RecordOutcome,
+    RecordReader,
+    Records,
+    checked_row,
+    families_of,
+    named,
+    new_cells,
+    newest,
+    not_stored,
+    stored_columns,
+    timestamp_of,
+)
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.cells import later_removed
 from webtable.rowkey import KeyRange, RowKey
