@@ -16,7 +16,7 @@ from story import told
 import webtable
 
 pytestmark = pytest.mark.faults
-KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "4"))
+KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
 """How often the process is killed."""
 PAGES = 120
 
@@ -45,7 +45,7 @@ def test_what_a_killed_writer_has_acknowledged_stays(url, tmp_path):
             while ledger.stat().st_size == before:
                 assert writer.poll() is None
                 time.sleep(0.01)
-            time.sleep(chance.uniform(0, 2))
+            time.sleep(chance.uniform(0, 1))
             writer.kill()
 
     with webtable.open(url) as table, told(table) as story:

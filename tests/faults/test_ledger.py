@@ -19,8 +19,10 @@ def written(tmp_path):
     ledger = Ledger(tmp_path / "ledger")
     with webtable.open(tmp_path / "web.db", create=True) as table:
         with Load(table, ledger, pages=20):
-            time.sleep(1)
-        assert set(ledger.read()[1]) == set(range(20))
+            deadline = time.monotonic() + 60
+            while set(ledger.read()[1]) != set(range(20)):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
         yield table, ledger
 
 

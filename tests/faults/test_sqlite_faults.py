@@ -99,8 +99,15 @@ def test_a_long_write_holds_up_no_reader_and_writers_no_longer_than_their_deadli
     assert found.errors or seconds < TIMEOUT, str(found)
 
 
-@pytest.mark.parametrize("what", ["fails", "disk full"])
-@pytest.mark.parametrize("log", [pytest.param(True, id="commits"), pytest.param(False, id="checkpoints")])
+@pytest.mark.parametrize(
+    ("what", "log"),
+    [
+        pytest.param("fails", True, id="commits-fails"),
+        pytest.param("disk full", True, id="commits-disk full", marks=pytest.mark.nightly),
+        pytest.param("fails", False, id="checkpoints-fails", marks=pytest.mark.nightly),
+        pytest.param("disk full", False, id="checkpoints-disk full"),
+    ],
+)
 def test_a_disk_that_fails_now_and_then_loses_nothing(url, tmp_path, what, log):
     ledger = Ledger(tmp_path / "ledger")
     # One early write is hurt in any case: on a busy machine there may be few.

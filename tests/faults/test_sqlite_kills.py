@@ -22,7 +22,7 @@ from load import Findings, Ledger, settled
 import webtable
 
 pytestmark = pytest.mark.faults
-KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "4"))
+KILLS = int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
 """How often a process is killed in each."""
 PAGES = 120
 
