@@ -12,6 +12,7 @@ import pytest
 from certificates import Authority
 from gateways import HOST, RoundRobin, put
 from http_gateways import TLSProxy
+from real_tls import HTTPModeGateway
 
 import webtable
 from webtable import WebTable
@@ -23,11 +24,18 @@ from webtable.store.hbase import HBaseStore
 pytestmark = pytest.mark.hbase
 
 
+@pytest.fixture(scope="module")
+def http_pair(http_mode) -> tuple[HTTPModeGateway, HTTPModeGateway]:
+    """HBase's own gateways of both services in the clear."""
+    pair = http_mode(1), http_mode(2)
+    for gateway in pair:
+        gateway.wait()
+    return pair
+
+
 @pytest.fixture
-def http_url(http_mode) -> str:
-    first, second = http_mode(1), http_mode(2)
-    first.wait()
-    second.wait()
+def http_url(http_pair) -> str:
+    first, second = http_pair
     return f"hbase+http://{first.host}:{first.port}?thrift2={second.port}"
 
 
@@ -92,9 +100,8 @@ def test_scans_over_thrift1_alone_go_on_over_https(https_url, pages):
     assert backwards == scanned[::-1][:50]
 
 
-def test_a_restarted_gateway_in_http_mode_is_found_again(http_mode, authority, pages):
-    gateway = http_mode(1)
-    gateway.wait()
+def test_a_restarted_gateway_in_http_mode_is_found_again(http_pair, pages):
+    gateway = http_pair[0]
     with store_at(f"hbase+http://{gateway.host}:{gateway.port}?timeout=60") as store:
         before = store.read(pages, [b"00:00000"])
         gateway.kill()
