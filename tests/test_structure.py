@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -11,7 +12,11 @@ import webtable
 
 ROOT = Path(webtable.__file__).parent
 FOLDERS = [path.parent for path in sorted(ROOT.rglob("__init__.py"))]
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+@cache
+def trees():
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
 
 
 def modules_in(folder):
@@ -25,17 +30,17 @@ def module_name(path):
 
 def imports_of_all():
     """Return the modules that each module imports, those for type checkers and those inside of functions included."""
-    trees = {module_name(path): tree for path, tree in TREES.items()}
+    known = {module_name(path): tree for path, tree in trees().items()}
     imports = {}
-    for module, tree in trees.items():
+    for module, tree in known.items():
         found = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-                found |= {whole if whole in trees else node.module for whole in names.values()}
-        imports[module] = (found & trees.keys()) - {module}
+                found |= {whole if whole in known else node.module for whole in names.values()}
+        imports[module] = (found & known.keys()) - {module}
     return imports
 
 
@@ -59,7 +64,7 @@ def test_no_import_leads_back_to_its_file_also_not_for_type_checkers():
 def test_a_class_name_stands_once():
     counted = Counter(
         node.name
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if not path.is_relative_to(ROOT / "aio")
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
@@ -71,7 +76,7 @@ def test_a_class_name_stands_once():
 def test_text_becomes_markup_in_one_module():
     escaping = {
         path.relative_to(ROOT).as_posix()
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if (isinstance(node, ast.Import) and any(alias.name == "html" for alias in node.names))
         or (isinstance(node, ast.ImportFrom) and node.module == "html")
