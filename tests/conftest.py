@@ -22,7 +22,7 @@ import pytest
 from manual_clock import ManualClock
 from nightly import NIGHTLY
 from store_differences import ADAPTERS
-from webtable.demo import Sample, make_sample
+from webtable.demo import Sample, make_sample, web
 from webtable.rowkey import KeyRange, prefix_stop
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import MAX_CELL, StoreURL
@@ -37,6 +37,7 @@ pytest_plugins = ["webtable.testing"]
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 
+FEW_PAGES = {site: (min(count, 8), pattern) for site, (count, pattern) in web.SITES.items()}
 SITES = ("debian-policy", "git-doc", "nodejs-doc")
 BUILD_CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "build_corpus.py"
 """Where the script that makes the corpus is kept: beside the checkout."""
@@ -170,6 +171,20 @@ def new_table(store: Store) -> Iterator[Callable[..., str]]:
 def sample_web(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     """The sample web, to be read alone: making it takes seconds."""
     return make_sample(tmp_path_factory.mktemp("sample"))
+
+
+@pytest.fixture
+def few_sample_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample web that is made in the test has eight pages of each host at most."""
+    monkeypatch.setattr(web, "SITES", FEW_PAGES)
+
+
+@pytest.fixture(scope="session")
+def small_web(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    """A sample web of few pages, to be read alone, for tests to which their number does not matter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web, "SITES", FEW_PAGES)
+        return make_sample(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,12 @@ SHOWN = {document.name: found for document in DOCUMENTS if (found := commands(do
 
 
 @pytest.fixture(scope="module")
-def folder(sample_web, tmp_path_factory):
+def folder(small_web, tmp_path_factory):
     """A folder with the sample web, its store, and the files that the docs name."""
     made = tmp_path_factory.mktemp("commands")
-    shutil.copytree(sample_web.store.parent, made / "sample")
-    shutil.copy(sample_web.store, made / "webtable.db")
+    for name in ("sample", "webtable-demo"):
+        shutil.copytree(small_web.store.parent, made / name)
+    shutil.copy(small_web.store, made / "webtable.db")
     shutil.copytree(made / "sample", made / "crawls" / "1")
     (made / "crawl_indexes.py").write_text(
         "import webtable\nlanguage = webtable.Index('language', lambda page: [page.language or 'en'])\n"
@@ -61,6 +62,7 @@ def arguments(command):
     return told.stdout.split("\0")[1:-1]
 
 
+@pytest.mark.usefixtures("manual_clock")
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_commands_that_a_page_shows_run(folder, tmp_path, monkeypatch, name):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -18,7 +18,7 @@ UNTIL = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sample")
+    folder = tmp_path_factory.mktemp("sample") / "new" / "folder"
     make_sample(folder, until=UNTIL)
     return folder
 
@@ -28,14 +28,12 @@ def crawls(sample):
     return [list(read_pages(sample / name, verify_digests=True)) for name in CRAWLS]
 
 
-def test_it_is_three_crawls_and_a_store_that_has_them(tmp_path):
-    made = make_sample(tmp_path / "new" / "folder")
-
-    with sample_table(tmp_path / "new" / "folder") as table:
+def test_it_is_three_crawls_and_a_store_that_has_them(sample):
+    with sample_table(sample) as table:
         pages = table.pages(full_scan=True).count()
         uncounted = table.links_freshness().waiting
 
-    assert [path.name for path in made.crawls] == CRAWLS
+    assert sorted(path.name for path in sample.iterdir()) == [*CRAWLS, "webtable.db"]
     assert pages > 500
     assert uncounted == 0
 
@@ -49,6 +47,7 @@ def test_what_is_there_already_stays(sample):
     assert {path.name: path.read_bytes() for path in sample.iterdir()} == before
 
 
+@pytest.mark.usefixtures("few_sample_pages")
 def test_a_store_that_was_cut_short_is_made_anew(tmp_path):
     (tmp_path / "webtable.db.part").write_bytes(b"half of it")
     (tmp_path / "webtable.db.part-wal").write_bytes(b"half of it")
@@ -58,13 +57,13 @@ def test_a_store_that_was_cut_short_is_made_anew(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {*CRAWLS, made.store.name}
 
 
-def test_the_same_seed_and_date_make_the_same_bytes(sample, tmp_path):
-    again = make_sample(tmp_path / "again", until=UNTIL).store.parent
-    other = make_sample(tmp_path / "other", until=UNTIL, seed=8).store.parent
+@pytest.mark.usefixtures("few_sample_pages")
+def test_the_same_seed_and_date_make_the_same_bytes(tmp_path):
+    first, again = (make_sample(tmp_path / name, until=UNTIL) for name in ("first", "again"))
+    other = make_sample(tmp_path / "other", until=UNTIL, seed=8)
 
-    for name in CRAWLS:
-        assert (again / name).read_bytes() == (sample / name).read_bytes()
-        assert (other / name).read_bytes() != (sample / name).read_bytes()
+    for one, same, different in zip(first.crawls, again.crawls, other.crawls, strict=True):
+        assert one.read_bytes() == same.read_bytes() != different.read_bytes()
 
 
 def test_every_record_is_sound_and_only_images_are_left_out(sample):
