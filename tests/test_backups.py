@@ -58,9 +58,9 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, form, captu
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_sample_web_comes_back_as_it_was(sample_web, tmp_path, form):
-    with webtable.open(sample_web.store) as table:
-        again = out_and_in(table, tmp_path / "out", form, file_bytes=100_000)
+def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path, form):
+    with webtable.open(small_web.store) as table:
+        again = out_and_in(table, tmp_path / "out", form, file_bytes=20_000)
 
         assert content(again) == content(table)
     manifest = read_manifest(tmp_path / "out")

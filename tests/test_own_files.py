@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import webtable
 from webtable._whole_file import whole_file
+from webtable.cli import app
 from webtable.repository.writing.spool import Spool
 
 
@@ -113,12 +113,14 @@ COMMANDS = [
 ]
 
 
-def test_what_commands_write_is_for_its_owner_alone(tmp_path, sample_pages, make_warc):
+@pytest.mark.usefixtures("few_sample_pages")
+@pytest.mark.parametrize("umask", [0o022], indirect=True)
+def test_what_commands_write_is_for_its_owner_alone(tmp_path, umask, sample_pages, make_warc, monkeypatch):
     given = make_warc(sample_pages)
+    monkeypatch.chdir(tmp_path)
     for words in COMMANDS:
-        command = [sys.executable, "-m", "webtable.cli", *words.split()]
-        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, umask=0o022)
-        assert not ended.returncode, ended.stderr
+        ended = CliRunner().invoke(app, words.split(), prog_name="webtable")
+        assert not ended.exit_code, ended.stderr
 
     with webtable.open(tmp_path / "webtable.db") as table:
         table.pages(full_scan=True).to_parquet(tmp_path / "pages.parquet")

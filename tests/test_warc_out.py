@@ -188,12 +188,12 @@ def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, f
     checked_by_warcio(folder)
 
 
-def test_the_sample_web_comes_back_as_it_was(sample_web, tmp_path):
+def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path):
     with (
-        webtable.open(sample_web.store) as table,
+        webtable.open(small_web.store) as table,
         webtable.open(tmp_path / "again.db", create=True, indexes=[]) as again,
     ):
-        archived = write_warc(table, tmp_path / "out", full_scan=True, file_bytes=100_000)
+        archived = write_warc(table, tmp_path / "out", full_scan=True, file_bytes=20_000)
         for file in archived.files:
             stored(again, read_pages(tmp_path / "out" / file, types=None))
 
