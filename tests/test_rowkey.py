@@ -273,6 +273,17 @@ def test_the_lowest_and_the_highest_salt_are_in_the_ranges_and_in_the_regions(di
     assert len(ranges) == 16**digits
 
 
+@pytest.mark.parametrize("salt", SALTS)
+def test_the_range_of_a_host_that_has_a_key_is_found_without_all_of_them(salt):
+    key = WebKey(salt)
+    made = [key.encode(f"http://{host}/{rest}") for host in ("a.com", "b.a.com", "192.0.2.1") for rest in ("", "x?y")]
+    wrong = [b"", b"zz", *(row.replace(b":", b";") for row in made), *(b"Z" + row[1:] for row in made)]
+
+    for row in made + wrong:
+        held = [keys for keys in key.host_ranges("a.com") if row in keys]
+        assert key.host_range_of(row, "a.com") == (held[0] if held else None)
+
+
 @pytest.mark.parametrize(
     ("salt", "host_ranges", "subtree_ranges"),
     [(Salt.host(), 1, 256), (Salt.domain(), 1, 1), (Salt.url(), 256, 256), (Salt.none(), 1, 1)],

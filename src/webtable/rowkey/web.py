@@ -27,6 +27,7 @@ from webtable.rowkey.fields.field import below, starting_with
 from webtable.rowkey.fields.hashes import Hash
 from webtable.rowkey.fields.text import Text
 from webtable.rowkey.key import MAX_KEY
+from webtable.rowkey.ranges import prefix_range
 from webtable.rowkey.urls import MAX_HOST, canonical_host, parts_of, quoted, split_url
 from webtable.rowkey.web_salt import Salt
 
@@ -137,6 +138,19 @@ class WebKey:
         Raises `InvalidURL` for what is no host.
         """
         return self.parts.ranges(host=canonical_host(host))
+
+    def host_range_of(self, key: bytes, host: str) -> KeyRange | None:
+        """Return the one of the ranges of *host* that has *key* in it, None where none has: it is quicker than all.
+
+        Raises `InvalidURL` for what is no host.
+        """
+        prefix = self._host_prefix(canonical_host(host))
+        if self._salt_of_url is not None:
+            salt = key[: self.salt.digits]
+            if not self._salt_of_url.has_form(salt):
+                return None
+            prefix = salt + b":" + prefix
+        return prefix_range(prefix) if key.startswith(prefix) else None
 
     def subtree_ranges(self, domain: str) -> list[KeyRange]:
         """Return the ranges of all pages of *domain* and of the hosts below it; an IP address is one host.

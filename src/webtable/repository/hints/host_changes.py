@@ -102,11 +102,14 @@ class Changes:
             if stop and first >= stop:
                 try:
                     host, _ = host_and_rest(self.key.url_of(first))
-                    stop = next(keys.stop for keys in self.key.host_ranges(host) if first in keys)
-                except (KeyFormatError, InvalidURL, StopIteration) as exc:
-                    said = str(exc) or f"the row is none of {host}"
-                    self.damage.add(DamagedRow(first, None, f"the queue: {said}"))
+                    keys = self.key.host_range_of(first, host)
+                except (KeyFormatError, InvalidURL) as exc:
+                    self.damage.add(DamagedRow(first, None, f"the queue: {exc}"))
                     continue
+                if keys is None:
+                    self.damage.add(DamagedRow(first, None, f"the queue: the row is none of {host}"))
+                    continue
+                stop = keys.stop
             yield host, (first, last)
 
 
