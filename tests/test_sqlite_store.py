@@ -32,7 +32,7 @@ from webtable.errors import (
 from webtable.rowkey import KeyRange
 from webtable.schema import ALL_VERSIONS, FamilySchema, TableSchema
 from webtable.store import EVERYTHING, Cell, Containing, Delete, NewCell, Put, TimeRange, Wanted, open_store
-from webtable.store.sqlite import SQLiteStore, pieces, reader
+from webtable.store.sqlite import SQLiteStore, reader
 
 HOUR = 3_600_000
 FAMILIES = (FamilySchema("f"), FamilySchema("three", versions=3), FamilySchema("hour", versions=3, ttl=3600))
@@ -407,10 +407,10 @@ def test_a_scan_holds_a_bounded_piece_in_memory(store):
 def test_a_search_for_what_is_not_there_gives_an_answer_again_and_again(store, monkeypatch):
     store.write("t", [put(b"%04d" % i, b"nothing") for i in range(500)])
     monkeypatch.setattr(reader, "SEARCH_SECONDS", 0.0)
-    monkeypatch.setattr(pieces, "PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(reader, "PIECE_SECONDS", 0.0)
     taken = []
     monkeypatch.setattr(
-        "webtable.store.sqlite.store.next_piece", lambda *given: taken.append(given) or pieces.next_piece(*given)
+        "webtable.store.sqlite.store.next_piece", lambda *given: taken.append(given) or reader.next_piece(*given)
     )
 
     found = keys(store, Wanted(containing=Containing(b"f:a", ("word",))))

@@ -1,40 +1,35 @@
 """Reading: from the cells of several families to rows, a bounded piece at a time.
 
-What is hidden by a delete is not in the tables (see changes.py), so only two rules are left: a family's `versions`
-newest cells of a column count, and of those its TTL hides the older ones, but for the first `min_versions`. The time
-range and the wanted number of versions choose among what remains.
+A piece is what one transaction reads of some ranges, and of a row wider than memory some columns.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webtable._clock import clock
-from webtable.errors import StoreRefused
 from webtable.rowkey import KeyRange
-from webtable.schema import ALL_VERSIONS
-from webtable.store.rows import Cell, Containing, Row, TimeRange, Wanted
+from webtable.store.rows import Cell, Containing, Row, Wanted
 from webtable.store.sqlite.failures import DamagedCells, check_cell
+from webtable.store.sqlite.sources import MOST_NAMED, ONE_ROW, Found, Source, merged_rows, wanted_families
 
 if TYPE_CHECKING:
-    from webtable.schema import FamilySchema
+    from collections.abc import Generator
+
     from webtable.store.sqlite.catalogue import Family, StoredTable
 
 SEARCH_SECONDS: Final = 1.0
 """How long a row is looked for that holds some words before any other one is let through."""
-
-_MOST_NAMED: Final = 64
-"""For more columns of a row there is no statement that names each: SQLite takes 500 in one."""
-_ROW: Final = "row = :start"
-_ORDER: Final = "ORDER BY row, qualifier, timestamp DESC"
-
-Found = tuple[bytes, dict[bytes, Sequence[Cell]], int]
-"""A key, its cells, and how many bytes of values they are."""
+FIRST_PIECE: Final = 64
+LARGEST_PIECE: Final = 512
+PIECE_BYTES: Final = 1024 * 1024
+"""A piece of a scan ends with the row that reaches this size, whatever its number of rows."""
+PIECE_SECONDS: Final = 1.0
+"""It ends also with the first row after this time: rows that hold some words may be far apart."""
 
 
 def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, now: int) -> Reader:
@@ -43,7 +38,7 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
     Raises `StoreRefused` for a family that the table does not have.
     """
     # What names many columns is not kept: it would take memory, and does not come again.
-    make = _sources if len(wanted.columns or ()) <= _MOST_NAMED else _sources.__wrapped__
+    make = _sources if len(wanted.columns or ()) <= MOST_NAMED else _sources.__wrapped__
     search = None
     if wanted.containing:
         column = Wanted([wanted.containing.column], time_range=wanted.time_range)
@@ -59,104 +54,9 @@ def reader(connection: sqlite3.Connection, table: StoredTable, wanted: Wanted, n
 
 
 @lru_cache(maxsize=64)
-def _sources(table: StoredTable, wanted: Wanted) -> list[_Source]:
+def _sources(table: StoredTable, wanted: Wanted) -> list[Source]:
     """Return the families of *table* that are *wanted*; those of a call are most often those of one before it."""
-    return [_Source(family, qualifiers, wanted) for family, qualifiers in _families(table, wanted.columns)]
-
-
-def _families(table: StoredTable, columns: Sequence[bytes] | None) -> list[tuple[Family, list[bytes] | None]]:
-    """Return the families that *columns* are in, each with its qualifiers, None for all of them."""
-    if columns is None:
-        return [(family, None) for family in table.families.values()]
-    wanted: dict[bytes, list[bytes] | None] = {}
-    for column in columns:
-        name, colon, qualifier = column.partition(b":")
-        if name + colon not in table.families:
-            raise StoreRefused(f"table {table.schema.name!r} has no family {name.decode(errors='replace')!r}")
-        qualifiers = wanted.setdefault(name + colon, [])
-        if not qualifier:
-            wanted[name + colon] = None
-        elif qualifiers is not None:
-            qualifiers.append(qualifier)
-    return [(family, wanted[prefix]) for prefix, family in table.families.items() if prefix in wanted]
-
-
-class _Source:
-    """The SQL for one family, and the way from its result to rows."""
-
-    def __init__(self, family: Family, qualifiers: list[bytes] | None, wanted: Wanted) -> None:
-        schema = family.schema
-        self._family = family
-        self._versions = wanted.versions
-        self.cells = f"cells_{family.id}"
-        self.parameters: dict[str, object] = {}
-        self.chosen = self.alive = ""
-        named: dict[str, bytes] = {}
-        if qualifiers is not None:
-            named = {f"q{family.id}_{i}": qualifier for i, qualifier in enumerate(qualifiers)}
-            self.parameters.update(named)
-            self.chosen = f"qualifier IN ({', '.join(':' + name for name in named)})"
-        if schema.ttl is not None and not schema.min_versions:
-            self.alive = f" AND timestamp >= :cutoff{family.id}"
-
-        self._is_plain = wanted.versions == 1 and wanted.time_range is None
-        if self._is_plain:
-            # With max() SQLite takes the value from the newest cell and steps over the others without reading theirs.
-            grouped = schema.versions > 1
-            self.select = "row, qualifier, max(timestamp), value" if grouped else "row, qualifier, timestamp, value"
-            self.order = "GROUP BY row, qualifier ORDER BY row, qualifier" if grouped else _ORDER
-            among, own = "row, qualifier, timestamp, value", ""
-        else:
-            since, until = wanted.time_range or TimeRange()
-            value = "x''" if wanted.keys_only else "value"
-            self.select = (
-                f"row, qualifier, timestamp, CASE WHEN timestamp >= :since AND timestamp < :until THEN {value} END"
-            )
-            self.parameters.update(since=_signed(since), until=_signed(until))
-            self.order = _ORDER
-            among = f"row, qualifier, timestamp, {value}"
-            own = "" if wanted.time_range is None else " AND timestamp >= :since AND timestamp < :until"
-        self._of_row = self._select(_ROW)
-        if (
-            0 < len(named) <= _MOST_NAMED
-            and schema.versions == ALL_VERSIONS
-            and (schema.ttl is None or not schema.min_versions)
-        ):
-            each = (
-                f"SELECT {among} FROM {self.cells} WHERE row = :start AND qualifier = :{name}{self.alive}{own}"
-                f" ORDER BY timestamp DESC LIMIT {wanted.versions}"
-                for name in named
-            )
-            # Where a column may have any number of cells this steps over none of them.
-            self._of_row = " UNION ALL ".join(f"SELECT * FROM ({one})" for one in each)
-
-    def decode(self, records: sqlite3.Cursor, now: int) -> Iterator[Found]:
-        """Return the rows in *records*, as they are at *now*."""
-        prefix, schema = self._family.prefix, self._family.schema
-        if self._is_plain:
-            return _newest(prefix, records)
-        return _versions(prefix, schema, self._family.oldest_visible(now), self._versions, records)
-
-    def parameters_at(self, now: int) -> dict[str, object]:
-        """Return the parameters of its statements."""
-        if not self.alive:
-            return self.parameters
-        return {**self.parameters, f"cutoff{self._family.id}": self._family.oldest_visible(now)}
-
-    def keys(self, where: str) -> str:
-        return f"SELECT DISTINCT row FROM {self.cells} WHERE {self._condition(where)}"
-
-    def statement(self, where: str) -> str:
-        return self._of_row if where == _ROW else self._select(where)
-
-    def _select(self, where: str) -> str:
-        return f"SELECT {self.select} FROM {self.cells} WHERE {self._condition(where)} {self.order}"
-
-    def _condition(self, where: str) -> str:
-        if self.chosen:
-            # In a range of rows the plus keeps SQLite from taking a single qualifier for a constant, and then sorting.
-            where += f" AND {self.chosen}" if where == _ROW else f" AND +{self.chosen}"
-        return where + self.alive
+    return [Source(family, qualifiers, wanted) for family, qualifiers in wanted_families(table, wanted.columns)]
 
 
 @dataclass(slots=True)
@@ -164,7 +64,7 @@ class Reader:
     """Rows from one connection in one transaction; `close` ends its statements."""
 
     connection: sqlite3.Connection
-    sources: list[_Source]
+    sources: list[Source]
     now: int
     only_keys: bool
     plain: bool
@@ -178,7 +78,7 @@ class Reader:
 
     def row(self, key: bytes) -> Row | None:
         """Return the row, or None where nothing of it is visible."""
-        with closing(self._found(_ROW, key, b"")) as found:
+        with closing(self._found(ONE_ROW, key, b"")) as found:
             for _, cells, _ in found:
                 return Row(key, cells)
         return None
@@ -202,7 +102,7 @@ class Reader:
             # Versions come newest first also here, so that each row is read by itself.
             with closing(self._keys(where, keys, "row DESC")) as found_keys:
                 for key in found_keys:
-                    yield from self._rows(_ROW, KeyRange(key))
+                    yield from self._rows(ONE_ROW, KeyRange(key))
         else:
             yield from self._rows(where, keys)
 
@@ -227,7 +127,7 @@ class Reader:
         cursors = [self.connection.execute(source.statement(where), parameters) for source in self.sources]
         try:
             streams = [source.decode(cursor, self.now) for source, cursor in zip(self.sources, cursors, strict=True)]
-            yield from _merged(streams)
+            yield from merged_rows(streams)
         finally:
             for cursor in cursors:
                 cursor.close()
@@ -253,93 +153,61 @@ class _WordSearch:
                     last = clock.monotonic() + SEARCH_SECONDS
 
 
-def _merged(streams: list[Iterator[Found]]) -> Iterator[Found]:
-    """Yield the rows of several families as one, in the order of their keys."""
-    if len(streams) == 1:
-        yield from streams[0]
-        return
-    heads: list[tuple[Found, Iterator[Found]]] = [(head, s) for s in streams if (head := next(s, None)) is not None]
-    while heads:
-        key = min(heads, key=_key_of_head)[0][0]
-        cells: dict[bytes, Sequence[Cell]] = {}
-        size = 0
-        rest = []
-        for entry in heads:
-            head, stream = entry
-            if head[0] != key:
-                rest.append(entry)
-                continue
-            cells |= head[1]
-            size += head[2]
-            if (following := next(stream, None)) is not None:
-                rest.append((following, stream))
-        heads = rest
-        yield key, cells, size
+def next_piece(reader: Reader, ranges: list[KeyRange], wanted: int, reverse: bool) -> tuple[list[Row], list[KeyRange]]:
+    """Return the next rows of *ranges*, and what is left of the ranges behind them."""
+    rows: list[Row] = []
+    total = 0
+    last = clock.monotonic() + PIECE_SECONDS
+    for number, keys in enumerate(ranges, 1):
+        with closing(reader.rows(keys, reverse=reverse)) as found:
+            for row, size in found:
+                rows.append(row)
+                total += size
+                if len(rows) == wanted or total >= PIECE_BYTES or clock.monotonic() > last:
+                    rest = keys.before(row.key) if reverse else keys.after(row.key)
+                    return rows, [rest, *ranges[number:]]
+    return rows, []
 
 
-def _key_of_head(entry: tuple[Found, Iterator[Found]]) -> bytes:
-    return entry[0][0]
+def first_rows(reader: Reader, keys: KeyRange, limit: int, reverse: bool) -> list[Row]:
+    """Return the first *limit* rows of a range, of whatever size: fewer mean that there are no more."""
+    rows: list[Row] = []
+    left = [keys]
+    while left and len(rows) < limit:
+        piece, left = next_piece(reader, left, limit - len(rows), reverse)
+        rows += piece
+    return rows
 
 
-def _newest(prefix: bytes, records: Iterable[tuple[bytes, bytes, int, bytes]]) -> Iterator[Found]:
-    """Yield the rows of one family with the first, that is the newest, cell of each column."""
-    current = b""  # no row has this key
-    cells: dict[bytes, Sequence[Cell]] = {}
-    size = 0
-    names: dict[bytes, bytes] = {}
-    new = tuple.__new__  # three times as fast as to call Cell
-    for key, qualifier, timestamp, value in records:
-        if key != current:
-            if cells:
-                yield current, cells, size
-            current, cells, size = key, {}, 0
-        try:
-            column = names[qualifier]
-        except KeyError:
-            check_cell(key, qualifier, timestamp, value)
-            column = names[qualifier] = prefix + qualifier
-        if column not in cells:
-            if type(value) is not bytes or type(timestamp) is not int:
-                check_cell(key, qualifier, timestamp, value)
-            cells[column] = (new(Cell, (timestamp, value)),)
-            size += len(value)
-    if cells:
-        yield current, cells, size
-
-
-def _versions(
-    prefix: bytes,
-    schema: FamilySchema,
-    cutoff: int,
-    wanted: int,
-    records: Iterable[tuple[bytes, bytes, int, bytes | None]],
-) -> Iterator[Found]:
-    """Yield the rows of one family with the *wanted* newest cells of each column that have a value here."""
-    current, column = b"", b""
-    cells: dict[bytes, Sequence[Cell]] = {}
-    versions: list[Cell] = []
-    size = kept = 0
-    for key, qualifier, timestamp, value in records:
-        if key != current:
-            if cells:
-                yield current, cells, size
-            current, column, cells, size = key, b"", {}, 0
-        check_cell(key, qualifier, timestamp, value or b"")
-        if (name := prefix + qualifier) != column:
-            column, versions, kept = name, [], 0
-        kept += 1
-        if (
-            value is not None
-            and len(versions) < wanted
-            and kept <= schema.versions
-            and (timestamp >= cutoff or kept <= schema.min_versions)
-        ):
-            versions.append(Cell(timestamp, value))
-            cells[column] = versions
-            size += len(value)
-    if cells:
-        yield current, cells, size
-
-
-def _signed(timestamp: int) -> int:
-    return max(-(2**63), min(timestamp, 2**63 - 1))
+def cells_of(
+    connection: sqlite3.Connection,
+    family: Family,
+    row: bytes,
+    qualifiers: KeyRange,
+    limit: int,
+    *,
+    keys_only: bool,
+    now: int,
+) -> list[tuple[bytes, Cell]]:
+    """Return the first *limit* columns of a row in *qualifiers*, each with its newest cell that is visible *now*."""
+    value = "x''" if keys_only else "value"
+    below = " AND qualifier < :stop" if qualifiers.stop else ""
+    # The newest cell of a column outlives the TTL where any of them does.
+    oldest = 0 if family.schema.min_versions else family.oldest_visible(now)
+    found = connection.execute(
+        f"SELECT qualifier, max(timestamp), {value} FROM cells_{family.id}"
+        f" WHERE row = :row AND qualifier >= :start{below} AND timestamp >= :oldest"
+        " GROUP BY qualifier ORDER BY qualifier LIMIT :limit",
+        {
+            "row": row,
+            "start": qualifiers.start,
+            "stop": qualifiers.stop,
+            "oldest": oldest,
+            "limit": min(limit, 2**63 - 1),
+        },
+    )
+    cells: list[tuple[bytes, Cell]] = []
+    for qualifier, timestamp, stored in found:
+        check_cell(row, qualifier, timestamp, stored)
+        cells.append((family.prefix + qualifier, Cell(timestamp, stored)))
+    return cells

@@ -19,8 +19,15 @@ from webtable.store.sqlite import catalogue
 from webtable.store.sqlite.address import address_of
 from webtable.store.sqlite.changes import Mutations
 from webtable.store.sqlite.file import StoreFile
-from webtable.store.sqlite.pieces import FIRST_PIECE, LARGEST_PIECE, cells_of, first_rows, next_piece
-from webtable.store.sqlite.reader import Reader, reader
+from webtable.store.sqlite.reader import (
+    FIRST_PIECE,
+    LARGEST_PIECE,
+    Reader,
+    cells_of,
+    first_rows,
+    next_piece,
+    reader,
+)
 from webtable.store.sqlite.sweeps import SLICE, sweep, sweep_all, sweep_deletes
 
 if TYPE_CHECKING:
