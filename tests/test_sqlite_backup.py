@@ -22,7 +22,7 @@ from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreR
 from webtable.rowkey import KeyRange
 from webtable.schema import FamilySchema, TableSchema
 from webtable.store import NewCell, Put
-from webtable.store.sqlite import SQLiteStore, backup
+from webtable.store.sqlite import SQLiteStore, upkeep
 from webtable.testing import ListeningStore
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_a_backup_can_be_read_by_its_owner_alone(store, tmp_path):
 
 
 def test_a_backup_beside_a_writer_is_of_one_moment_and_comes_to_its_end(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(backup, "PAGES_AT_ONCE", 8)
+    monkeypatch.setattr(upkeep, "PAGES_AT_ONCE", 8)
     written, asked = [], threading.Event()
 
     def write():
@@ -118,7 +118,7 @@ def test_a_missing_directory_is_named(store, tmp_path):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("enough")])
 def test_a_backup_that_is_ended_leaves_nothing(store, tmp_path, monkeypatch, error):
-    monkeypatch.setattr(backup, "PAGES_AT_ONCE", 8)
+    monkeypatch.setattr(upkeep, "PAGES_AT_ONCE", 8)
 
     def ended(size):
         if size:
@@ -147,7 +147,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(store, tmp_path, monkeypatch):
             connection.execute("PRAGMA max_page_count=20")
         return connection
 
-    monkeypatch.setattr(backup.sqlite3, "connect", small)
+    monkeypatch.setattr(upkeep.sqlite3, "connect", small)
 
     with pytest.raises(StoreRefused, match=r"b\.db: disk full"):
         store.backup(tmp_path / "b.db")
@@ -173,8 +173,8 @@ def test_a_process_that_is_killed_half_way_leaves_nothing_that_looks_like_a_back
     code = """
         import os, signal, sys
         from pathlib import Path
-        from webtable.store.sqlite import SQLiteStore, backup
-        backup.PAGES_AT_ONCE = 8
+        from webtable.store.sqlite import SQLiteStore, upkeep
+        upkeep.PAGES_AT_ONCE = 8
         told = lambda size: size > 8_000_000 and os.kill(os.getpid(), signal.SIGKILL)
         SQLiteStore(sys.argv[1]).backup(Path(sys.argv[2]), told)
     """

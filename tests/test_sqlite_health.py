@@ -13,7 +13,7 @@ import pytest
 
 import webtable
 from webtable.store.health import Check
-from webtable.store.sqlite import SQLiteStore, health
+from webtable.store.sqlite import SQLiteStore, upkeep
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -69,9 +69,9 @@ def test_a_row_that_is_out_of_order_is_damage_of_the_file(path):
 
 
 def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):
-    monkeypatch.setattr(health, "_STEPS", 1)
+    monkeypatch.setattr(upkeep, "_STEPS", 1)
     with SQLiteStore(path, timeout=1e-6) as store:
-        check = health.integrity(store._file)
+        check = upkeep.integrity(store._file)
 
         assert check.state == "warning"
         assert "did not come to its end" in check.found
@@ -81,14 +81,14 @@ def test_a_check_that_takes_too_long_is_ended(path, monkeypatch):
 @pytest.mark.parametrize(("free", "state"), [(1, "failed"), (200_000_000, "warning"), (10**12, "ok")])
 def test_a_disk_that_fills_up_is_told_in_time(path, monkeypatch, free, state):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 0, free))
-    monkeypatch.setattr(health, "LEAST_FREE", 100_000_000)
-    monkeypatch.setattr(health, "_size_of", lambda _: 10**9)
+    monkeypatch.setattr(upkeep, "LEAST_FREE", 100_000_000)
+    monkeypatch.setattr(upkeep, "_size_of", lambda _: 10**9)
 
     assert found(path, "disk").state == state
 
 
 def test_a_log_that_nobody_copies_back_is_a_warning(path, monkeypatch):
-    monkeypatch.setattr(health, "LARGE_LOG", 1_000)
+    monkeypatch.setattr(upkeep, "LARGE_LOG", 1_000)
     with SQLiteStore(path) as store:
         with webtable.open(path) as table:
             table.put(webtable.Page(url="https://example.com/new", html=b"x"))
@@ -108,7 +108,7 @@ def test_a_file_that_others_may_write_to_is_a_warning(path):
 
 def test_a_file_on_a_network_is_a_warning(path, monkeypatch, tmp_path):
     (tmp_path / "mounts").write_text(f"disk / ext4 rw 0 0\nserver:/crawls {tmp_path} nfs4 rw 0 0\n")
-    monkeypatch.setattr(health, "_PROCESSES", tmp_path)
+    monkeypatch.setattr(upkeep, "_PROCESSES", tmp_path)
 
     check = found(path, "file-system")
 

@@ -246,13 +246,13 @@ class SQLiteStore(Store):
 
     def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:
         """Copy the file by SQLite's own means, without holding back who writes, and check the copy."""
-        from webtable.store.sqlite.backup import back_up
+        from webtable.store.sqlite.upkeep import back_up
 
         return back_up(self._file, path, on_progress)
 
     def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002, the file is one for all tables
         """Yield what is found of the file and of its disk."""
-        from webtable.store.sqlite.health import health  # no other call needs what it imports
+        from webtable.store.sqlite.upkeep import health  # no other call needs what it imports
 
         return health(self._file)
 

@@ -1,6 +1,8 @@
-"""The health of the file: what SQLite's check says of it, its log, its disk, who may write to it, and who has it open.
+"""The file as a whole: whether it and its disk are healthy, and a copy of it as it is at one moment.
 
-The file is only looked up, and read through SQLite: to close it by other means would give up the locks of this process.
+Its health is what SQLite's check says of it, its log, its disk, who may write to it, and who has it open. The file is
+only looked up, and read through SQLite: to close it by other means would give up the locks of this process. A copy is
+made beside those who write.
 """
 
 from __future__ import annotations
@@ -8,20 +10,26 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from webtable._shown.sizes import size_text
+from webtable._whole_file import whole_file
+from webtable.errors import InvalidArgument, StoreRefused, StoreUnavailable
 from webtable.store.deadline import of_call
 from webtable.store.health import Check, failed, warned, well
-from webtable.store.sqlite.failures import without_heading
+from webtable.store.sqlite.connections import SAFE_SETTINGS
+from webtable.store.sqlite.failures import is_damage, without_heading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webtable.store.sqlite.file import StoreFile
+
+PAGES_AT_ONCE: Final = 1024
+"""Pages of 8 KB that are copied before the caller is told, and may end it."""
 
 LARGE_LOG: Final = 256 * 2**20
 """Writers copy the log back at a quarter of it: where it is larger, something keeps them from that."""
@@ -148,3 +156,72 @@ def _holders(path: Path) -> Iterator[tuple[int, str]]:
         with suppress(OSError):
             if any(str(one.readlink()) == wanted for one in (process / "fd").iterdir()):
                 yield int(process.name), (process / "comm").read_text().strip()
+
+
+def back_up(file: StoreFile, path: Path, on_progress: Callable[[int], object] | None) -> int:
+    """Return what `Store.backup` does."""
+    check_free(path)
+    with whole_file(path) as part:
+        try:
+            with closing(sqlite3.connect(part, isolation_level=None)) as copy:
+                _fill(file, copy, path, on_progress)
+                _check(copy, path)
+        finally:
+            with suppress(FileNotFoundError):
+                part.with_name(f"{part.name}-journal").unlink()
+        check_free(path)
+        return part.stat().st_size
+
+
+def check_free(path: Path) -> None:
+    """Raise `InvalidArgument` where something is at *path*, or what SQLite would take for a part of what comes there.
+
+    A log that an older file has left would be read into the new one.
+    """
+    for name in ("", "-wal", "-shm", "-journal"):
+        other = path.with_name(path.name + name)
+        if os.path.lexists(other):
+            raise InvalidArgument(f"{other}: it is there already, and a backup overwrites nothing; name another file")
+    if not path.parent.is_dir():
+        raise InvalidArgument(f"{path}: there is no directory {path.parent}")
+
+
+def _fill(file: StoreFile, copy: sqlite3.Connection, path: Path, on_progress: Callable[[int], object] | None) -> None:
+    def told(_: int, left: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress((total - left) * page_size)
+
+    with file.reader() as connection:
+        # A transaction begins with the first read. Within it SQLite goes on where it was when others have written;
+        # else it would begin anew each time, and beside a crawl it would never come to the end.
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+        try:
+            connection.backup(copy, pages=PAGES_AT_ONCE, progress=told)
+        except sqlite3.Error as exc:
+            if is_damage(exc):
+                raise
+            raise _not_written(path, exc) from exc
+
+
+def _not_written(path: Path, exc: sqlite3.Error) -> StoreRefused | StoreUnavailable:
+    if getattr(exc, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        return StoreRefused(f"{path}: disk full; nothing is left of the backup")
+    return StoreUnavailable(f"{path}: the backup cannot be written, and nothing is left of it: {exc}")
+
+
+def _check(copy: sqlite3.Connection, path: Path) -> None:
+    """Make one file of *copy*, and raise `StoreRefused` where SQLite finds it damaged."""
+    for setting in SAFE_SETTINGS:
+        copy.execute(f"PRAGMA {setting}")
+    # The header says that there is a log beside it, as that of the store does; the next who opens it makes one again.
+    copy.execute("PRAGMA journal_mode=DELETE")
+    try:
+        (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as exc:
+        found = str(exc)
+    if found != "ok":
+        raise StoreRefused(
+            f"{path}: the copy is damaged, and so is the store that it was made of; it was removed ({found}). "
+            "webtable copy brings all that can be read into a new store"
+        )
