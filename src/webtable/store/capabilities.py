@@ -1,11 +1,23 @@
-"""What a store can do, how much it takes, and how a web table is laid out in it unless somebody says otherwise."""
+"""What a store can do and how much it takes, and the calls of the port that not every store has an answer to."""
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from webtable.errors import CapabilityError
 from webtable.schema import DEFAULT_TTL, DEFAULT_VERSIONS
 from webtable.store.rows import MAX_CELL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from webtable.store.health import Check, Space
+    from webtable.store.metrics import GatewayMetrics
+    from webtable.store.url import StoreURL
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +44,64 @@ class Capabilities:
     """Whether `webtable ingest` makes a web table that is missing: nobody has to decide how it is to be laid out."""
     why_empty: str = ""
     """How a store that is there may have come to hold no table at all, and what to do; empty where that is usual."""
+
+
+class OptionalCalls:
+    """Transactions, a backup, and what a store reports of itself: one that has none of it need not say so."""
+
+    name: str
+
+    def together(self) -> AbstractContextManager[int | None]:
+        """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
+
+        The block has the number of its transaction then: see `last_transaction`. Elsewhere that is None, and each call
+        stands for itself, as without the block. What this thread reads in the block is read as it
+        has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
+        the block then ends in a `StoreError`.
+        """
+        return nullcontext()
+
+    def last_transaction(self) -> int:
+        """Return the number of the last transaction that has ended; 0 where the store has none.
+
+        What is read from now on is as that one has left it, or later. Each transaction of this store has the next
+        number, and there is one more wherever another process has written. So who knows the numbers of its own
+        transactions knows in a block of `together` whether anybody else has written since.
+        """
+        return 0
+
+    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
+        """Write all tables of the store, as they are at one moment, into the new file *path*; return its bytes.
+
+        Others may write meanwhile. The file is there when it is whole and was checked. *on_progress* is told how many
+        bytes are written so far; what it raises ends it. Raises `InvalidArgument` where something is at *path*, and
+        `CapabilityError`, which says what there is instead, where the store is no file.
+        """
+        raise CapabilityError(
+            f"{self.name}: this store is no file that could be copied; webtable export and webtable copy take what is "
+            "in the table elsewhere"
+        )
+
+    def events(self) -> Counter[str]:
+        """Return how often each event that the store logs has happened, whether or not anybody listens."""
+        return Counter()
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return what is known of the gateways that the store goes through; none where it goes through none."""
+        return []
+
+    @classmethod
+    def reached(cls, url: StoreURL) -> Iterator[Check]:  # noqa: ARG003
+        """Yield what is found on the way to the store that *url* leads to, which need not be there: it is not opened.
+
+        Where a check has failed the store cannot be opened. Nothing is written. Raises `InvalidArgument`.
+        """
+        yield from ()
+
+    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002
+        """Yield what the store itself tells of its health, and of that of *table*; nothing is written."""
+        yield from ()
+
+    def space(self) -> Space | None:
+        """Return the space that the store takes; None where it cannot tell."""
+        return None

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webtable.store.url import StoreURL
+from typing import Literal
 
 State = Literal["ok", "warning", "failed"]
 """`warning` works, and will be trouble; `failed` does not work, or is damaged."""
@@ -53,23 +48,3 @@ class Space:
 
     bytes: int
     free: int
-
-
-class Examined:
-    """What every store can be asked about its health; one that has nothing to tell need not have any of it."""
-
-    @classmethod
-    def reached(cls, url: StoreURL) -> Iterator[Check]:  # noqa: ARG003
-        """Yield what is found on the way to the store that *url* leads to, which need not be there: it is not opened.
-
-        Where a check has failed the store cannot be opened. Nothing is written. Raises `InvalidArgument`.
-        """
-        yield from ()
-
-    def health(self, table: str) -> Iterator[Check]:  # noqa: ARG002
-        """Yield what the store itself tells of its health, and of that of *table*; nothing is written."""
-        yield from ()
-
-    def space(self) -> Space | None:
-        """Return the space that the store takes; None where it cannot tell."""
-        return None

@@ -30,14 +30,11 @@ What every adapter promises and every caller relies on:
 from __future__ import annotations
 
 import abc
-from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
 
-from webtable.errors import CapabilityError, InvalidArgument
+from webtable.errors import InvalidArgument
 from webtable.rowkey import KeyRange, merged
-from webtable.store.capabilities import Capabilities
-from webtable.store.health import Examined
+from webtable.store.capabilities import Capabilities, OptionalCalls
 from webtable.store.rows import (
     ALL_QUALIFIERS,
     EVERYTHING,
@@ -51,17 +48,15 @@ from webtable.store.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from webtable.errors import StoreError
     from webtable.schema import FamilySchema, TableSchema
-    from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
 
-class Store(Examined, abc.ABC):
+class Store(OptionalCalls, abc.ABC):
     """Tables of rows of cells; see the module's contract.
 
     An adapter fills in the abstract methods. Those with an underscore are asked behind the checks that all stores
@@ -100,25 +95,6 @@ class Store(Examined, abc.ABC):
         if not mutations:
             return []
         return self._write(table, mutations)
-
-    def together(self) -> AbstractContextManager[int | None]:
-        """Let all that this thread writes in the block take effect at once or not at all, where the store can do that.
-
-        The block has the number of its transaction then: see `last_transaction`. Elsewhere that is None, and each call
-        stands for itself, as without the block. What this thread reads in the block is read as it
-        has left it. An exception out of the block takes back all of it, and so does a write that fails as a whole:
-        the block then ends in a `StoreError`.
-        """
-        return nullcontext()
-
-    def last_transaction(self) -> int:
-        """Return the number of the last transaction that has ended; 0 where the store has none.
-
-        What is read from now on is as that one has left it, or later. Each transaction of this store has the next
-        number, and there is one more wherever another process has written. So who knows the numbers of its own
-        transactions knows in a block of `together` whether anybody else has written since.
-        """
-        return 0
 
     def read(self, table: str, rows: Sequence[bytes], wanted: Wanted = EVERYTHING) -> list[Row | None]:
         """Return one entry for each of *rows*, in their order; None where nothing is visible."""
@@ -270,26 +246,6 @@ class Store(Examined, abc.ABC):
         The deletes are forgotten then, as after a major compaction of HBase: what one of them has hidden is visible
         when it is written once more. Raises `CapabilityError`, which says what to run, where the store has no call.
         """
-
-    def backup(self, path: Path, on_progress: Callable[[int], object] | None = None) -> int:  # noqa: ARG002
-        """Write all tables of the store, as they are at one moment, into the new file *path*; return its bytes.
-
-        Others may write meanwhile. The file is there when it is whole and was checked. *on_progress* is told how many
-        bytes are written so far; what it raises ends it. Raises `InvalidArgument` where something is at *path*, and
-        `CapabilityError`, which says what there is instead, where the store is no file.
-        """
-        raise CapabilityError(
-            f"{self.name}: this store is no file that could be copied; webtable export and webtable copy take what is "
-            "in the table elsewhere"
-        )
-
-    def events(self) -> Counter[str]:
-        """Return how often each event that the store logs has happened, whether or not anybody listens."""
-        return Counter()
-
-    def gateways(self) -> list[GatewayMetrics]:
-        """Return what is known of the gateways that the store goes through; none where it goes through none."""
-        return []
 
     @abc.abstractmethod
     def close(self) -> None:
