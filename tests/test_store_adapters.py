@@ -136,3 +136,8 @@ def test_the_embedded_store_loads_neither_thrift_nor_what_other_packages_declare
 def test_a_store_without_a_url_says_so():
     with pytest.raises(InvalidArgument, match="Store has no URL"):
         Store.from_url(StoreURL.parse("shelf:x"))
+
+
+def test_what_a_store_can_do_is_not_said_in_attributes_of_its_class():
+    with pytest.raises(TypeError, match=r"max_cell, default_ttl must be given as capabilities = Capabilities\(…\)"):
+        type("OlderStore", (SQLiteStore,), {"max_cell": 1_000, "default_ttl": None})

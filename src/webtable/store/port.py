@@ -30,6 +30,7 @@ What every adapter promises and every caller relies on:
 from __future__ import annotations
 
 import abc
+from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
 from webtable.errors import InvalidArgument
@@ -69,6 +70,12 @@ class Store(OptionalCalls, abc.ABC):
     timeout: float
     capabilities: Capabilities = Capabilities()
     """What the store can do and how much it takes; of an adapter what holds before one is opened."""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse an adapter that says in attributes of its own what it can do: nobody would read them."""
+        super().__init_subclass__()
+        if stray := [one.name for one in fields(Capabilities) if one.name in vars(cls)]:
+            raise TypeError(f"{cls.__name__}: {', '.join(stray)} must be given as capabilities = Capabilities(…)")
 
     @classmethod
     def table_of(cls, url: StoreURL) -> str:
