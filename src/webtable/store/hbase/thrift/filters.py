@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PACKAGE = b"org.apache.hadoop.hbase.filter."
 _ALL, _ANY = b"\x08\x01", b"\x08\x02"  # of a list: MUST_PASS_ALL, MUST_PASS_ONE
 _LESS, _EQUAL = 0, 2
+_DIGITS: Final = [bytes([digit]) for digit in range(0x80)]
+"""A question of all salts has thousands of numbers, and nearly all of them are a digit in base 128."""
 
 
 def _varint(number: int) -> bytes:
@@ -33,6 +35,8 @@ def _varint(number: int) -> bytes:
     >>> _varint(300)
     b'\xac\x02'
     """
+    if number <= 0x7F:
+        return _DIGITS[number]
     digits = bytearray()
     while number > 0x7F:
         digits.append(number & 0x7F | 0x80)
