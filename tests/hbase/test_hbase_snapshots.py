@@ -125,11 +125,10 @@ def test_all_answers_are_as_before_when_the_snapshots_are_restored(url, run_line
 def test_the_remarks_bring_a_dropped_table_back_and_one_under_another_name(url, run_lines):
     before, label = answers(url), uuid.uuid4().hex[:8]
     taken = webtable_command("-s", url, "backup", "snapshot", label)
-    run_lines(taken)
     other = url.replace("?", "_again?")
 
     lines = webtable_command("-s", url, "backup", "snapshot", label, "--clone", other.rpartition("/")[2].split("?")[0])
-    run_lines(lines)
+    run_lines(taken + lines)
     with webtable.open(url) as table:
         name, store = table.table, table.store
         for one in store.tables():
@@ -152,8 +151,8 @@ def test_what_is_written_between_the_snapshots_is_mended_by_repairs(url, run_lin
 
     run_lines("".join(lines[:pages]))  # the layout and the indexes
     harm(url)
-    run_lines("".join(lines[pages:]))  # the pages and the queue
-    run_lines(webtable_command("-s", url, "backup", "snapshot", label, "--restore"))
+    restored = webtable_command("-s", url, "backup", "snapshot", label, "--restore")
+    run_lines("".join(lines[pages:]) + restored)  # the pages and the queue
 
     with webtable.open(url) as table:
         assert len(list(table.pages(full_scan=True))) == 23
