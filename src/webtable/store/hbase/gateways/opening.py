@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from thriftpy2.thrift import TApplicationException
@@ -184,15 +185,7 @@ def check_gateway(connector: Connector, name: str, wanted: int, deadline: Deadli
 
 def _service(connector: Connector, deadline: Deadline) -> int:
     """Return 1 or 2 for the service that answers; gateways before HBase 2.x are told by a method of Thrift1 alone."""
-    probe = Connector(
-        connector.host,
-        connector.port,
-        transport=connector.transport,
-        protocol=connector.protocol,
-        service=thrift2.THBaseService,
-        way=connector.way,
-    )
-    connection = probe(deadline)
+    connection = replace(connector, service=thrift2.THBaseService)(deadline)
     try:
         if (found := connection.service(deadline)) is not None:
             return found
@@ -215,7 +208,7 @@ def _explain(connector: Connector, name: str, deadline: Deadline) -> None:
     for transport, protocol in _WAYS:
         if (transport, protocol) == (connector.transport, connector.protocol):
             continue
-        other = Connector(connector.host, connector.port, transport=transport, protocol=protocol, service=None)
+        other = replace(connector, transport=transport, protocol=protocol, service=None)
         try:
             found = _service(other, deadline.within(min(deadline.left() / 2, _ELSEWHERE_SECONDS)))
         except DRIVER_ERRORS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakSet
@@ -182,25 +183,16 @@ class Connection(happybase.Connection):  # type: ignore[misc,unused-ignore]
         return kind
 
 
+@dataclass(frozen=True, slots=True)
 class Connector:
     """How to reach a gateway: host, port, transport, protocol, service, and the way there."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        *,
-        transport: Transport,
-        protocol: Protocol,
-        service: Any,
-        way: Way = Way.CLEAR,
-    ) -> None:
-        self.host = host
-        self.port = port
-        self.transport: Transport = transport
-        self.protocol: Protocol = protocol
-        self.service = service
-        self.way = way
+    host: str
+    port: int
+    transport: Transport
+    protocol: Protocol
+    service: Any
+    way: Way = Way.CLEAR
 
     def __call__(self, deadline: Deadline) -> Connection:
         """Return a new, open connection."""
