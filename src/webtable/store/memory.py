@@ -16,7 +16,7 @@ from webtable.errors import InvalidArgument, StoreError, StoreRefused, StoreUnav
 from webtable.rowkey import KeyRange, merged
 from webtable.store.capabilities import Capabilities
 from webtable.store.deadline import of_call
-from webtable.store.memory.table import PIECE, TableInMemory
+from webtable.store.memory_table import PIECE, TableInMemory
 from webtable.store.port import Store
 from webtable.store.rows import Cell, Put, Region, Row, TableDescription, Wanted
 from webtable.store.url import DEFAULT_TABLE
