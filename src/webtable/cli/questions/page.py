@@ -40,6 +40,7 @@ commands = typer.Typer()
 
 _PANEL = "One page"
 _HISTORY = ("fetched_at", "status_code", "size", "digest", "content_type", "title")
+_CHANGED = ("title", "status_code", "headers", "text", "links_added", "links_removed", "links_changed")
 _SHOWN = (*PAGES.usual, "headers", "link_counts")
 
 if TYPE_CHECKING:
@@ -274,18 +275,8 @@ def _show(
 
 
 def _as_json(found: Difference) -> dict[str, object]:
-    return {
-        "url": found.new.url,
-        "old": found.old.fetched_at,
-        "new": found.new.fetched_at,
-        "title": found.title,
-        "status_code": found.status_code,
-        "headers": found.headers,
-        "text": found.text,
-        "links_added": found.links_added,
-        "links_removed": found.links_removed,
-        "links_changed": found.links_changed,
-    }
+    between = {"url": found.new.url, "old": found.old.fetched_at, "new": found.new.fetched_at}
+    return between | {name: getattr(found, name) for name in _CHANGED}
 
 
 def _write_diff(found: Difference) -> None:
