@@ -152,7 +152,7 @@ GROUPS: dict[str, dict[str, Listed]] = {
         "with-status": _listing("indexed", "The pages whose last capture has a status"),
         "errors": _listing("indexed", "The pages whose last capture is an error"),
         "redirects": _listing("indexed", "The pages that redirect"),
-        "duplicates": _listing("indexed", "The pages with exactly the content of a page"),
+        "duplicates": _listing("duplicate_groups", "The pages with exactly the content of a page"),
         "indexed": _listing("indexed", "The pages in the order of an index, also of your own"),
     },
     "Ask: links": {

@@ -635,7 +635,7 @@ class WebTable(ShowsItself):
 
         None come where *url* is not stored, or has no body. Raises `DamagedRow` where its own row cannot be read.
         """
-        return questions.indexed.duplicates(self._frame, url, asking)
+        return questions.duplicate_groups.duplicates(self._frame, url, asking)
 
     def indexed(
         self,

@@ -1,4 +1,4 @@
-"""The question which pages of a scope are the same: groups of those with one content, or with one title."""
+"""The questions which pages are the same: groups of those with one content or one title, and the others of one page."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from webtable.errors import InvalidArgument
 from webtable.repository.answers.columns import column, declared
+from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tokens import number_of
-from webtable.repository.indexes.index import HIGHEST_SIZE
-from webtable.repository.questions.listing import DOMAIN, SITE, Listing, ListingOption
+from webtable.repository.indexes.index import DIGEST, HIGHEST_SIZE
+from webtable.repository.questions.handles import stored_page
+from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
+from webtable.repository.questions.listing import BY_URL, DOMAIN, OF_DOMAIN, SITE, URL, Listing, ListingOption
 from webtable.repository.questions.rows import Pass, url_at
 from webtable.repository.scanning.scratch import Scratch
+from webtable.rowkey import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webtable._page.page import Page
-    from webtable.repository.answers.results import Results, Slice
+    from webtable.repository.answers.results import Pages, Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.scanning.found_rows import Damage
     from webtable.repository.scanning.scope import Scope
@@ -64,6 +68,19 @@ DUPLICATE_GROUPS = declared(
 )
 
 
+DUPLICATES = Listing(
+    "duplicates",
+    PAGES,
+    orders=BY_URL,
+    options=(URL, OF_DOMAIN),
+    examples=(
+        "webtable duplicates https://example.com/products",
+        "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
+    ),
+    indexes=(DIGEST,),
+    help="List the other pages with exactly the content of a page.",
+    is_of_pages=True,
+)
 LISTING = Listing(
     "duplicate_groups",
     DUPLICATE_GROUPS,
@@ -127,3 +144,22 @@ def _groups(found: Scratch, by: Sameness, order: str, after: bytes | None) -> It
 
 def _size(page: Page) -> int:
     return min(page.size or 0, HIGHEST_SIZE)
+
+
+def duplicates(frame: Frame, url: str, asking: Asking) -> Pages:
+    """Return what `WebTable.duplicates` does."""
+    own = canonical_url(url)
+
+    def digest() -> str:
+        page = stored_page(frame, own)
+        return (page and page.digest) or ""
+
+    asked = IndexQuestion(
+        said=f"pages with the content of {own}",
+        index=DIGEST,
+        places=lambda: [DIGEST.range_of(digest())],
+        orders={"url": False},
+        shard_of=lambda: DIGEST.term(digest()),
+        only=lambda page: page.url != own,
+    )
+    return IndexAnswer(frame, asked, asking).pages()

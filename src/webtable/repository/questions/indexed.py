@@ -10,7 +10,6 @@ from webtable.errors import InvalidArgument, UnknownIndex
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.arguments import FORMS, Moment, check_numbers, given_moment, moments
 from webtable.repository.indexes.index import (
-    DIGEST,
     HIGHEST_SIZE,
     SIZE,
     STATUS,
@@ -20,10 +19,10 @@ from webtable.repository.indexes.index import (
     status_text,
     time_text,
 )
-from webtable.repository.questions.handles import redirects_to, stored_page
+from webtable.repository.questions.handles import redirects_to
 from webtable.repository.questions.index_answer import Asking, IndexAnswer, IndexQuestion
-from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, URL, Listing, ListingOption
-from webtable.rowkey import KeyRange, canonical_url, prefix_stop
+from webtable.repository.questions.listing import BY_URL, MAX_SIZE, MIN_SIZE, OF_DOMAIN, Listing, ListingOption
+from webtable.rowkey import KeyRange, prefix_stop
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -151,17 +150,6 @@ REDIRECTS = _listing(
     indexes=(STATUS,),
     text="List the pages that redirect, by status and URL.",
 )
-DUPLICATES = _listing(
-    "duplicates",
-    orders=BY_URL,
-    options=(URL,),
-    examples=(
-        "webtable duplicates https://example.com/products",
-        "webtable duplicates https://example.com/products --columns url,fetched_at --format csv",
-    ),
-    indexes=(DIGEST,),
-    text="List the other pages with exactly the content of a page.",
-)
 INDEXED = _listing(
     "indexed",
     orders=("term", "reverse", "storage"),
@@ -279,25 +267,6 @@ def _by_status(frame: Frame, said: str, statuses: list[tuple[int, int]], asking:
     places = [KeyRange(status_text(low).encode(), prefix_stop(status_text(high).encode())) for low, high in statuses]
     asked = IndexQuestion(
         said=said, index=STATUS, places=lambda: places, orders={"status": False}, columns=listing.columns
-    )
-    return IndexAnswer(frame, asked, asking).pages()
-
-
-def duplicates(frame: Frame, url: str, asking: Asking) -> Pages:
-    """Return what `WebTable.duplicates` does."""
-    own = canonical_url(url)
-
-    def digest() -> str:
-        page = stored_page(frame, own)
-        return (page and page.digest) or ""
-
-    asked = IndexQuestion(
-        said=f"pages with the content of {own}",
-        index=DIGEST,
-        places=lambda: [DIGEST.range_of(digest())],
-        orders={"url": False},
-        shard_of=lambda: DIGEST.term(digest()),
-        only=lambda page: page.url != own,
     )
     return IndexAnswer(frame, asked, asking).pages()
 
