@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 import uuid
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -12,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 import webtable
+from running_pieces import pieces_run_after
 from webtable import Link, Page
 from webtable.errors import InvalidArgument, MissingExtra
 from webtable.repository.pictures import canvas, treemap
@@ -443,35 +442,39 @@ def test_all_pictures_are_drawn_on_the_axes_that_are_given(linked):
     assert [one is other for one, other in zip(drawn_on, axes, strict=True)] == [True] * 7
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def run_piece():
+    with pieces_run_after("webtable", warnings="error") as run:
+        yield run
 
 
 OPEN = "import sys, webtable; table = webtable.open('memory:x', create=True);"
 
 
-def test_nothing_imports_matplotlib_before_a_picture_is_asked_for():
-    run = python(f"{OPEN} table.stats('a.example'); table.close(); assert 'matplotlib' not in sys.modules")
+def test_nothing_imports_matplotlib_before_a_picture_is_asked_for(run_piece, tmp_path):
+    code = f"{OPEN} table.stats('a.example'); table.close(); assert 'matplotlib' not in sys.modules"
 
-    assert run.returncode == 0, run.stderr
+    exit_code, wrote = run_piece(code, tmp_path)
+
+    assert exit_code == 0, wrote
 
 
-def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use():
+def test_a_figure_is_held_by_pyplot_only_where_it_is_in_use(run_piece, tmp_path):
     plot = f"{OPEN} figure = table.stats('a.example').plot().figure; table.close();"
 
-    alone = python(f"{plot} assert 'matplotlib.pyplot' not in sys.modules")
-    shown = python(f"import matplotlib.pyplot as plt; {plot} assert plt.get_fignums() == [figure.number]")
+    alone = run_piece(f"{plot} assert 'matplotlib.pyplot' not in sys.modules", tmp_path)
+    shown = run_piece(f"import matplotlib.pyplot as plt; {plot} assert plt.get_fignums() == [figure.number]", tmp_path)
 
-    assert alone.returncode == 0, alone.stderr
-    assert shown.returncode == 0, shown.stderr
+    assert (alone, shown) == ((0, ""), (0, ""))
 
 
 @pytest.mark.parametrize(("name", "question"), [("matplotlib", "stats('a.example')"), ("squarify", "hosts()")])
-def test_a_missing_extra_is_named(name, question):
+def test_a_missing_extra_is_named(run_piece, tmp_path, name, question):
     store = "table.put(webtable.Page(url='https://a.example/', html=b'x', fetched_at=webtable._clock.clock.now()));"
 
-    run = python(f"{OPEN} {store} table.refresh_links(); sys.modules[{name!r}] = None; table.{question}.plot()")
+    code = f"{OPEN} {store} table.refresh_links(); sys.modules[{name!r}] = None; table.{question}.plot()"
+    exit_code, wrote = run_piece(code, tmp_path)
 
-    assert run.returncode == 1
-    assert MissingExtra.__name__ in run.stderr
-    assert "pip install 'hbase-webtable[plot]'" in run.stderr
+    assert exit_code == 1
+    assert MissingExtra.__name__ in wrote
+    assert "pip install 'hbase-webtable[plot]'" in wrote

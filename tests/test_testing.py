@@ -81,7 +81,7 @@ def test_a_user_has_a_fresh_table_in_each_test(pytester):
         """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest()
 
     result.assert_outcomes(passed=2)
 
@@ -101,7 +101,7 @@ def test_a_user_reads_a_warc_file_of_sample_pages(pytester):
         """
     )
 
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest()
 
     result.assert_outcomes(passed=1)
 
@@ -120,7 +120,7 @@ def test_fixtures_of_a_user_go_before_those_of_the_same_name(pytester):
     )
     pytester.makepyfile("def test_it(table):\n    assert table == 'mine'\n")
 
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest()
 
     result.assert_outcomes(passed=1)
 
