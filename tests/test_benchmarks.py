@@ -169,6 +169,7 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
 
 def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "ASKS", 1)
+    monkeypatch.setattr(scale, "WARM_UP", 0)
     crawl = Crawl(800, datetime.now(UTC))
     file = tmp_path / "scale.db"
     with webtable.open(str(file), create=True, indexes=list(WEB_INDEXES)) as table:

@@ -19,8 +19,8 @@ from webtable.formats.archives.warc_files import surt
 
 
 @pytest.fixture(scope="module")
-def sample(sample_web):
-    with webtable.open(sample_web.store) as table:
+def sample(small_web):
+    with webtable.open(small_web.store) as table:
         yield table
 
 
@@ -50,7 +50,7 @@ def check_line(line, record):
 
 
 def test_each_line_of_the_index_leads_to_its_record_and_they_are_sorted_as_bytes(sample, tmp_path):
-    archived = write_warc(sample, tmp_path / "out", full_scan=True, file_bytes=100_000, with_index=True)
+    archived = write_warc(sample, tmp_path / "out", full_scan=True, file_bytes=20_000, with_index=True)
 
     lines = (tmp_path / "out" / "index.cdxj").read_bytes().splitlines(keepends=True)
 
@@ -86,7 +86,7 @@ def test_the_key_of_a_url_is_that_by_which_replay_tools_look_it_up(url, key):
 
 
 def test_a_wacz_file_has_stored_entries_with_their_digests(sample, tmp_path):
-    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True, file_bytes=100_000)
+    archived = write_wacz(sample, tmp_path / "a.wacz", full_scan=True, file_bytes=20_000)
 
     with zipfile.ZipFile(tmp_path / "a.wacz") as package:
         names = package.namelist()
