@@ -380,7 +380,7 @@ HARD_TO_PARSE = {
 
 @pytest.mark.parametrize("name", HARD_TO_PARSE)
 def test_a_page_that_is_hard_to_parse_is_given_up(name):
-    limits = ReadLimits(seconds=0.5, memory=128 << 20)
+    limits = ReadLimits(seconds=0.2, memory=128 << 20)
 
     found = extract(HARD_TO_PARSE[name], URL, None, limits)
 

@@ -132,7 +132,7 @@ def test_a_cell_over_the_limit_of_the_url_takes_no_memory(file, column):
         first = f"SELECT row, qualifier, timestamp FROM cells_{family} LIMIT 1"
         changed(
             file,
-            f"UPDATE cells_{family} SET {column} = zeroblob(80000000) WHERE (row, qualifier, timestamp) = ({first})",
+            f"UPDATE cells_{family} SET {column} = zeroblob(50000000) WHERE (row, qualifier, timestamp) = ({first})",
         )
 
     url = f"sqlite:{file}?max_cell=10MiB"
