@@ -119,7 +119,9 @@ def unpack(stored: bytes, largest: int | None = None) -> bytes:
     if not stored.startswith(MAGIC):
         return stored
     try:
-        most = min(len(stored) * MAX_RATIO, most_unpacked(len(stored), largest))
+        most = len(stored) * MAX_RATIO
+        if most > MOST_UNPACKED:
+            most = min(most, most_unpacked(len(stored), largest))
         size = zstandard.frame_content_size(stored)
         if size > most:
             raise ValueError(
