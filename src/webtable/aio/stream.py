@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from webtable._clock import clock
 from webtable._page.page import Page, memory_of
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class _Reader(Generic[T]):
         """Put the next results into *results*, and return whether there are no more."""
         if self._rows is None:
             self._rows = iter(self._ask())
-        size, until = 0, time.monotonic() + PIECE_SECONDS
+        size, until = 0, clock.monotonic() + PIECE_SECONDS
         for one in self._rows:
             results.append(one)
             size += _weight(one)
-            if len(results) >= most or size >= PIECE_BYTES or time.monotonic() >= until:
+            if len(results) >= most or size >= PIECE_BYTES or clock.monotonic() >= until:
                 return False
         return True
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import webtable
+from webtable._clock import clock
 from webtable._whole_file import OWN_FOLDER, own_file
 from webtable.demo.web import CRAWLS, Answer, SampleWeb, http_date
 from webtable.formats import read_pages
@@ -43,7 +44,7 @@ def make_sample(
     store = folder / _STORE
     if store.exists():
         return Sample(tuple(sorted(folder.glob("crawl-*.warc.gz"))), store)
-    newest = (until or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
+    newest = (until or clock.now()).astimezone(UTC).replace(microsecond=0)
     crawls = write_crawls(SampleWeb(seed, newest), folder)
     unfinished = folder / f"{_STORE}.part"
     for left in folder.glob(f"{unfinished.name}*"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._progress import counting
 from webtable._shown.markup import tag
 from webtable._shown.sizes import size_text
@@ -84,7 +85,7 @@ def audit(
         counts.take(page)
     return Audit(
         domain=host,
-        made_at=datetime.now(UTC),
+        made_at=clock.now(),
         pages=counts.pages,
         bytes=counts.bytes,
         hosts=counts.hosts,

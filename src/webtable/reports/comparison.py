@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from webtable._clock import clock
 from webtable._progress import counting
 from webtable._shown.markup import shares, tag
 from webtable.reports.page import moment_text, report_page
@@ -95,7 +96,7 @@ def compare(
     table is strict.
     """
     check_most(most)
-    now = datetime.now(UTC)
+    now = clock.now()
     host, damaged, counts = canonical_host(domain), table.metrics.damaged, Counter[str]()
     first, last = moments(since=_end_of(since), until=_end_of(until)).values()
     found = {kind: Found(most) for kind in CHANGED}

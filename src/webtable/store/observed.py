@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from bisect import bisect_left
 from contextlib import contextmanager
 from itertools import chain
@@ -131,13 +130,13 @@ class ObservedStore(WrappedStore):
     def _done(
         self, call: Call, do: Callable[[], T], size_of: Callable[[Mapping[str, Any], Any], Size], outcome: _Outcome
     ) -> T:
-        began = time.perf_counter()
+        began = clock.monotonic()
         try:
             found = do()
         except WebTableError as error:
-            self._failed(call.name, call.table, time.perf_counter() - began, error)
+            self._failed(call.name, call.table, clock.monotonic() - began, error)
             raise
-        seconds, size = time.perf_counter() - began, size_of(call.arguments, found)
+        seconds, size = clock.monotonic() - began, size_of(call.arguments, found)
         self._took(call.name, call.table, seconds, size)
         outcome.rows = size[0]
         if call.name == "write":  # with an error among its outcomes the call has failed
@@ -148,15 +147,15 @@ class ObservedStore(WrappedStore):
 
     def _scanned(self, table: str, do: Callable[[], Iterator[Sequence[Row]]]) -> Iterator[Sequence[Row]]:
         """Return the pieces of a scan, which has begun when one is asked for, or has failed before."""
-        heard_at, began = clock.nanoseconds(), time.perf_counter()
+        heard_at, began = clock.nanoseconds(), clock.monotonic()
         try:
             pieces = do()
         except BaseException as error:
             with self._heard("scan", table, None, heard_at):
                 if isinstance(error, WebTableError):
-                    self._failed("scan", table, time.perf_counter() - began, error)
+                    self._failed("scan", table, clock.monotonic() - began, error)
                 raise
-        return self._pieces(table, pieces, time.perf_counter() - began, heard_at)
+        return self._pieces(table, pieces, clock.monotonic() - began, heard_at)
 
     def _pieces(
         self, table: str, pieces: Iterator[Sequence[Row]], spent: float, heard_at: int
@@ -165,16 +164,16 @@ class ObservedStore(WrappedStore):
         with self._heard("scan", table, None, heard_at) as outcome:
             rows, is_first = 0, True
             while True:
-                began = time.perf_counter() - spent
+                began = clock.monotonic() - spent
                 try:
                     piece = next(pieces, None)
                 except WebTableError as error:
-                    self._failed("scan", table, time.perf_counter() - began, error, is_new=is_first)
+                    self._failed("scan", table, clock.monotonic() - began, error, is_new=is_first)
                     raise
                 if piece is None and not is_first:
                     return
                 size = _size_of_rows(piece or ())
-                self._took("scan", table, time.perf_counter() - began, size, is_new=is_first)
+                self._took("scan", table, clock.monotonic() - began, size, is_new=is_first)
                 outcome.rows = rows = rows + size[0]
                 if piece is None:
                     return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._page.headers import Headers
 from webtable._page.page import Page, with_facts
 from webtable.errors import InvalidArgument
@@ -55,7 +56,7 @@ def sample_pages(until: datetime | None = None) -> list[Page]:
      (404, 'https://example.com/gone'), (200, 'https://example.com/report.pdf'), (200, 'https://example.com/privet'),
      (200, 'https://example.com/long'), (304, 'https://example.com/')]
     """
-    newest = (until or datetime.now(UTC)).astimezone(UTC)
+    newest = (until or clock.now()).astimezone(UTC)
     newest = newest.replace(microsecond=newest.microsecond // 1_000 * 1_000)  # to the millisecond, as pages are stored
     pages = [
         Page(url="https://example.com/", headers=_HTML | _VERSION, html=_HOME),
@@ -104,7 +105,7 @@ def write_warc(path: str | PathLike[str], pages: Iterable[Page | RawResponse]) -
 def _record(page: Page | RawResponse) -> bytes:
     if not isinstance(page, Page):
         url, status, headers, body = page
-        return _written(url, datetime.now(UTC), {}, _head(status, headers), body)
+        return _written(url, clock.now(), {}, _head(status, headers), body)
     if page.html is None and page.has_body:
         raise InvalidArgument(f"page={page.url!r} has a body that was not asked for: name the column html as well")
     head = _head(page.status_code, _headers(page))

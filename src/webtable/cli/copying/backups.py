@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from webtable._clock import clock
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
@@ -81,7 +81,7 @@ def snapshot(
     if restore and clone:
         raise InvalidArgument("restore= and clone= exclude each other")
     with session(ctx).open() as table:
-        taken = _snapshots(table, label or f"{datetime.now(UTC):%Y%m%d-%H%M%S}")
+        taken = _snapshots(table, label or f"{clock.now():%Y%m%d-%H%M%S}")
     typer.echo(taken.restored() if restore else taken.cloned(clone) if clone else taken.taken(), nl=False)
 
 

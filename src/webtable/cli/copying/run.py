@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
 from webtable.cli.terminal.interaction import handling_interrupts
@@ -48,14 +48,14 @@ class CopyRun:
     """What has ended it before its end."""
     now: str = ""
     """What it does now, for a progress bar."""
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: clock.monotonic())
     _asked: signal.Signals | None = None
     _tokens: Tokens = field(default_factory=Tokens)
 
     @property
     def seconds(self) -> float:
         """How long it runs already."""
-        return max(time.monotonic() - self.started, 1e-6)
+        return max(clock.monotonic() - self.started, 1e-6)
 
     def run(self, source: WebTable, target: WebTable) -> None:
         """Copy, with a pass over all behind one that went on in the middle, or behind those that have followed."""
@@ -142,6 +142,6 @@ class CopyRun:
         return told
 
     def _pause(self) -> None:
-        end = time.monotonic() + PAUSE
-        while not self._asked and time.monotonic() < end:
-            time.sleep(0.05)
+        end = clock.monotonic() + PAUSE
+        while not self._asked and clock.monotonic() < end:
+            clock.sleep(0.05)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack, nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
+from webtable._clock import clock
 from webtable.cli.messages import options_of
 from webtable.cli.options import (
     DigitsOption,
@@ -261,7 +262,7 @@ def _open(this: CommandSession, first: Page | None, regions: int, options: Layou
             raise
     # It would be there, empty and with the wrong time to live, when the user comes back with a better one.
     ttl = options.get("ttl", adapter_of(this.store).capabilities.default_ttl)
-    if first is not None and ttl is not None and first.fetched_at <= datetime.now(UTC) - timedelta(seconds=ttl):
+    if first is not None and ttl is not None and first.fetched_at <= clock.now() - timedelta(seconds=ttl):
         raise ExpiredCapture(
             f"{first.url[:200]}: fetched on {first.fetched_at:%Y-%m-%d}, past the {ttl / 86_400:g} days for which the "
             "new table would keep content: give --ttl none to store old captures. Nothing was written"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import os
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -16,6 +15,7 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from webtable._clock import clock
 from webtable._limits import DEFAULT_LIMITS, ReadLimits
 from webtable.cli.exit_codes import SIGNALLED
 from webtable.cli.loading.journal import IngestJournal
@@ -136,7 +136,7 @@ class Load(LoadCounts):
     skipped: int = 0
     """How many files were stored by an earlier run."""
     damaged_files: list[str] = field(default_factory=list)
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: clock.monotonic())
     signal: Signals | None = None
     """What has interrupted it: Ctrl-C, or somebody who ends processes."""
     unfinished: list[Given] = field(default_factory=list)
@@ -164,7 +164,7 @@ class Load(LoadCounts):
     @property
     def seconds(self) -> float:
         """How long it runs already."""
-        return max(time.monotonic() - self.started, 1e-6)
+        return max(clock.monotonic() - self.started, 1e-6)
 
     def parts(self) -> Iterator[Given]:
         """Yield what is to be read; for workers the largest files first: what is read last should not take long."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from webtable._clock import clock
 from webtable._shown.text import plural
 from webtable.errors import FormatError
 from webtable.formats import ReadReport, read_pages
@@ -33,7 +33,7 @@ class UrlFiles:
     report: ReadReport = field(default_factory=ReadReport)
     count: int = 0
     is_read: bool = False
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: clock.monotonic())
 
     def __iter__(self) -> Iterator[str]:
         """Yield the URLs as they are written, also those that are none; raises `FormatError` for a damaged file."""
@@ -45,7 +45,7 @@ class UrlFiles:
 
     def progress(self) -> tuple[int, str]:
         """Return how many bytes are read, and what else there is to tell."""
-        rate = self.count / max(time.monotonic() - self._started, 1e-6)
+        rate = self.count / max(clock.monotonic() - self._started, 1e-6)
         now = "measuring" if self.is_read else f"{rate:,.0f} keys/s"
         return self.report.bytes_read, f"{plural(self.count, 'key')}  {now}"
 

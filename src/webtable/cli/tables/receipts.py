@@ -14,11 +14,11 @@ import os
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._whole_file import own_file
 from webtable.errors import InvalidArgument
 from webtable.repository import DeletedPage, Deletions
@@ -86,7 +86,7 @@ class DeletionReceipt:
         before = self.before
         sums = {name: getattr(done, name) + getattr(before, name) for name in ("pages", "versions", "bytes")}
         whole = replace(done, **sums)
-        self._write([_line("total", {"at": datetime.now(UTC), **asdict(whole)})])
+        self._write([_line("total", {"at": clock.now(), **asdict(whole)})])
         return whole
 
     def _read(self, file: BinaryIO) -> dict[str, Any] | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
+from webtable._clock import clock
 from webtable.cli.exit_codes import NOT_DONE, complain
 from webtable.errors import InvalidArgument
 
@@ -41,7 +41,7 @@ def handling_interrupts(handler: Callable[[signal.Signals], None]) -> Iterator[N
 
     def interrupted(number: int, frame: object) -> None:  # noqa: ARG001 - as signal handlers are called
         nonlocal pressed
-        now = time.monotonic()
+        now = clock.monotonic()
         if now - pressed >= _ONE_PRESS:
             pressed = now
             handler(signal.Signals(number))

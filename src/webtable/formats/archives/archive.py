@@ -7,7 +7,6 @@ import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +15,7 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import msgspec
 
+from webtable._clock import clock
 from webtable._progress import counting
 from webtable._whole_file import OWN_FOLDER, named, own_file, part_of, whole_file
 from webtable.errors import DamagedRow, InvalidArgument
@@ -28,6 +28,7 @@ from webtable.repository.scanning.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
     from os import PathLike
 
     from webtable._page.page import Page
@@ -139,7 +140,7 @@ def write_wacz(
         _fill(files, table, scope, archived, on_progress, listed)
         package.write("indexes/index.cdx", _sorted(scratch))
         package.write("pages/pages.jsonl", page_lines(line for (line,) in scratch.rows(_PAGES)))
-        package.finish(datetime.now(UTC))
+        package.finish(clock.now())
     return archived
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from webtable._clock import clock
 from webtable.formats.archives.warc_records import Written, capture, warcinfo
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class WarcFiles:
         self._count += 1
         name = f"webtable-{self._count:05}.warc.gz"
         file = MeasuredFile(self._open.enter_context(self._opened(name)), name)
-        record = warcinfo(name, software(), datetime.now(UTC))
+        record = warcinfo(name, software(), clock.now())
         self._info = record.id
         write_member(file, record)
         return file

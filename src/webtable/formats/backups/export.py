@@ -6,7 +6,6 @@ import fcntl
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Final, TypeAlias, get_args
 
 from msgspec.structs import replace
 
+from webtable._clock import clock
 from webtable._whole_file import OWN_FOLDER, whole_file
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
@@ -112,7 +112,7 @@ def _begun(frame: Frame, scope: Scope, form: Format) -> Manifest:
         domain=scope.domain,
         host_only=scope.host_only,
         path=scope.path,
-        begun=datetime.now(UTC),
+        begun=clock.now(),
         layout=frame.layouts.recent(),
         indexes=tuple(sorted(one.state.of or one.name for one in indexes)),
     )
@@ -201,7 +201,7 @@ class _Export:
         page = next(self._pages, None)
         while page is not None:
             page = self._write_file(page, file_bytes)
-        self._note(is_whole=True, ended=datetime.now(UTC))
+        self._note(is_whole=True, ended=clock.now())
 
     def _write_file(self, page: _Captures, most: int) -> _Captures | None:
         """Write a file that begins with *page*, and return the page behind it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import IO, TYPE_CHECKING, Protocol
 
+from webtable._clock import clock
 from webtable._page.json_lines import page_to_json
 from webtable._page.page import LINK_BYTES
 from webtable.formats.archives.warc_files import software, write_captures, write_member
@@ -103,7 +103,7 @@ class WARCFile:
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
         self.incomplete = 0
-        info = warcinfo(name, software(), datetime.now(UTC))
+        info = warcinfo(name, software(), clock.now())
         self._info = info.id
         write_member(file, info)
 
