@@ -28,7 +28,7 @@ from webtable.repository.stored.page_state import PageWrite
 from webtable.repository.writing.batch import BatchWriter
 
 pytestmark = pytest.mark.faults
-WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", "1000"))
+WANTED = int(os.environ.get("WEBTABLE_FAULTS_SIMULATED", "600"))
 """How many faults there are at least."""
 FIRST = int(os.environ.get("WEBTABLE_FAULT_SEED", "0"))
 """The seed that comes first."""

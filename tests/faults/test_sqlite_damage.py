@@ -15,7 +15,7 @@ from webtable import WebTableError
 from webtable.errors import StoreRefused
 
 pytestmark = pytest.mark.faults
-DAMAGES = 2 * int(os.environ.get("WEBTABLE_FAULT_KILLS", "4"))
+DAMAGES = 2 * int(os.environ.get("WEBTABLE_FAULT_KILLS", "3"))
 """How often each is damaged."""
 PAGES = range(40)
 
