@@ -62,7 +62,7 @@ def test_a_test_that_is_shown_passes(code, pytester, request, monkeypatch):
     pytester.makeconftest('pytest_plugins = ["webtable.testing"]')
     pytester.makepyfile(code)
 
-    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:cacheprovider")
+    result = pytester.runpytest("-W", "error", "-p", "no:cacheprovider")
 
     assert "passed" in result.parseoutcomes()
     assert result.ret == 0
@@ -185,7 +185,7 @@ def test_the_gallery_shows_every_picture_that_is_drawn_for_it_and_each_is_small(
     assert max(files.values()) < 100_000, "a picture is too large for a page of the docs"
 
 
-@pytest.mark.usefixtures("makers_of_docs")
+@pytest.mark.usefixtures("makers_of_docs", "few_sample_pages")
 def test_the_pictures_of_the_gallery_can_be_drawn_again(tmp_path, monkeypatch):
     import make_gallery
 
