@@ -277,11 +277,17 @@ def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, fo
     assert verify_backup(tmp_path / "out").problems == []
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written") / "out"
+    write_backup(stored(new_table(), pages(500)), folder, full_scan=True, file_bytes=100_000)
+    return folder
+
+
 @pytest.fixture
-def whole(tmp_path):
-    table = stored(new_table(), pages(500))
-    write_backup(table, tmp_path / "out", full_scan=True, file_bytes=100_000)
-    return tmp_path / "out"
+def whole(written, tmp_path):
+    """A backup of 500 pages in several files, for a test to change."""
+    return shutil.copytree(written, tmp_path / "out")
 
 
 def flip(path):
