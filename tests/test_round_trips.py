@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import webtable
 from capture_kinds import KINDS, START, answers, captures_of, fields_of, indexed, moments_of, stored_kinds
+from nightly import examples
 from test_warc_out import checked_by_warcio
 from webtable import Page
 from webtable._clock import milliseconds
@@ -231,7 +232,12 @@ CAPTURES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    deadline=None,
+    max_examples=examples(by_day=25, by_night=60),
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
 @given(CAPTURES, st.sampled_from(["jsonl", "warc"]), st.randoms(use_true_random=False))
 def test_whatever_became_of_a_page_comes_back_in_any_order(tmp_path_factory, captures, form, random):
     with new_table() as table, new_table() as again:

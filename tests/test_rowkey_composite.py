@@ -387,7 +387,7 @@ JUNK = [
 
 
 @layouts
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(by_day=20, by_night=60), deadline=None)
 @given(data=st.data())
 def test_only_typed_errors_come_out_whatever_goes_in(layout, data):
     key = layout.key

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 import webtable
+from nightly import examples
 from test_warc import record, response
 from webtable import Link, Page
 from webtable.errors import FullScanNeeded, InvalidArgument
@@ -176,7 +177,7 @@ def crawled(captures):
     return b"".join(records)
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(by_day=20, by_night=50), suppress_health_check=list(HealthCheck))
 @given(CAPTURES, st.sampled_from([1, 10**9]))
 def test_whatever_was_crawled_comes_back_as_it_was(tmp_path_factory, captures, file_bytes):
     folder = tmp_path_factory.mktemp("warc") / "out"
