@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import quote
@@ -19,12 +20,11 @@ from webtable.errors import InvalidArgument
 from webtable.repository.questions.listing import DOMAIN, FULL_SCAN, HOST_ONLY, PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webtable.cli.session import CommandSession
     from webtable.repository import AlterOptions, LayoutOptions
     from webtable.rowkey import Salt
-    from webtable.schema import PlainColumn
 
 DomainArgument = Annotated[str | None, typer.Argument(help=DOMAIN.help, show_default=False)]
 FullScanOption = Annotated[bool, typer.Option("--full-scan", help=FULL_SCAN.help)]
@@ -77,6 +77,9 @@ VersionsOption = Annotated[
         "--versions", metavar="N|all", help="How many contents of a page are kept. Default: all in a file, 3 on HBase."
     ),
 ]
+OtherVersionsOption = Annotated[
+    str | None, typer.Option("--versions", metavar="N|all", help="How many contents of a page are kept.")
+]
 NamesOption = Annotated[
     Names | None, typer.Option("--names", help="Column names in the store; short ones save space. Default: readable.")
 ]
@@ -90,49 +93,25 @@ IndexesOption = Annotated[
         show_default=False,
     ),
 ]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
+]
 RegionsOption = Annotated[int, typer.Option("--regions", metavar="N", help="Regions of the new table.")]
 
 
 def layout_options(
-    *,
-    salt: SaltName | None = None,
-    digits: int | None = None,
-    ttl: str | None = None,
-    names: Names | None = None,
-    compression: Compression | None = None,
-    versions: str | None = None,
-    plain_columns: str | None = None,
-    indexes: str | None = None,
+    *, salt: SaltName | None = None, digits: int | None = None, **given: StrEnum | str | None
 ) -> LayoutOptions:
     """Return those options that were given; raises `InvalidArgument` for a value that none can have."""
-    options: LayoutOptions = {}
+    options = _read_options(given)
     if salt is not None or digits is not None:
         options["salt"] = make_salt(salt, digits)
-    if ttl is not None:
-        options["ttl"] = parse_days("ttl", ttl)
-    if names is not None:
-        options["names"] = names.value
-    if compression is not None:
-        options["compression"] = compression.value
-    if versions is not None:
-        options["versions"] = parse_versions(versions)
-    if plain_columns is not None:
-        given = () if plain_columns == "none" else tuple(parse_names(plain_columns))
-        options["plain_columns"] = cast("tuple[PlainColumn, ...]", given)  # the layout refuses others
-    if indexes is not None:
-        options["indexes"] = _names_of_indexes(indexes)
-    return options
+    return cast("LayoutOptions", options)
 
 
-def altered_options(
-    *, ttl: str | None, versions: str | None, families: Iterable[str], fixed: Mapping[str, str | None]
-) -> AlterOptions:
+def altered_options(*, families: Iterable[str], fixed: Mapping[str, str | None], **given: str | None) -> AlterOptions:
     """Return those options that were given, also the *fixed* ones, which a table refuses; raises `InvalidArgument`."""
-    options: dict[str, Any] = {name: value for name, value in fixed.items() if value is not None}
-    if ttl is not None:
-        options["ttl"] = parse_days("ttl", ttl)
-    if versions is not None:
-        options["versions"] = parse_versions(versions)
+    options = {name: value for name, value in fixed.items() if value is not None} | _read_options(given)
     for text in families:
         name, equals, value = text.partition("=")
         family, dot, option = name.strip().partition(".")
@@ -140,6 +119,10 @@ def altered_options(
             raise InvalidArgument(f"set={text!r} must be FAMILY.OPTION=VALUE, as in content.block_size=131072")
         options.setdefault("families", {}).setdefault(family, {})[option] = _option_value(value.strip())
     return cast("AlterOptions", options)
+
+
+def _read_options(given: Mapping[str, StrEnum | str | None]) -> dict[str, Any]:
+    return {name: _READ[name](value) for name, value in given.items() if value is not None}
 
 
 def _option_value(text: str) -> int | bool | str:
@@ -166,6 +149,17 @@ def _names_of_indexes(text: str) -> tuple[str, ...]:
             names = tuple(dict.fromkeys(parse_names(given)))
             import_indexes(names)
             return names
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "ttl": partial(parse_days, "ttl"),
+    "names": str,
+    "compression": str,
+    "versions": parse_versions,
+    "plain_columns": lambda text: () if text == "none" else tuple(parse_names(text)),
+    "indexes": _names_of_indexes,
+}
+"""How the options of a layout are read, by their names."""
 
 
 def make_salt(salt: SaltName | None, digits: int | None) -> Salt:

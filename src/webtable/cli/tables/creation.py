@@ -11,8 +11,10 @@ from webtable.cli.exit_codes import STORE, complain
 from webtable.cli.options import (
     Compression,
     DigitsOption,
+    DryRunOption,
     IndexesOption,
     NamesOption,
+    OtherVersionsOption,
     RegionsOption,
     SaltOption,
     TTLOption,
@@ -61,9 +63,7 @@ def create(
     ] = None,
     indexes: IndexesOption = None,
     apply: Annotated[bool, typer.Option("--apply", help="Change families that differ from what is wanted.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Create the table, if it is not there.
 
@@ -106,7 +106,7 @@ def alter(
     ttl: Annotated[
         str | None, typer.Option(metavar="DAYS|none", help="How long content is kept; links are kept twice as long.")
     ] = None,
-    versions: Annotated[str | None, typer.Option(metavar="N|all", help="How many contents of a page are kept.")] = None,
+    versions: OtherVersionsOption = None,
     options: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,9 +115,7 @@ def alter(
             help="An option of a family, as in content.block_size=131072; may be repeated.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, and the same for the HBase shell; do nothing.")
-    ] = False,
+    dry_run: DryRunOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where something is lost.")] = False,
     salt: Annotated[str | None, _kept("--salt")] = None,
     digits: Annotated[str | None, _kept("--digits")] = None,
