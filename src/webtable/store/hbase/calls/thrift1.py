@@ -221,7 +221,8 @@ class Thrift1:
                 for result in results
             )
             return [row for row in rows if row.cells]
-        return [Row(result.row, result.columns) for result in results]
+        new = tuple.__new__  # takes two thirds of the time of calling the class
+        return [new(Row, (result.row, result.columns)) for result in results]
 
     def _versions(self, table: str, result: Any, wanted: Selection, deadline: Deadline) -> Row:
         since = wanted.time_range.since if wanted.time_range else 0
@@ -262,7 +263,9 @@ def _whole(results: list[Any]) -> list[Any]:
     for result in results:
         if not result.columns:
             raise WrongReply("a row came without its cells")
-        result.columns = {column: (cell(one.timestamp, one.value),) for column, one in result.columns.items()}
+        cells = result.columns
+        for column, one in cells.items():  # the columns stay, so each may get another value on the way
+            cells[column] = (cell(one.timestamp, one.value),)
     return results
 
 
