@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def held(section: str) -> dict[str, str]:
 ALL = [(section, promise, tests) for section in PAGES for promise, tests in held(section).items()]
 
 
+@cache
 def written(file: str) -> set[str]:
     """Return the names of the tests in *file* that are no part of `make nightly` alone."""
     tree = ast.parse((TESTS / file).read_text())
