@@ -744,6 +744,15 @@ def test_a_late_page_is_what_a_304_said_was_not_modified(site):
     assert list(site.table.with_status(304, domain=site.domain)) == []
 
 
+def test_a_late_page_that_links_to_itself_alone_is_a_dead_end_below_a_304_too(site):
+    url = site.url("/a")
+    site.store(Page(url=url, status_code=304, same_as=url, fetched_at=site.now))
+
+    site.store(site.page("/a", age=100, outlinks=(Link(url),)))
+
+    assert [page.url for page in site.table.dead_ends(domain=site.domain)] == [url]
+
+
 def test_a_304_repeats_its_own_url_also_where_that_is_not_said(site):
     site.store(site.page(html=b"x", age=300), site.page(html=None, outlinks=None, status_code=304, age=100))
 

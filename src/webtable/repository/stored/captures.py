@@ -196,9 +196,8 @@ def _late(page: Page, before: Page, versions: Sequence[Version]) -> list[PageWri
     # After an error only a page that is none comes back.
     if _is_unfounded(before) and (page.status_code < 300 or before.content_at is None):
         # With a body and links of its own, so that its inlinks are written under its date as those of any content.
-        founded = replace(_repeated(before, page), html=page.html, outlinks=page.outlinks, truncated=page.truncated)
-        again = replace(_changed(founded, before.change_count), outlink_count=page.outlink_count)
-        return [late, PageWrite(replace(again, changed_at=page.fetched_at))]
+        founded = replace(_with_content_of(before, page), html=page.html)
+        return [late, PageWrite(replace(_changed(founded, before.change_count), changed_at=page.fetched_at))]
     if before.content_at is None or page.fetched_at < before.content_at:
         return [late]
     # The page had other content in between, so what it has now is a version of its own, with its own date.
@@ -252,13 +251,12 @@ def _again(page: Page, before: Page, version: Version) -> PageWrite:
 
 def _with_content_of(before: Page, page: Page) -> Page:
     """Return the repeat *before* with what the late *page* tells, which is the capture that brought its content."""
-    links = page.outlinks
     return replace(
         _repeated(before, page),
         truncated=page.truncated,
         has_body=page.html is not None,
-        outlinks=links,
-        outlink_count=None if links is None else len(links),
+        outlinks=page.outlinks,
+        outlink_count=page.outlink_count,
         only_self_links=page.only_self_links,
     )
 
