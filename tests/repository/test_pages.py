@@ -11,7 +11,7 @@ import webtable
 from store_differences import on_every_store
 from webtable import Page, Salt
 from webtable.errors import InvalidArgument, InvalidToken, InvalidURL, UnknownColumn
-from webtable.repository.scanning import found_rows
+from webtable.repository.scanning import read_ahead
 from webtable.repository.scanning import scan as scanning
 from webtable.repository.stored import cells as stored_cells
 
@@ -248,8 +248,8 @@ def test_a_merge_over_many_hosts_reads_on_where_a_range_runs_dry(site, monkeypat
 
 
 def test_the_next_piece_is_read_while_the_caller_works_on_this_one(spied, site, monkeypatch):
-    monkeypatch.setattr(found_rows, "FIRST_ROWS", 4)
-    monkeypatch.setattr(found_rows, "PIECE_ROWS", 8)
+    monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
+    monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
     site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
     readers = set()
     make = spied.site.table._frame.counted.page
@@ -277,8 +277,8 @@ def test_an_argument_of_another_type_is_refused(site, arguments):
 
 
 def test_an_iteration_that_is_given_up_leaves_no_thread_behind(site, monkeypatch):
-    monkeypatch.setattr(found_rows, "FIRST_ROWS", 4)
-    monkeypatch.setattr(found_rows, "PIECE_ROWS", 8)
+    monkeypatch.setattr(read_ahead, "FIRST_ROWS", 4)
+    monkeypatch.setattr(read_ahead, "PIECE_ROWS", 8)
     site.store(*(site.page(f"/{n:03}", html=b"") for n in range(40)))
     others = set(threading.enumerate())
 

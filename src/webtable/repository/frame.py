@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from webtable.repository.indexes.states import Indexes
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.codec import PageCodec
 from webtable.repository.stored.layouts import Layouts, Limits, Refreshed
 from webtable.repository.stored.page_state import NEWEST

@@ -22,7 +22,7 @@ from webtable._page.page import Link, Page
 from webtable.errors import InvalidArgument, UnknownColumn
 from webtable.repository.answers.arrow_batches import BATCH_ROWS, arrow, batch_of, parts_of, schema_of
 from webtable.repository.answers.page_columns import PAGES, URL
-from webtable.repository.scanning.found_rows import ahead
+from webtable.repository.scanning.read_ahead import ahead
 from webtable.repository.stored.page_state import GIVEN
 from webtable.store import Cell, Row
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from webtable.errors import DamagedRow
     from webtable.repository.answers.columns import Column
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 ROWS_AT_ONCE = 256
 """How many rows of a table are Python objects at once."""

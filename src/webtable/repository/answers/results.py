@@ -15,7 +15,7 @@ from webtable.repository.answers.arrow_batches import batches_of
 from webtable.repository.answers.columns import Columns
 from webtable.repository.answers.tabular import Tabular
 from webtable.repository.answers.tokens import place_in, token_of
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.rowkey import KeyRange
 
 if TYPE_CHECKING:

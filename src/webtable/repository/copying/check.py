@@ -12,7 +12,7 @@ from webtable.repository.copying.copy import BothInlinks
 from webtable.repository.copying.tables import Pace, Sides, covers
 from webtable.repository.hints.inlinks import PAST
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scanning.found_rows import MOST_KEPT
+from webtable.repository.scanning.damage import MOST_KEPT
 from webtable.repository.stored.cells import together
 from webtable.rowkey import KeyRange
 from webtable.store.rows import Wanted

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from webtable.errors import DamagedRow, HiddenByDelete, InvalidToken, SchemaError, StoreUnavailable, WebTableError
-from webtable.repository.scanning.found_rows import MOST_KEPT
+from webtable.repository.scanning.damage import MOST_KEPT
 
 
 @dataclass(frozen=True, slots=True)

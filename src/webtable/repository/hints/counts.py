@@ -22,7 +22,7 @@ from webtable.repository.frame import Frame
 from webtable.repository.hints.inlinks import inlinks_of
 from webtable.repository.hints.queue import CountedBatch, RecountQueue
 from webtable.repository.indexes.index import LINK
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.cells import written
 from webtable.repository.stored.values import checked_json
 from webtable.rowkey import canonical_host, registered_domain

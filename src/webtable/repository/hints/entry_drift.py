@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.indexes.states import Maintained
     from webtable.repository.journal import Journal
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.store import Row
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webtable.errors import DamagedRow, InvalidURL, KeyFormatError
 from webtable.repository.frame import Frame
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.rowkey import KeyRange, WebKey, merged
 from webtable.rowkey.web import host_and_rest
 from webtable.store.rows import Wanted

@@ -30,7 +30,7 @@ from webtable.errors import DamagedRow, InvalidURL
 from webtable.repository.frame import Frame
 from webtable.repository.hints.host_changes import PART_ROWS, Changes, HostChange, RowsOfSpans, Sized, is_cut
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HostCounts
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.stored.cells import cells_of, together, written
 from webtable.repository.stored.values import JSONValue, checked_json
 from webtable.rowkey import KeyRange, WebKey

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Page
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.store import Cell
 
 CELLS_ASKED = 5_000

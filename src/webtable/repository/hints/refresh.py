@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webtable.repository.frame import Frame
     from webtable.repository.hints.queue import Waiting
     from webtable.repository.indexes.states import Maintained
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 ROWS_A_ROUND = 50_000
 """How many rows of the queue are in memory at once."""

@@ -27,7 +27,7 @@ from webtable.store.rows import Wanted
 if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.store import Row
 
 BATCH = 256

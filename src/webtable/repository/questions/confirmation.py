@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webtable._page.page import Link
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 URLS_AT_ONCE = 256
 FIRST_SOURCES = 4

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
 
 

@@ -14,7 +14,7 @@ from webtable.repository.answers.results import Explanation, Results, Slice
 from webtable.repository.hints.queue import RecountQueue
 from webtable.repository.indexes.index import HOST, HOST_COUNTS, HOST_VALUES, HostCounts, place_of
 from webtable.repository.questions.listing import DOMAIN, Listing
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY, Scope
 from webtable.rowkey import KeyRange, canonical_host

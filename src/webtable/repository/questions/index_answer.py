@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webtable.repository.answers.results import Pages
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 PLACES_REMEMBERED = 1_000
 """Of how many pages that an answer gave last it is known where they were found."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 T = TypeVar("T")
 

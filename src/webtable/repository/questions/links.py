@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Pages
     from webtable.repository.arguments import Progress
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
 
 _NO_LINKS = descending(0, HIGHEST_COUNT)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.columns import Column
     from webtable.repository.answers.results import Pages, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scan import ScanSpec
     from webtable.repository.scanning.scope import Scope
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable._page.page import Page
     from webtable.repository.answers.results import Results, Slice
     from webtable.repository.frame import Frame
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
 
 CHAINS_AT_ONCE = 256

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from webtable.repository.answers.results import Explanation
 from webtable.repository.questions.hosts import narrowed
-from webtable.repository.scanning.found_rows import PIECE_ROWS, read_ahead
+from webtable.repository.scanning.read_ahead import PIECE_ROWS, read_ahead
 from webtable.repository.scanning.scan import ScanSpec, in_key_order, in_storage_order
 from webtable.repository.scanning.scope import PLAIN_KEY
 from webtable.rowkey import KeyRange
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webtable.repository.answers.results import Cells, Results, Slice
     from webtable.repository.frame import Frame
     from webtable.repository.questions.listing import Listing
-    from webtable.repository.scanning.found_rows import Damage
+    from webtable.repository.scanning.damage import Damage
     from webtable.repository.scanning.scope import Scope
     from webtable.store import Row
 

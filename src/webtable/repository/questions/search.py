@@ -15,7 +15,7 @@ from webtable.errors import DamagedRow
 from webtable.repository.frame import Frame
 from webtable.repository.questions.listing import BY_URL, OF_DOMAIN, SITE, Listing, ListingOption
 from webtable.repository.questions.rows import PageRows, ScopeRows
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec
 from webtable.repository.stored.codec import EXTRA_COLUMNS, column_names
 from webtable.repository.text.matching import HITS, Hit, Matcher, SearchIn, matched

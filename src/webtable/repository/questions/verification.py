@@ -17,7 +17,7 @@ from webtable.repository.journal import Journal, Walked
 from webtable.repository.questions.hosts import CountedHost, counted_hosts
 from webtable.repository.questions.stats import PROGRESS_PAGES
 from webtable.repository.questions.versions import versions_in
-from webtable.repository.scanning.found_rows import MOST_KEPT, Damage
+from webtable.repository.scanning.damage import MOST_KEPT, Damage
 from webtable.repository.scanning.scan import ScanSpec, in_storage_order
 from webtable.repository.stored.captures import mended
 from webtable.repository.stored.content import check_body

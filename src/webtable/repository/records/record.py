@@ -22,7 +22,7 @@ from webtable.errors import (
     UnknownColumn,
     WriteFailed,
 )
-from webtable.repository.scanning.found_rows import Damage
+from webtable.repository.scanning.damage import Damage
 from webtable.repository.scanning.scan import ScanSpec, behind, in_key_order, in_storage_order
 from webtable.rowkey import MAX_KEY, HashedKey, KeyRange, RowKey
 from webtable.rowkey.fields.field import shown

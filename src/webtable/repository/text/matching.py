@@ -18,7 +18,7 @@ from webtable._threads import Task, Threads
 from webtable.errors import DamagedRow, InvalidArgument
 from webtable.repository.answers.columns import column, declared
 from webtable.repository.answers.page_columns import page_in
-from webtable.repository.scanning.found_rows import PIECE_ROWS, READ_AHEAD_BYTES
+from webtable.repository.scanning.read_ahead import PIECE_ROWS, READ_AHEAD_BYTES
 from webtable.repository.text.words import Excerpt, Words, excerpts, joined
 from webtable.rowkey.fields.field import shown
 from webtable.store import Row

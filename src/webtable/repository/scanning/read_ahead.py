@@ -1,4 +1,4 @@
-"""The rows that an answer meets: damaged ones are left out, others become pages ahead of the caller, in a thread."""
+"""Pages that are made ahead of the caller, in a thread, while it works on those before."""
 
 from __future__ import annotations
 
@@ -14,50 +14,8 @@ from webtable.errors import DamagedRow
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+    from webtable.repository.scanning.damage import Damage
     from webtable.store import Row
-    from webtable.store.metrics import Tally
-
-T = TypeVar("T")
-
-MOST_KEPT = 100
-"""How many damaged rows an answer keeps."""
-_MOST_KNOWN = 10_000
-
-
-class Damage:
-    """The damaged rows of one answer: each is counted once, in *counts*, and the first 100 are kept in *rows*.
-
-    Where it is *strict* the first one is raised instead.
-    """
-
-    def __init__(self, counts: Tally, rows: list[DamagedRow], *, strict: bool = False) -> None:
-        self._counts = counts
-        self._rows = rows
-        self._strict = strict
-        self._known: set[bytes] = set()
-        self.count = 0
-
-    def add(self, error: DamagedRow) -> None:
-        """Take a damaged row; raises it where that is wanted."""
-        if self._strict:
-            raise error
-        if error.row in self._known:
-            return
-        if len(self._known) < _MOST_KNOWN:
-            self._known.add(error.row)
-        self.count += 1
-        self._counts("damaged")
-        if len(self._rows) < MOST_KEPT:
-            self._rows.append(error)
-
-    def sift(self, found: Iterable[T | DamagedRow]) -> Iterator[T]:
-        """Yield what is no damaged row, and take those that are."""
-        for one in found:
-            if isinstance(one, DamagedRow):
-                self.add(one)
-            else:
-                yield one
-
 
 READ_AHEAD_BYTES = 8 * 2**20
 """How many bytes of pages are read ahead of the caller."""
