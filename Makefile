@@ -15,7 +15,7 @@ demo: $(CORE)
 # In two processes, which share one HBase: most tests wait for it. WORKERS=0 runs them in one, for a debugger.
 # Thousands of tables are made in one session and dropped with the container. Each takes 0.6 MB of HBase's heap,
 # nearly half of it for its metrics: 3 GB ran out.
-WORKERS ?= 2
+WORKERS ?= 3
 test: export HBASE_HEAP ?= 6g
 test: export THRIFT_HEAP ?= 512m
 # Hundreds of tests start Python: where no bytecode is kept, each of them compiles the library again.

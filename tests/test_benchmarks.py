@@ -167,6 +167,7 @@ def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
     assert page.read_text() == "second\n\n## The wire\n\n### Notes\n\n- kept\n\n## What falls short\n"
 
 
+@pytest.mark.nightly
 def test_a_table_is_measured_as_it_grows(tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "ASKS", 1)
     monkeypatch.setattr(scale, "WARM_UP", 0)
@@ -271,6 +272,7 @@ def test_two_commits_are_compared_turn_by_turn():
     assert (time.unit, time.ratios) == ("ms", [1.5])
 
 
+@pytest.mark.nightly
 def test_a_benchmark_runs_with_this_code_and_with_another_commits(capsys):
     assert main(["keys", "embedded_scan", "--quick", "--against", "HEAD", "--turns", "1"]) == 0
 

@@ -66,7 +66,8 @@ def corpus_store(warc_files, tmp_path_factory):
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("path", some(BOOKS[1:] + BOOKS[:1], 3), ids=lambda path: path.stem)
+@pytest.mark.nightly
+@each
 def test_it_runs_on_a_real_crawl_too(path, corpus_store, tmp_path):
     with webtable.open(corpus_store) as table:
         (host,) = table.hosts(limit=1)
