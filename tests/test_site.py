@@ -29,6 +29,7 @@ import webtable.rowkey
 import webtable.schema
 import webtable.store
 import webtable.testing
+from nightly import some
 from webtable.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -152,7 +153,7 @@ def in_a_shell(command, folder, variables):
     return run.returncode, run.stdout, run.stderr
 
 
-@pytest.mark.parametrize("name", CONSOLE)
+@pytest.mark.parametrize("name", some(list(CONSOLE), 2))
 def test_the_commands_of_a_page_print_what_it_shows(tmp_path, name):
     run_all([block for block in CONSOLE[name] if "$HBASE" not in block], tmp_path)
 

@@ -122,7 +122,7 @@ ACTS = [
 ]
 
 
-def killed_at_every_call(table, act, check, *, every=4):
+def killed_at_every_call(table, act, check, *, every=6):
     """Do *act* in one town after another, killed one call later each time, and *check* each of them.
 
     By day it is killed at one call of *every* so many; as they begin at another one for each act, each has its turn.
@@ -163,7 +163,7 @@ def test_what_killed_writers_have_left_is_counted_and_repaired(table, act):
         assert {url for url, count in expected.items() if counted.get(url, 0) < count} == set()
         act(table)
 
-    killed_at_every_call(table, act, check, every=8)
+    killed_at_every_call(table, act, check, every=12)
     drifts(table, apply=True)
 
     assert [drift for drift in drifts(table).values() if not drift.is_empty] == []

@@ -278,7 +278,7 @@ def test_writers_that_cross_each_other_leave_the_questions_right(machine, tmp_pa
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=EXAMPLES or examples(by_day=3, by_night=60),
+            max_examples=EXAMPLES or examples(by_day=2, by_night=60),
             stateful_step_count=30,
             deadline=None,
             derandomize=not EXAMPLES,
