@@ -152,7 +152,9 @@ class RecordReader:
                     yield keys, readable
 
     def check_place(self, after: bytes) -> None:
-        """Raise `InvalidToken` where *after* cannot be the key of a row."""
+        """Raise `InvalidToken` where *after* cannot be the key of a row, and `InvalidArgument` where it is no bytes."""
+        if not isinstance(after, bytes) or not after:
+            raise InvalidArgument(f"after={after!r} must be the key of a record")
         if isinstance(self._key, HashedKey):
             return
         try:

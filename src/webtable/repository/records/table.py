@@ -98,9 +98,7 @@ class KeyedTable:
                 create_with_layout(store, wanted, layout.to_json(), apply=False, remedy=_REMEDY)
                 stored = stored_layout(store, table)
             if stored is None:
-                raise TableNotFound(
-                    f"{opened.name}: there is no such table; KeyedTable.open(…, create=True) creates it"
-                )
+                raise TableNotFound(f"{opened.name}: there is no such table; open(…, create=True) creates it")
             layout.check(opened.name, stored)
             if create and was_there:
                 bring(store, wanted, apply=False, remedy=_REMEDY)
@@ -224,8 +222,6 @@ class KeyedTable:
         """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise InvalidArgument(f"limit={limit!r} must be a number of rows from 0, or None for all")
-        if after is not None and (not isinstance(after, bytes) or not after):
-            raise InvalidArgument(f"after={after!r} must be the key of a record")
         if after is not None:
             self._reader.check_place(after)
         wanted = None if columns is None else stored_columns(columns, self._families)
@@ -249,11 +245,7 @@ class KeyedTable:
             # All ranges are prefixes of one kind: what is after them begins with the time. Where it is the same (one
             # row below two random salts) the newer cells decide.
             place = row.key[len(keys.start) :]
-            if best is None or place == best[0]:
-                is_newer = best is None or newest(row) > best[1]
-            else:
-                is_newer = (place > best[0]) == backwards
-            if is_newer:
+            if best is None or (newest(row) > best[1] if place == best[0] else (place > best[0]) == backwards):
                 best = (place, newest(row), row)
         return None if best is None else self._reader.record(best[2], {})
 
@@ -303,6 +295,4 @@ def _check_key(key: object) -> None:
     if not isinstance(key, RowKey):
         raise InvalidArgument(f"key={key!r} must be a CompositeKey or a HashedKey (of a WebKey take its `parts`)")
     if taken := _OPTIONS_OF_SCAN.intersection(key.names):
-        raise InvalidArgument(
-            f"field {min(taken)!r} has the name of an option of KeyedTable.scan; give it another name"
-        )
+        raise InvalidArgument(f"field {min(taken)!r} has the name of an option of KeyedTable.scan; rename it")

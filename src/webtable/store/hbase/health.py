@@ -17,9 +17,12 @@ from webtable.store.health import Check, failed, warned, well
 from webtable.store.port import Store
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Sequence
 
     from webtable.store.hbase.address import Settings
+    from webtable.store.hbase.gateways.gateway import Gateway
+    from webtable.store.metrics import GatewayMetrics
     from webtable.store.url import StoreURL
 
 _META: Final = "hbase:meta"
@@ -28,7 +31,9 @@ _TOLERATED: Final = 1_000
 
 
 class ExaminedHBase(Store):
-    """A store that can be asked about the health of its HBase."""
+    """A store that can be asked about the health of its HBase, and of its gateways."""
+
+    _gateways: list[Gateway]
 
     @classmethod
     def reached(cls, url: StoreURL) -> Iterator[Check]:
@@ -38,6 +43,14 @@ class ExaminedHBase(Store):
     def health(self, table: str) -> Iterator[Check]:
         """Yield what HBase's dates say of its clock."""
         yield clock_check(self, table)
+
+    def events(self) -> Counter[str]:
+        """Return how often each event has happened, of the gateways as well."""
+        return sum((one.all_events() for one in self._gateways), super().events())
+
+    def gateways(self) -> list[GatewayMetrics]:
+        """Return what is known of each gateway, those of Thrift1 first."""
+        return [state for one in self._gateways for state in one.state()]
 
 
 def clock_check(store: Store, table: str) -> Check:

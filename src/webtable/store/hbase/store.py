@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from webtable.errors import CapabilityError, InvalidArgument, StoreError, StoreUnavailable
@@ -35,7 +34,6 @@ from webtable.store.hbase.workers import Workers
 from webtable.store.hbase.write import Write
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
     from webtable.store.hbase.gateways.gateway import Gateway
     from webtable.store.hbase.thrift.connection import Protocol, Transport
     from webtable.store.hbase.thrift.pool import OnCall, Pool
-    from webtable.store.metrics import GatewayMetrics
     from webtable.store.rows import Cell, Mutation, Region, Row, TableDescription, Wanted
     from webtable.store.url import StoreURL
 
@@ -152,7 +149,7 @@ class HBaseStore(ExaminedHBase):
         def some(chosen: Sequence[bytes]) -> list[Row | None]:
             return client.get(table, chosen, selected, deadline)
 
-        return list(chain.from_iterable(self._workers.map(some, _runs(rows, _READ_ROWS))))
+        return self._workers.in_runs(some, rows, _READ_ROWS)
 
     def _read_cells(
         self,
@@ -168,17 +165,16 @@ class HBaseStore(ExaminedHBase):
 
         With Thrift1 that is three calls for each row, or for some that are neighbours.
         """
-        deadline = self._deadline()
-        client, most = self._thrift2 or self._thrift1, min(limit, MOST)
+        client, most, deadline = self._thrift2 or self._thrift1, min(limit, MOST), self._deadline()
 
         def some(chosen: Sequence[bytes]) -> list[list[tuple[bytes, Cell]]]:
             return client.cells(table, chosen, family, qualifiers, most, deadline, keys_only=keys_only)
 
         if self._thrift2 is not None:
-            return list(chain.from_iterable(self._workers.map(some, _runs(rows, _READ_ROWS))))
+            return self._workers.in_runs(some, rows, _READ_ROWS)
         distinct = sorted(set(rows))  # neighbours together, and all connections in use
-        runs = _runs(distinct, -(-len(distinct) // self._pools[0].size))
-        found = dict(zip(distinct, chain.from_iterable(self._workers.map(some, runs)), strict=True))
+        cells = self._workers.in_runs(some, distinct, -(-len(distinct) // self._pools[0].size))
+        found = dict(zip(distinct, cells, strict=True))
         return [found[row] for row in rows]
 
     def _scan(
@@ -231,15 +227,13 @@ class HBaseStore(ExaminedHBase):
 
     def create_table(self, schema: TableSchema) -> None:
         """Create the table, with its namespace where Thrift2 is there, and check the result."""
-        deadline = self._deadline(DDL_FACTOR)
         self._known.forget(schema.name)
-        self._tables.create(schema, deadline)
+        self._tables.create(schema, self._deadline(DDL_FACTOR))
 
     def set_family(self, table: str, family: FamilySchema) -> None:
         """Add or change the family and check the result."""
-        deadline = self._deadline(DDL_FACTOR)
         self._known.forget(table)
-        self._tables.set_family(table, family, deadline)
+        self._tables.set_family(table, family, self._deadline(DDL_FACTOR))
 
     def drop_table(self, table: str) -> None:
         """Remove the table."""
@@ -261,14 +255,6 @@ class HBaseStore(ExaminedHBase):
             f"{self.name}: the gateways have no call for snapshots; webtable backup snapshot writes the lines for the "
             "HBase shell that make them, and webtable export writes files"
         )
-
-    def events(self) -> Counter[str]:
-        """Return how often each event has happened, of the gateways as well."""
-        return sum((one.all_events() for one in self._gateways), super().events())
-
-    def gateways(self) -> list[GatewayMetrics]:
-        """Return what is known of each gateway, those of Thrift1 first."""
-        return [state for one in self._gateways for state in one.state()]
 
     def close(self) -> None:
         """Close all connections, those in use when their call is over."""
@@ -312,7 +298,3 @@ class HBaseStore(ExaminedHBase):
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidArgument(message)
-
-
-def _runs(rows: Sequence[bytes], size: int) -> list[Sequence[bytes]]:
-    return [rows[at : at + size] for at in range(0, len(rows), size)]

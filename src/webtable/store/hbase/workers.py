@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import CancelledError
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from webtable._threads import Threads
@@ -48,6 +49,11 @@ class Workers:
                 for task in tasks:
                     task.wait()
             raise
+
+    def in_runs(self, job: Callable[[Sequence[A]], list[T]], items: Sequence[A], size: int) -> list[T]:
+        """Return what *job* returns for each run of *size* items, one after another; raises as `map` does."""
+        runs = [items[at : at + size] for at in range(0, len(items), size)]
+        return list(chain.from_iterable(self.map(job, runs)))
 
     def each(self, jobs: Iterable[Callable[[], None]]) -> None:
         """Run all *jobs*; raises the first error, when none is running any more."""

@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from webtable.rowkey import KeyRange
-from webtable.store.hbase.calls.selection import FEW_COLUMNS, Selection, cell, check_read, check_scanned, key_before
+from webtable.store.hbase.calls import filterstrings
+from webtable.store.hbase.calls.selection import Selection, cell, check_read, check_scanned, key_before
 from webtable.store.hbase.gateways.gateway import repeated
-from webtable.store.hbase.thrift import filterstrings
 from webtable.store.hbase.thrift.connection import thrift1
 from webtable.store.hbase.thrift.stream import WrongReply
 from webtable.store.rows import MAX_ROW_KEY, Cell, Delete, Put, Row, distinct_columns
@@ -281,7 +281,7 @@ def _scan(keys: KeyRange, wanted: Selection, caching: int | None) -> Any:
         timestamp=None if wanted.time_range is None else wanted.time_range.until,
         columns=columns(wanted),
         caching=caching,
-        filterString=_filter(wanted),
+        filterString=filterstrings.of_selection(wanted),
         reversed=wanted.reverse,
     )
 
@@ -297,22 +297,3 @@ def _column(column: bytes) -> bytes:
 
 def _until(wanted: Selection) -> int:
     return wanted.time_range.until if wanted.time_range else _FOREVER
-
-
-def _filter(wanted: Selection) -> bytes | None:
-    parts = []
-    # The first cells alone do not tell whether another one is in the wanted times.
-    any_cell = not (wanted.time_range and wanted.time_range.since)
-    if wanted.search is not None:
-        family, qualifier, expressions, added = wanted.search
-        parts += [filterstrings.matching(family, qualifier, one, hidden=added) for one in expressions]
-        if wanted.few_cells and any_cell:
-            parts.append(filterstrings.first_columns_or(qualifier, FEW_COLUMNS))
-        if wanted.reverse:
-            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
-            parts.append(filterstrings.qualifiers(KeyRange()))
-    if wanted.one_cell and any_cell:
-        parts.append(filterstrings.FIRST_KEY_ONLY)
-    if wanted.keys_only:
-        parts.append(filterstrings.KEYS_ONLY)
-    return filterstrings.all_of(parts)

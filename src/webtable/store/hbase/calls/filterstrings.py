@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from webtable.rowkey import KeyRange
+from webtable.store.hbase.calls.selection import FEW_COLUMNS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webtable.rowkey import KeyRange
+    from webtable.store.hbase.calls.selection import Selection
 
 KEYS_ONLY: Final = b"KeyOnlyFilter()"
 FIRST_KEY_ONLY: Final = b"FirstKeyOnlyFilter()"
+
+
+def of_selection(wanted: Selection) -> bytes | None:
+    """Return the filter of a scan for what is *wanted*, or None where it needs none."""
+    parts = []
+    # The first cells alone do not tell whether another one is in the wanted times.
+    any_cell = not (wanted.time_range and wanted.time_range.since)
+    if wanted.search is not None:
+        family, qualifier, expressions, added = wanted.search
+        parts += [matching(family, qualifier, one, hidden=added) for one in expressions]
+        if wanted.few_cells and any_cell:
+            parts.append(first_columns_or(qualifier, FEW_COLUMNS))
+        if wanted.reverse:
+            # HBase reads families that no filter looks at on demand, and refuses to do so backwards.
+            parts.append(qualifiers(KeyRange()))
+    if wanted.one_cell and any_cell:
+        parts.append(FIRST_KEY_ONLY)
+    if wanted.keys_only:
+        parts.append(KEYS_ONLY)
+    return all_of(parts)
 
 
 def _quoted(value: bytes) -> bytes:
