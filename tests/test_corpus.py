@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import webtable
+from nightly import NIGHTLY
 from webtable import Page, WebTable, canonical_url
 from webtable.formats import ReadReport, read_pages
 from webtable.repository.indexes.index import WEB_INDEXES
@@ -90,7 +91,7 @@ def hosts(records: dict[str, Record]) -> list[str]:
 
 def test_every_page_of_a_host_comes_out_byte_for_byte(table: WebTable, records: dict[str, Record], hosts: list[str]):
     assert len(hosts) >= 2
-    for host in hosts:
+    for host in hosts if NIGHTLY else hosts[:2]:
         found = list(table.pages(host, columns=["html"]))
 
         assert [page.url for page in found] == sorted((page.url for page in found), key=table.key.encode)

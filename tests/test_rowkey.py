@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from nightly import examples
 from webtable import InvalidURL
 from webtable.errors import InvalidArgument, KeyFormatError, KeyTooLong
 from webtable.rowkey import (
@@ -220,7 +221,7 @@ def pages_in(directory):
     )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=examples(by_day=50, by_night=100))
 @given(st.lists(urls, max_size=60), salts, hosts, paths)
 def test_ranges_hold_exactly_the_pages_that_a_sorted_list_of_urls_has(crawl, salt, host, path):
     key = WebKey(salt)

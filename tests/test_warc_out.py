@@ -205,6 +205,7 @@ def test_the_sample_web_comes_back_as_it_was(small_web, tmp_path):
 
 
 @pytest.mark.corpus
+@pytest.mark.nightly
 def test_real_pages_come_back_as_they_were(tmp_path, warc_files):
     table = stored(new_table(), read_pages(warc_files[0], types=None))
 
