@@ -92,7 +92,7 @@ class BatchWriter:
         outcomes: list[PageOutcome] = []
         with self.frame.store.together() as transaction:
             is_outdated, is_alone = False, transaction is not None and prepared.since is not None
-            if self._transactions.leave_out_any(prepared.since, transaction):
+            if self._transactions.others_between(prepared.since, transaction):
                 now = stored_of(self.frame, prepared.batch)
                 is_outdated = any(prepared.stored[row] != one for row, one in now.items())
             if not is_outdated:

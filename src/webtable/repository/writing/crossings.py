@@ -41,16 +41,16 @@ class OwnTransactions:
     def __init__(self) -> None:
         self._numbers: deque[int] = deque(maxlen=MOST_TRANSACTIONS)
 
-    def leave_out_any(self, since: int | None, number: int | None) -> bool:
-        """Whether some between *since* and *number* are not its own; *number* is one of them from now on.
+    def others_between(self, since: int | None, number: int | None) -> bool:
+        """Note that *number* is one of them, and return whether somebody else's came between *since* and it.
 
         False where one is None: the batch is no transaction, or was prepared within this one.
         """
         if since is None or number is None:
             return False
-        leave_out_any = any(one not in self._numbers for one in range(since + 1, number))
+        others = any(one not in self._numbers for one in range(since + 1, number))
         self._numbers.append(number)
-        return leave_out_any
+        return others
 
 
 class PageGone(StoreUnavailable):
