@@ -64,7 +64,7 @@ class Thrift2:
 
         def read(results: list[Any]) -> list[Row | None]:
             _check_got(results, rows)
-            return [_row(result, one) if result.columnValues else None for result in results]
+            return [_rows([result], one)[0] if result.columnValues else None for result in results]
 
         found: list[Row | None] = self._gateway.call(
             "getMultiple", table.encode(), gets, deadline=deadline, table=table, read=read
@@ -139,7 +139,7 @@ class Thrift2:
                 raise WrongReply("a row came without its cells")
             if wanted.keys_only:
                 return [Row(result.row, {}) for result in results]
-            return _newest(results) if one else [_row(result, one) for result in results]
+            return _rows(results, one)
 
         found: list[Row] = self._gateway.call(
             "getScannerResults", table.encode(), scan, limit, deadline=deadline, table=table, read=read
@@ -220,12 +220,10 @@ def _check_got(results: Sequence[Any], asked: Sequence[bytes]) -> None:
             raise WrongReply("a row came without its key or without its cells")
 
 
-def _row(result: Any, one_version: bool) -> Row:
-    return _newest([result])[0] if one_version else Row(result.row, grouped(_cells(result)))
-
-
-def _newest(results: Iterable[Any]) -> list[Row]:
-    """Return the rows of *results*, each of whose columns has one cell."""
+def _rows(results: Sequence[Any], one_version: bool) -> list[Row]:
+    """Return *results* as rows; with *one_version* each of their columns has one cell."""
+    if not one_version:
+        return [Row(result.row, grouped(_cells(result))) for result in results]
     rows = []
     new = tuple.__new__  # with this, and in plain loops, each row of a listing takes a third less time
     for result in results:
