@@ -21,7 +21,7 @@ from test_warc_out import checked_by_warcio
 from webtable import Page
 from webtable._clock import milliseconds
 from webtable._page.body import digest_of
-from webtable.formats import read_backup, read_pages, write_backup, write_wacz, write_warc
+from webtable.formats import read_export, read_pages, write_export, write_wacz, write_warc
 from webtable.store import Delete
 
 FORMATS = ["jsonl", "parquet", "warc", "archive", "wacz"]
@@ -37,8 +37,8 @@ def out(table, folder, form):
     """Write all captures of *table* into *folder*, and return them as they are read again."""
     options = {"full_scan": True, "file_bytes": 20_000}
     if form in ("warc", "jsonl", "parquet"):
-        write_backup(table, folder, format=form, **options)
-        return list(read_backup(folder))
+        write_export(table, folder, format=form, **options)
+        return list(read_export(folder))
     if form == "archive":
         write_warc(table, folder, **options)
     else:

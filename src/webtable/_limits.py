@@ -53,8 +53,8 @@ class ReadLimits:
 DEFAULT_LIMITS = ReadLimits()
 """The limits of a reader that is told no others."""
 
-BACKUP_LIMITS = ReadLimits(record=1 << 33, inflation=1 << 15)
-"""The limits of those who read a backup: as large as a page in it can be, and as well as zstd can pack it.
+EXPORT_LIMITS = ReadLimits(record=1 << 33, inflation=1 << 15)
+"""The limits for reading an export: the largest page that a store can hold, compressed as well as zstd can.
 
 A body may have 1,000,000,000 bytes in the store, and six times as many as a line of JSON.
 """

@@ -1,4 +1,4 @@
-"""`webtable backup`, `export` with a manifest, and `import`: out, ended, gone on with, compared, and back."""
+"""`webtable backup`, `export` with a manifest, and `import`: interrupted, resumed, compared, and read again."""
 
 from __future__ import annotations
 
@@ -112,8 +112,11 @@ def test_what_is_exported_is_verified_and_imported_with_its_layout(run, form):
 
     assert done.code == 0, done.err
     assert done.lines[0].startswith("400 pages, 400 captures in ")
-    checked = run("backup", "verify", "out")
+    checked = run("import", "out", "--dry-run")
     assert (checked.code, "400 pages, 400 captures" in checked.out) == (0, True)
+    preview = run("-s", "again.db", "import", "out", "--dry-run")
+    assert (preview.code, Path("again.db").exists()) == (0, False)
+    assert "stored in a new table, again.db, with the indexes time" in preview.out
     again = run("-s", "again.db", "import", "out")
     assert again.code == 0, again.err
     assert made_of("again.db") == made_of("webtable.db")
@@ -129,7 +132,7 @@ def test_what_is_imported_into_hbase_is_exported_from_there_as_it_was(run, hbase
 
     imported = run("-s", url, "import", "there")
     exported = run("-s", url, "export", "back", "--full-scan", "--format", "jsonl", "--max-file", "200kB")
-    verified = [run("backup", "verify", what) for what in ("back", url)]
+    verified = [run("import", "back", "--dry-run"), run("backup", "verify", url)]
     run("-s", "again.db", "import", "back")
 
     assert [done.code for done in (imported, exported, *verified)] == [0, 0, 0, 0]
@@ -145,20 +148,41 @@ def test_a_table_that_is_there_keeps_its_layout_and_says_so(run):
     run("export", "out", "--full-scan")
     webtable.create("again.db")
 
+    preview = run("-s", "again.db", "import", "out", "--dry-run")
+    kept = listed(run, "again.db")
     done = run("-s", "again.db", "import", "out")
 
-    assert done.code == 0
-    assert "keeps its own layout: salt 'host' (exported: 'none')" in done.err
+    assert (preview.code, kept, done.code) == (0, "", 0)
+    for one in (preview, done):
+        assert "keeps its own layout: salt 'host' (exported: 'none')" in one.err
 
 
-def test_nothing_is_imported_of_a_backup_with_a_changed_file(run):
+def test_a_dry_run_compares_all_files_within_the_limits_given(run):
+    run("export", "out", "--full-scan", "--format", "jsonl")
+
+    limited = run("import", "out", "--dry-run", "--limit", "record=1kB")
+    resumed = run("import", "out", "--dry-run", "--resume")
+
+    assert (limited.code, "0 captures of 0 pages instead of 400" in limited.err) == (1, True)
+    assert (resumed.code, "exclude each other" in resumed.err) == (2, True)
+
+
+def test_verifying_a_directory_as_a_backup_names_the_command_for_exports(run):
+    run("export", "out", "--full-scan")
+
+    done = run("backup", "verify", "out")
+
+    assert (done.code, "webtable import DIR --dry-run" in done.err) == (2, True)
+
+
+def test_nothing_is_imported_of_an_export_with_a_changed_file(run):
     run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB")
     os.truncate("out/webtable-00002.jsonl.zst", 1_000)
 
-    checked, done = run("backup", "verify", "out"), run("-s", "again.db", "import", "out")
+    checked, done = run("import", "out", "--dry-run"), run("-s", "again.db", "import", "out")
 
     assert (checked.code, done.code) == (1, 1)
-    assert "webtable-00002.jsonl.zst: it has 1,000 bytes" in checked.err
+    assert "webtable-00002.jsonl.zst: 1,000 bytes instead" in checked.err
     assert "nothing was stored" in done.err
     assert not Path("again.db").exists()
 
@@ -182,14 +206,14 @@ def test_an_index_that_only_the_manifest_names_is_not_imported(run):
 def test_resume_is_for_what_has_a_manifest(run):
     done = run("export", "out.wacz", "--full-scan", "--resume")
 
-    assert (done.code, "is there when it is whole" in done.err) == (2, True)
+    assert (done.code, "appears when it is complete" in done.err) == (2, True)
 
 
 @pytest.fixture
 def exporting():
     """`webtable export out` in a process of its own, which waits at its second file."""
     code = (
-        "import sys, time; from webtable.formats.backups import export; from webtable.cli.app import main\n"
+        "import sys, time; from webtable.formats.exports import export; from webtable.cli.app import main\n"
         "fill = export._Export._write_file\n"
         "def slow(self, *args):\n"
         "    if self._exported.manifest.files: open('waiting', 'w').close(); time.sleep(60)\n"
@@ -210,7 +234,7 @@ def exporting():
 def test_an_export_that_is_ended_goes_on_with_resume(run, exporting, number):
     exporting.send_signal(number)
     _, err = exporting.communicate()
-    refused, checked = run("-s", "again.db", "import", "out"), run("backup", "verify", "out")
+    refused, checked = run("-s", "again.db", "import", "out"), run("import", "out", "--dry-run")
 
     done = run("export", "out", "--full-scan", "--format", "jsonl", "--max-file", "300kB", "--resume")
 
@@ -218,7 +242,7 @@ def test_an_export_that_is_ended_goes_on_with_resume(run, exporting, number):
     assert number == signal.SIGKILL or b"--resume" in err
     assert (refused.code, checked.code, "--resume" in checked.err) == (1, 1, True)
     assert done.code == 0, done.err
-    assert run("backup", "verify", "out").code == 0
+    assert run("import", "out", "--dry-run").code == 0
     assert run("-s", "again.db", "import", "out", "--resume").code == 0
     assert listed(run, "again.db") == listed(run, "webtable.db")
     assert "3 files stored before" in run("-s", "again.db", "import", "out", "--resume").out

@@ -136,9 +136,9 @@ def _prepare(run: Run, command: list[str]) -> None:
             run("index", "drop", name)
         case ["export", name, *_] if Path(name).is_dir():
             shutil.rmtree(name)
-        case ["backup", "verify", "backup.db"]:
+        case ["backup", "verify", _]:
             run("backup", "create", "backup.db")
-        case ["backup", "verify", name] | ["-s", _, "import", name, *_]:
+        case ["-s", _, "import", name, *_]:
             run("export", name, "--full-scan", "--format", "warc")
         case ["-s", name, "rows", *rest] if "--create" not in rest:
             run("-s", name, "rows", "put", "mykeys:READINGS", "rows.jsonl", "--create")

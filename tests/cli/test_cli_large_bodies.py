@@ -118,7 +118,7 @@ def test_import_names_each_page_over_the_limit_and_stores_the_others(run: Run, c
     assert stored(target) == [URLS["b"]]
 
 
-def test_import_takes_a_limit_for_the_backup_of_a_stranger(run: Run, crawl: str):
+def test_import_takes_a_limit_for_the_export_of_a_stranger(run: Run, crawl: str):
     run("-s", crawl, "export", "out", "--full-scan", "--format", "warc")
 
     done = run("-s", "again.db", "import", "out", "--limit", "record=5MB")

@@ -75,7 +75,7 @@ WORDS = {
     "dead-ends": "",
     "ingest": "more.warc.gz pages.warc.gz --resume --workers 2",
     "export": "exported --full-scan --format warc --resume",
-    "import": "backup --resume",
+    "import": "exported --resume",
     "not-modified": f"{HOME}",
     "delete": f"--domain {DOMAIN} --yes --receipt deleted.jsonl",
     "demo": "demo --until 2026-03-01",
@@ -105,7 +105,7 @@ WORDS = {
     "copy": "STORE copy.db --resume",
     "backup create": "saved.db",
     "backup snapshot": "",
-    "backup verify": "backup",
+    "backup verify": "STORE",
     "compact": "",
 }
 """What is said to each command."""
@@ -230,8 +230,8 @@ def test_a_command_that_succeeds_shows_no_secret(store: None, seen: Seen, name: 
     url = ANSWERS.replace("crawl", "rows") if name.startswith("rows") else ANSWERS
     if name in ("rows get", "rows scan", "rows put"):
         seen.run("-s", url, "rows", "put", "named_keys:KEY", "rows.jsonl", "--create")
-    if name in ("import", "backup verify"):
-        assert seen.run("-s", url, "export", "backup", "--full-scan") == 0
+    if name == "import":
+        assert seen.run("-s", url, "export", "exported", "--full-scan") == 0
         url = ANSWERS.replace("crawl", "imported")
 
     codes = [seen.run(*said(words, url)) for words in lines_of(name)]

@@ -12,7 +12,7 @@ from sites import Site
 import webtable
 from webtable import DamagedRow, Link, Page, WebTable
 from webtable._clock import milliseconds
-from webtable.formats import write_backup
+from webtable.formats import write_export
 from webtable.repository.stored.page_state import Deleted
 from webtable.store import Delete, Put
 
@@ -133,7 +133,7 @@ def test_a_history_and_an_export_leave_out_a_version_that_has_lost_its_body_and_
 
     versions = web.table.history(web.url("/a"), columns=["html"])
     told = web.table.metrics.damaged - before
-    exported = write_backup(web.table, tmp_path / "backup", web.site.domain)
+    exported = write_export(web.table, tmp_path / "backup", web.site.domain)
 
     assert (list(versions), told) == ([], 1)
     assert (exported.manifest.pages, [error.url for error in exported.examples]) == (3, [web.url("/a")])

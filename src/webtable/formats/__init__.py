@@ -1,4 +1,4 @@
-"""Files of crawled pages: WARC and JSON Lines in; WARC, WACZ and backups out, and answers in all of `FORMATS`."""
+"""Files of crawled pages: readers of WARC, JSON Lines and Parquet; exports, archives, and answers in all `FORMATS`."""
 
 from typing import TYPE_CHECKING
 
@@ -7,31 +7,31 @@ from webtable._late import late
 if TYPE_CHECKING:
     from webtable._limits import ReadLimits
     from webtable._page.json_lines import page_to_json
+    from webtable.formats.answer_files import FORMATS, write, write_pages
     from webtable.formats.archives.archive import Archived, write_wacz, write_warc
-    from webtable.formats.backups.export import Exported, write_backup
-    from webtable.formats.backups.manifest import BackupFile, CheckedBackup, Manifest, read_backup, verify_backup
     from webtable.formats.base import DEFAULT_TYPES, DamagedRecord, Place, ReadReport
-    from webtable.formats.export import FORMATS, write, write_pages
+    from webtable.formats.exports.export import Exported, write_export
+    from webtable.formats.exports.manifest import CheckedExport, ExportFile, Manifest, read_export, verify_export
     from webtable.formats.read import read_pages
 
 __all__ = [
     "DEFAULT_TYPES",
     "FORMATS",
     "Archived",
-    "BackupFile",
-    "CheckedBackup",
+    "CheckedExport",
     "DamagedRecord",
+    "ExportFile",
     "Exported",
     "Manifest",
     "Place",
     "ReadLimits",
     "ReadReport",
     "page_to_json",
-    "read_backup",
+    "read_export",
     "read_pages",
-    "verify_backup",
+    "verify_export",
     "write",
-    "write_backup",
+    "write_export",
     "write_pages",
     "write_wacz",
     "write_warc",
@@ -45,13 +45,13 @@ _HOMES = {
         "write_wacz",
         "write_warc",
     ),
-    "webtable.formats.backups.export": ("Exported", "write_backup"),
-    "webtable.formats.backups.manifest": (
-        "BackupFile",
-        "CheckedBackup",
+    "webtable.formats.exports.export": ("Exported", "write_export"),
+    "webtable.formats.exports.manifest": (
+        "ExportFile",
+        "CheckedExport",
         "Manifest",
-        "read_backup",
-        "verify_backup",
+        "read_export",
+        "verify_export",
     ),
     "webtable.formats.base": (
         "DEFAULT_TYPES",
@@ -59,7 +59,7 @@ _HOMES = {
         "Place",
         "ReadReport",
     ),
-    "webtable.formats.export": (
+    "webtable.formats.answer_files": (
         "FORMATS",
         "write",
         "write_pages",

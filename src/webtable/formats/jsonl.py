@@ -1,4 +1,4 @@
-"""Pages out of JSON Lines: an object a line, as `webtable.formats.exports.jsonl` writes them."""
+"""Pages out of JSON Lines: an object a line, as `webtable.formats.answer_formats.jsonl` writes them."""
 
 from __future__ import annotations
 

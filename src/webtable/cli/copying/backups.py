@@ -11,7 +11,7 @@ from webtable._clock import clock
 from webtable._shown import harmless
 from webtable._shown.sizes import size_text
 from webtable._shown.text import plural
-from webtable.cli.exit_codes import NOT_DONE, note
+from webtable.cli.exit_codes import NOT_DONE
 from webtable.cli.session import session
 from webtable.cli.terminal.text import examples
 from webtable.errors import CapabilityError, InvalidArgument
@@ -19,7 +19,6 @@ from webtable.schema import Snapshots
 from webtable.store import open_store
 
 if TYPE_CHECKING:
-    from webtable.cli.session import CommandSession
     from webtable.repository import WebTable
 
 group = typer.Typer(help="Back up a store, and check what was backed up.", no_args_is_help=False)
@@ -93,59 +92,31 @@ def _snapshots(table: WebTable, label: str) -> Snapshots:
 
 
 @group.command(
-    epilog=examples(
-        "webtable backup verify backup", "webtable backup verify backup.db", "webtable backup verify weekly"
-    )
+    epilog=examples("webtable backup verify backup.db", "webtable backup verify 'sqlite:backup.db?max_cell=10MB'")
 )
 def verify(
     ctx: typer.Context,
-    what: Annotated[
+    store: Annotated[
         str,
-        typer.Argument(
-            metavar="DIR|STORE",
-            help="What `export` has written, or a store: a file, a URL or a profile.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="STORE", help="The backup: a file, a URL or a profile.", show_default=False),
     ],
 ) -> None:
-    """Compare a backup with what was written: all files, digests and counts of a directory, all digests of a store.
+    """Compare all pages and bodies of a backup with their checksums and digests.
 
-    A directory is compared with its manifest: each file that is missing, cut or changed is named, and what has another
-    number of captures. A store is read as `verify --full-scan` reads it; for the file itself see `doctor`. Nothing is
-    changed. The exit code is 1 where something is wrong.
+    It is read as `verify --full-scan` reads a store; for the file itself see `doctor`, for a directory that `export`
+    has written `import --dry-run`. Nothing is changed. The exit code is 1 if something is wrong.
     """
-    from webtable.cli.terminal.interaction import interruptible
-
-    with interruptible():
-        is_sound = _verified_files(Path(what)) if Path(what).is_dir() else _verified_store(session(ctx).of(what))
-    if not is_sound:
-        raise typer.Exit(NOT_DONE)
-
-
-def _verified_files(folder: Path) -> bool:
-    from webtable.cli.loading.imports import tell_problems
-    from webtable.cli.terminal.progress import shown_bytes
-    from webtable.formats import verify_backup
-    from webtable.formats.backups.manifest import read_manifest
-
-    manifest = read_manifest(folder)
-    with shown_bytes("verify", manifest.bytes) as told:
-        checked = verify_backup(folder, on_progress=told)
-    tell_problems(checked)
-    of = f"{checked.files:,} of {plural(len(manifest.files), 'file')}"
-    counts = f"{plural(checked.pages, 'page')}, {plural(checked.captures, 'capture')} in {size_text(checked.bytes)}"
-    typer.echo(f"{of} as they were written: {counts}")
-    if manifest.damaged:
-        note(f"{plural(manifest.damaged, 'row')} could not be read, or not all of them, when it was written")
-    return checked.is_sound
-
-
-def _verified_store(this: CommandSession) -> bool:
     from webtable._progress import progress_bar
     from webtable.cli.exit_codes import tell_findings
+    from webtable.cli.terminal.interaction import interruptible
 
-    with this.open() as table, progress_bar("verify", "page") as counted:
+    if Path(store).is_dir():
+        raise InvalidArgument(
+            f"{store} is a directory: webtable import DIR --dry-run compares an export with its manifest"
+        )
+    with interruptible(), session(ctx).of(store).open() as table, progress_bar("verify", "page") as counted:
         found = table.verify(full_scan=True, on_progress=counted)
     tell_findings(found)
     typer.echo(f"{plural(found.pages, 'page')}, {plural(found.bodies, 'digest')} compared")
-    return found.is_sound
+    if not found.is_sound:
+        raise typer.Exit(NOT_DONE)

@@ -38,8 +38,8 @@ class ArchiveFormat(StrEnum):
 
 @commands.command(
     epilog=examples(
-        "webtable export backup --full-scan --format jsonl",
-        "webtable export backup --full-scan --format jsonl --resume",
+        "webtable export exported --full-scan --format jsonl",
+        "webtable export exported --full-scan --format jsonl --resume",
         "webtable export archive example.com --format cdxj --max-file 500MB",
         "webtable export docs.wacz docs.example.com --path /guide/",
     )
@@ -58,22 +58,22 @@ def export(
         typer.Option("--format", help="Default: wacz for a name that ends with .wacz, else warc.", show_default=False),
     ] = None,
     max_file: Annotated[
-        str, typer.Option("--max-file", metavar="SIZE", help="Begin another file behind so many bytes.")
+        str, typer.Option("--max-file", metavar="SIZE", help="Begin a new file after this many bytes.")
     ] = "1GB",
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on behind the last whole file of a run that was ended.")
+        bool, typer.Option("--resume", help="Go on after the last complete file of an interrupted run.")
     ] = False,
 ) -> None:
     """Write all captures that are kept of the pages of a host, and of all hosts below it, into files.
 
     As jsonl, parquet or warc they are files in a directory, with manifest.json: what was exported, the layout of the
-    table, and the counts and digests of each file. Where the run is ended, the files that are whole stay, and --resume
-    goes on behind them. `import` makes the same pages of it, `backup verify` compares it with its manifest.
+    table, and the counts and digests of each file. If the run is interrupted, the complete files stay, and --resume
+    goes on after them. `import` stores the same pages again; `import --dry-run` compares an export with its manifest.
 
     As cdxj they are WARC files with index.cdxj, a sorted index of them; wacz is one file with all of that, for
-    ReplayWeb.page and pywb. Such an archive is there when it is whole; what is broken off leaves nothing.
+    ReplayWeb.page and pywb. Such an archive appears when it is complete; an interrupted run leaves nothing.
 
-    What each of them keeps is told in docs/backup.md; to write listings for other programs, see `pages --format`.
+    docs/backup.md says what each format keeps; to write listings for other programs, see `pages --format`.
     """
     check_scan(domain, full_scan)
     chosen = format or (ArchiveFormat.wacz if out.suffix == ".wacz" else ArchiveFormat.warc)
@@ -84,7 +84,7 @@ def export(
         return
     if resume:
         raise InvalidArgument(
-            f"resume=True goes with warc, parquet and jsonl; {chosen.value} is there when it is whole"
+            f"resume=True works with warc, parquet and jsonl only; {chosen.value} appears when it is complete"
         )
     _archive(ctx, out, domain, is_wacz=chosen is ArchiveFormat.wacz, **asked)
 
@@ -105,20 +105,20 @@ def _archive(ctx: typer.Context, out: Path, domain: str | None, *, is_wacz: bool
 def _export(ctx: typer.Context, out: Path, domain: str | None, **asked: Any) -> None:
     """Write files with a manifest."""
     from webtable.cli.terminal.interaction import interruptible
-    from webtable.formats import write_backup
+    from webtable.formats import write_export
 
     try:
         with interruptible(), session(ctx).open() as table, progress_bar("export", "page") as counted:
-            done = write_backup(table, out, domain, on_progress=counted, **asked)
+            done = write_export(table, out, domain, on_progress=counted, **asked)
     except KeyboardInterrupt as exc:
-        complain(f"interrupted: the files in {out} that are whole stay, and the same command with --resume goes on")
+        complain(f"interrupted: the complete files stay in {out}, and the same command with --resume goes on")
         raise typer.Exit(SIGNALLED + ended_by(exc)) from None
     manifest = done.manifest
     _tell(manifest.pages, manifest.captures, len(manifest.files), manifest.bytes, out)
-    if done.refetched or done.came:
+    if done.refetched or done.added:
         note(
-            "the table has changed since the export was begun, and the files that were whole have it as it was: "
-            f"{plural(done.refetched or 0, 'page')} of theirs fetched again, {done.came or 0:+,} pages"
+            "the table has changed since the export began, and the files of the earlier run do not have the changes: "
+            f"{plural(done.refetched or 0, 'page')} fetched again, {done.added or 0:+,} pages"
         )
     _conclude(done.examples, manifest.damaged, manifest.incomplete)
 

@@ -1,4 +1,4 @@
-"""The commands `import`, of a backup that `export` has written, and `demo`, of a web that does not exist."""
+"""The commands `import`, which stores an export, and `demo`, which makes a small web to try everything on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import webtable
-from webtable._limits import BACKUP_LIMITS
+from webtable._limits import EXPORT_LIMITS, ReadLimits
+from webtable._shown import harmless
+from webtable._shown.sizes import size_text
+from webtable._shown.text import plural
 from webtable.cli.exit_codes import NOT_DONE, complain, note
 from webtable.cli.options import JournalOption, LimitOption, RefreshOption, parse_limits
 from webtable.cli.session import CommandSession, import_indexes, session
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from webtable.demo import Sample
-    from webtable.formats import CheckedBackup, Manifest
+    from webtable.formats import CheckedExport, Manifest
     from webtable.repository import WebTable
 
 commands = typer.Typer()
@@ -37,7 +40,12 @@ _QUESTIONS = (
 
 
 @commands.command(
-    "import", epilog=examples("webtable -s again.db import backup", "webtable -s again.db import backup --resume")
+    "import",
+    epilog=examples(
+        "webtable -s again.db import exported --dry-run",
+        "webtable -s again.db import exported",
+        "webtable -s again.db import exported --resume",
+    ),
 )
 def import_(
     ctx: typer.Context,
@@ -47,18 +55,24 @@ def import_(
     limit: LimitOption = None,
     resume: JournalOption = False,
     refresh: RefreshOption = True,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Compare the export with its manifest, report what would be stored; store nothing."
+        ),
+    ] = False,
 ) -> None:
-    """Store the captures of a backup, when its files were compared with the digests in its manifest.
+    """Store the captures of an export, after its files were compared with the digests in its manifest.
 
-    A table that is not there is made, laid out as the one that was exported, with the same indexes; one of your own is
-    made where --index names it. A table that is there keeps its layout, and what it has: each capture takes its place
-    beside the others. Storing a capture again changes nothing, so a run may be interrupted and repeated.
+    A new table gets the layout and the indexes of the table that was exported; an index of your own is made if --index
+    names it. An existing table keeps its layout and its pages: each capture is stored beside the others. Storing a
+    capture again changes nothing, so a run may be interrupted and repeated.
 
-    Pages of any size are read. To bound memory for the backup of a stranger give --limit record=24MB: what is over it
-    is skipped, and counted.
+    Pages of any size are read. To bound memory for an export from a stranger give --limit record=24MB: larger records
+    are skipped and counted.
 
-    Nothing is stored of a backup with a file that is missing, cut or changed, or that is not whole. The exit code is 1
-    then, and where a capture was not stored.
+    Nothing is stored of an export that is incomplete, or has a file that is missing, truncated or changed. The exit
+    code is 1 then, and if a capture was not stored. With --dry-run the captures in the files are counted as well.
     """
     from webtable.cli.loading.conclusion import conclude
     from webtable.cli.loading.ingestion import journal_of
@@ -66,7 +80,13 @@ def import_(
     from webtable.cli.loading.load import Job, Load
     from webtable.cli.terminal.progress import load_progress
 
-    limits = parse_limits(limit or (), BACKUP_LIMITS)
+    limits = parse_limits(limit or (), EXPORT_LIMITS)
+    if dry_run:
+        if resume:
+            raise InvalidArgument("resume=True and dry_run=True exclude each other: a dry run compares all files")
+        with interruptible():
+            _preview(session(ctx), folder, limits)
+        return
     with interruptible():
         checked = _checked(folder)
     files = [str(folder / file.name) for file in checked.manifest.files]
@@ -83,38 +103,65 @@ def import_(
     raise typer.Exit(code)
 
 
-def _checked(folder: Path) -> CheckedBackup:
-    """Return the backup in *folder*, as it was written; exits where it is not."""
-    from webtable.formats import verify_backup
+def _checked(folder: Path) -> CheckedExport:
+    """Return the export in *folder*; exits where it is not as it was written."""
+    from webtable.formats import verify_export
 
-    checked = verify_backup(folder, counts=False)
-    tell_problems(checked)
+    checked = verify_export(folder, counts=False)
+    _report_problems(checked)
     if not checked.is_sound:
         complain("nothing was stored")
         raise typer.Exit(NOT_DONE)
     return checked
 
 
-def tell_problems(checked: CheckedBackup) -> None:
-    """Name what is wrong with a backup, and the files that do not belong to it."""
+def _preview(this: CommandSession, folder: Path, limits: ReadLimits) -> None:
+    """Compare the export in *folder* with its manifest, counts included, and report what would be stored where."""
+    from webtable.cli.terminal.progress import shown_bytes
+    from webtable.formats import verify_export
+    from webtable.formats.exports.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    with shown_bytes("verify", manifest.bytes) as counted:
+        checked = verify_export(folder, limits=limits, on_progress=counted)
+    _report_problems(checked)
+    of = f"{checked.files:,} of {plural(len(manifest.files), 'file')}"
+    counts = f"{plural(checked.pages, 'page')}, {plural(checked.captures, 'capture')} in {size_text(checked.bytes)}"
+    typer.echo(f"{of} as they were written: {counts}")
+    if manifest.damaged:
+        note(f"{plural(manifest.damaged, 'row')} could not be read, or only in part, when it was exported")
+    if not checked.is_sound:
+        complain("nothing would be stored")
+        raise typer.Exit(NOT_DONE)
+    try:
+        with this.open() as table:
+            _report_differences(table, manifest)
+            where = f"table {table.name}"
+    except TableNotFound:
+        where = f"a new table, {this.name}, with the indexes {', '.join(manifest.indexes) or 'none'}"
+    typer.echo(harmless(f"they would be stored in {where}"))
+
+
+def _report_problems(checked: CheckedExport) -> None:
+    """Name what is wrong with an export, and the files that do not belong to it."""
     for problem in checked.problems[:_SHOWN_PROBLEMS]:
         complain(problem)
     if len(checked.problems) > _SHOWN_PROBLEMS:
         complain(f"and {len(checked.problems) - _SHOWN_PROBLEMS:,} more")
-    if checked.strangers:
-        note(f"not in the manifest, and not read: {', '.join(checked.strangers[:_SHOWN_PROBLEMS])}")
+    if checked.unlisted:
+        note(f"not in the manifest, and not read: {', '.join(checked.unlisted[:_SHOWN_PROBLEMS])}")
 
 
 def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
     """Return the table of the session, made as *manifest* says where it is not there."""
-    from webtable.formats.backups.manifest import layout_options
+    from webtable.formats.exports.manifest import layout_options
 
     try:
         table = this.open()
     except TableNotFound:
         pass
     else:
-        _tell_differences(table, manifest)
+        _report_differences(table, manifest)
         return table
     import_indexes(this.indexes)
     # Named by the user alone: what a manifest names may be a stranger's, and to import it is to run it.
@@ -125,7 +172,7 @@ def _opened(this: CommandSession, manifest: Manifest) -> WebTable:
     return webtable.open(this.store, create=True, indexes=indexes, **layout_options(manifest))
 
 
-def _tell_differences(table: WebTable, manifest: Manifest) -> None:
+def _report_differences(table: WebTable, manifest: Manifest) -> None:
     fields = [name for name in manifest.layout.__struct_fields__ if name != "family_options"]
     others = [
         f"{name} {getattr(table.layout, name)!r} (exported: {getattr(manifest.layout, name)!r})"

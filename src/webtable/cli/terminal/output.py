@@ -20,7 +20,7 @@ from webtable.cli.terminal.cells import UNLIMITED, field, new_table, print_table
 from webtable.cli.terminal.text import parse_names
 from webtable.errors import InvalidArgument
 from webtable.formats import FORMATS
-from webtable.formats.export import CountedRecords, write_rows
+from webtable.formats.answer_files import CountedRecords, write_rows
 from webtable.formats.text import charset_in, decoded, harmless_json, value_text
 
 if TYPE_CHECKING:

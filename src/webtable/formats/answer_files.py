@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from webtable._page.page import Page
 from webtable.errors import InvalidArgument
-from webtable.formats import exports
+from webtable.formats import answer_formats
 from webtable.repository.answers.columns import Column, Columns, column, columns_of
 from webtable.repository.answers.page_columns import PAGES
 from webtable.repository.answers.tabular import Tabular
@@ -19,7 +19,7 @@ from webtable.repository.answers.tabular import Tabular
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(exports.__path__)))
+FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(answer_formats.__path__)))
 """The names of the formats that `write` knows."""
 
 # A page of a file may say that it repeats another capture; no page of a table does.
@@ -72,7 +72,7 @@ def write_rows(
     counted = CountedRecords(records)
     put: Callable[[Any], Any] = stream.write
     is_text = isinstance(stream, io.TextIOBase)
-    for line in import_module(f"{exports.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
+    for line in import_module(f"{answer_formats.__name__}.{format}").lines(counted, columns, for_terminal=for_terminal):
         put(line.decode() if is_text else line)
     return counted.count
 

@@ -1,4 +1,4 @@
-"""A table out as a backup: a folder of files of bounded size, each of them whole before the manifest names it."""
+"""Export of the captures of a table into a directory; a file is complete before the manifest lists it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from webtable._clock import clock
 from webtable._whole_file import OWN_FOLDER, whole_file
 from webtable.errors import DamagedRow, FormatError, InvalidArgument
 from webtable.formats.archives.warc_files import software
-from webtable.formats.backups.files import KINDS
-from webtable.formats.backups.manifest import (
+from webtable.formats.exports.capture_files import KINDS
+from webtable.formats.exports.manifest import (
     NAME,
-    BackupFile,
+    ExportFile,
     Format,
     Manifest,
     digest_of_file,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from webtable._page.page import Page
-    from webtable.formats.backups.files import CaptureFile
+    from webtable.formats.exports.capture_files import CaptureFile
     from webtable.repository import WebTable
     from webtable.repository.arguments import Progress
 
@@ -44,24 +44,25 @@ FILE_BYTES: Final = 1_000_000_000
 _PROGRESS_PAGES: Final = 100
 
 _Captures: TypeAlias = tuple[str, "Iterator[Page]"]
-"""A page on its way: its URL, and its captures, oldest first."""
+"""The URL of a page, and its captures, oldest first."""
 
 
 @dataclass(slots=True)
 class Exported:
-    """What was written: the manifest as it is at the end, and the first 100 rows that could not be read.
+    """The result of an export: its manifest, and as `examples` the first 100 rows that could not be read.
 
-    `refetched` pages of files that an earlier run has written were fetched again since, and `came` says how many more
-    of them the table has by now (below 0: fewer): the files have them as they were. None where nothing was there.
+    After `resume` two more counts say how far the table has changed since an earlier run wrote its files: of the pages
+    in them, `refetched` were fetched again, and the table has `added` more of them now (below 0: fewer). The files keep
+    the earlier state. Both are None without `resume`.
     """
 
     manifest: Manifest
     examples: list[DamagedRow] = field(default_factory=list)
     refetched: int | None = None
-    came: int | None = None
+    added: int | None = None
 
 
-def write_backup(
+def write_export(
     table: WebTable,
     folder: str | PathLike[str],
     domain: str | None = None,
@@ -74,12 +75,12 @@ def write_backup(
     resume: bool = False,
     on_progress: Progress | None = None,
 ) -> Exported:
-    """Write every capture that *table* keeps into files in *folder*, with a manifest of them, and say what was written.
+    """Write all captures that *table* keeps into files in *folder*, with a manifest, and return what was written.
 
     The pages are those that `WebTable.pages` lists for *domain*, *host_only*, *path* and *full_scan*; *format* is
-    "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the first page beyond *file_bytes*
-    bytes. *folder* must be new or empty; with *resume* it may have what an earlier run with the same arguments has
-    left, which goes on behind the last file that is whole. Where a run ends early, the files that are whole stay.
+    "jsonl", "parquet" (with `hbase-webtable[arrow]`) or "warc". A file ends with the page that makes it exceed
+    *file_bytes* bytes. *folder* must be new or empty. If a run is interrupted, its complete files stay, and a run with
+    *resume* and the same other arguments goes on after them.
     *on_progress* is called with how many pages were written so far.
     Raises `FullScanNeeded`, `InvalidURL`, `InvalidArgument`, `MissingExtra`, `FormatError` for a manifest that is
     damaged, and `OSError`.
@@ -90,20 +91,20 @@ def write_backup(
     if type(file_bytes) is not int or file_bytes < 1:
         raise InvalidArgument(f"file_bytes={file_bytes!r} must be a number of bytes above 0")
     frame = Frame.of(table.store, table.table, table.layout, strict=table.strict)
-    scope.ranges(frame)  # before a folder is made
-    with _alone(folder, resume=resume):
-        manifest = _begun(frame, scope, format)
+    scope.ranges(frame)  # raises before a folder is made
+    with _locked_folder(folder, resume=resume):
+        manifest = _new_manifest(frame, scope, format)
         if not (folder / NAME).exists():
             manifest.write(folder)
             exported = Exported(manifest)
         else:
-            exported = Exported(_going_on(folder, manifest))
+            exported = Exported(_resumed_manifest(folder, manifest))
             _compare(exported, table, scope)
         _Export(frame, scope, folder, exported, on_progress).run(file_bytes)
     return exported
 
 
-def _begun(frame: Frame, scope: Scope, form: Format) -> Manifest:
+def _new_manifest(frame: Frame, scope: Scope, form: Format) -> Manifest:
     indexes = [one for one in frame.indexes.read().values() if one.state.phase in ("ready", "building")]
     return Manifest(
         webtable=software().partition(" ")[2],
@@ -119,54 +120,56 @@ def _begun(frame: Frame, scope: Scope, form: Format) -> Manifest:
 
 
 @contextmanager
-def _alone(folder: Path, *, resume: bool) -> Iterator[None]:
-    """Hold *folder*, which is made if it is not there, for this run alone; raises `InvalidArgument`."""
+def _locked_folder(folder: Path, *, resume: bool) -> Iterator[None]:
+    """Lock *folder* while the block runs, and make it if it is missing; raises `InvalidArgument`."""
     if folder.exists() and not folder.is_dir():
-        raise InvalidArgument(f"{folder}: it is no directory; name a new one, or an empty one")
+        raise InvalidArgument(f"{folder}: not a directory; name a new or empty one")
     if not folder.parent.is_dir():
         raise InvalidArgument(f"{folder}: there is no directory {folder.parent}")
     folder.mkdir(OWN_FOLDER, exist_ok=True)
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        _hold(held, folder)
-        there = sorted(path.name for path in folder.iterdir())
-        if there and not resume:
-            what = "--resume goes on with an export that was ended" if NAME in there else "name a new directory"
-            raise InvalidArgument(f"{folder}: it is there already; {what}, or an empty one")
-        if there and NAME not in there:
-            raise InvalidArgument(f"{folder}: there is no {NAME} to go on with; name a new directory, or an empty one")
+        _lock(descriptor, folder)
+        present = sorted(path.name for path in folder.iterdir())
+        if present and not resume:
+            hint = "; --resume completes an export that was interrupted" if NAME in present else ""
+            raise InvalidArgument(f"{folder}: the directory is not empty{hint}; name a new or empty one")
+        if present and NAME not in present:
+            raise InvalidArgument(f"{folder}: there is no {NAME}, so nothing to resume; name a new or empty directory")
         for left in folder.glob("webtable-*.part"):
             left.unlink()  # of a process that was killed
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _hold(held: int, folder: Path) -> None:
+def _lock(descriptor: int, folder: Path) -> None:
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as exc:
-        raise InvalidArgument(f"{folder}: another export writes there; wait for its end") from exc
+        raise InvalidArgument(f"{folder}: another export is writing there; wait until it has ended") from exc
 
 
-def _going_on(folder: Path, wanted: Manifest) -> Manifest:
-    """Return what an earlier run has written; raises `InvalidArgument` where it was of something else, or is whole."""
+def _resumed_manifest(folder: Path, wanted: Manifest) -> Manifest:
+    """Return the manifest of an earlier run; raises `InvalidArgument` if its arguments differ or it is complete."""
     found = read_manifest(folder)
     for name in ("table", "format", "domain", "host_only", "path", "layout", "indexes"):
-        there, now = getattr(found, name), getattr(wanted, name)
-        if there != now:
-            raise InvalidArgument(f"{folder}: it was begun with {name}={there!r}, and now that is {now!r}: begin anew")
-    if found.is_whole:
-        raise InvalidArgument(f"{folder}: what was exported there is whole; name another directory")
+        before, now = getattr(found, name), getattr(wanted, name)
+        if before != now:
+            raise InvalidArgument(
+                f"{folder}: the export began with {name}={before!r}, now it is {now!r}: export into another directory"
+            )
+    if found.is_complete:
+        raise InvalidArgument(f"{folder}: the export there is complete; name another directory")
     for file in found.files:
         path = folder / file.name
         if not path.is_file() or path.stat().st_size != file.bytes:
-            raise FormatError(f"{path}: it is not there as it was written: begin anew in another directory")
+            raise FormatError(f"{path}: missing, or not of the size that was written: export into another directory")
     return found
 
 
 def _compare(exported: Exported, table: WebTable, scope: Scope) -> None:
-    """Fill in how the pages that are written differ from those in the table by now: by their dates and their number."""
+    """Set `refetched` and `added` by the dates and the number of pages that the table has now."""
     manifest, place = exported.manifest, table.key.unsalted
     if manifest.last is None:
         return
@@ -178,11 +181,11 @@ def _compare(exported: Exported, table: WebTable, scope: Scope) -> None:
         refetched += page.fetched_at > manifest.begun
     exported.refetched = refetched
     # Rows that cannot be read are not among the pages that were written.
-    exported.came = 0 if manifest.damaged else pages - manifest.pages
+    exported.added = 0 if manifest.damaged else pages - manifest.pages
 
 
 class _Export:
-    """A run that writes the captures behind those that are written."""
+    """A run, which writes all captures after the last page in the manifest."""
 
     def __init__(
         self, frame: Frame, scope: Scope, folder: Path, exported: Exported, on_progress: Progress | None
@@ -197,14 +200,14 @@ class _Export:
         self._pages = groupby(captures, attrgetter("url"))
 
     def run(self, file_bytes: int) -> None:
-        """Write files until there are no more pages, and the manifest behind each of them."""
+        """Write all files, and the manifest after each of them."""
         page = next(self._pages, None)
         while page is not None:
             page = self._write_file(page, file_bytes)
-        self._note(is_whole=True, ended=clock.now())
+        self._update(is_complete=True, ended=clock.now())
 
     def _write_file(self, page: _Captures, most: int) -> _Captures | None:
-        """Write a file that begins with *page*, and return the page behind it."""
+        """Write a file that begins with *page*, and return the first page for the next file."""
         manifest = self._exported.manifest
         name = file_name(len(manifest.files) + 1, manifest.format)
         with whole_file(self._folder / name) as part:
@@ -214,8 +217,8 @@ class _Export:
                 os.fsync(file.fileno())
             digest = digest_of_file(part)
             size = part.stat().st_size
-        entry = BackupFile(name, size, digest, counts.pages, counts.captures, counts.last)
-        self._note(
+        entry = ExportFile(name, size, digest, counts.pages, counts.captures, counts.last)
+        self._update(
             files=(*manifest.files, entry),
             pages=manifest.pages + counts.pages,
             captures=manifest.captures + counts.captures,
@@ -224,31 +227,31 @@ class _Export:
         return following
 
     def _fill(self, file: IO[bytes], name: str, page: _Captures, most: int) -> tuple[_FileCounts, _Captures | None]:
-        """Write pages to *file* until it is over *most* bytes; return what they were, and the page behind them."""
+        """Write pages to *file* until it has *most* bytes; return its counts, and the first page for the next file."""
         counts, kind = _FileCounts(), KINDS[self._exported.manifest.format](file, name)
         following: _Captures | None = page
-        # What a kind writes at its beginning may be more than *most* already.
+        # The header that a format writes may be larger than *most* already.
         while following is not None and (not counts.pages or file.tell() + kind.waiting < most):
             counts.add(following, kind)
-            self._tell(self._exported.manifest.pages + counts.pages)
+            self._report(self._exported.manifest.pages + counts.pages)
             following = next(self._pages, None)
         kind.close()
         counts.incomplete = kind.incomplete
         return counts, following
 
-    def _note(self, **changed: object) -> None:
+    def _update(self, **changed: object) -> None:
         damaged = self._damaged_before + self._damage.count
         self._exported.manifest = replace(self._exported.manifest, damaged=damaged, **changed)
         self._exported.manifest.write(self._folder)
 
-    def _tell(self, pages: int) -> None:
+    def _report(self, pages: int) -> None:
         if self._on_progress is not None and pages % _PROGRESS_PAGES == 0:
             self._on_progress(pages)
 
 
 @dataclass(slots=True)
 class _FileCounts:
-    """What is in a file, up to the URL `last`."""
+    """How many pages and captures a file has, and the URL of its last page."""
 
     pages: int = 0
     captures: int = 0

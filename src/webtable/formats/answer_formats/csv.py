@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from webtable.formats.exports import csv_raw
+from webtable.formats.answer_formats import csv_raw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The files of a backup as they are written, in each of its formats: the captures of pages, one behind another."""
+"""Writers of the files of an export, one for each format: the captures of a page are written one after another."""
 
 from __future__ import annotations
 
@@ -19,47 +19,48 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webtable._page.page import Page
-    from webtable.formats.backups.manifest import Format
+    from webtable.formats.exports.manifest import Format
 
 
 class CaptureFile(Protocol):
-    """A file that captures are written to; so many bytes are `waiting` to be written.
+    """A file that captures are written to.
 
-    Of `incomplete` captures it has not all, because that was too long for it.
+    `waiting` is about how many bytes are still to be written; `incomplete` counts captures of which something was left
+    out because it is too long for the format.
     """
 
     waiting: int
     incomplete: int
 
     def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, oldest first, and return how many there were that could be written."""
+        """Write the captures of a page, oldest first, and return how many could be written."""
         ...
 
     def close(self) -> None:
-        """Write what is left of them; the file itself stays open."""
+        """Write the captures that are waiting; the file itself stays open."""
         ...
 
 
 class JSONLinesFile:
-    """Captures as JSON Lines, packed by zstd."""
+    """Captures as JSON Lines, compressed with zstd."""
 
-    waiting = 0  # but for the block that is being packed
+    waiting = 0  # except for the block that is being compressed
     incomplete = 0
 
-    def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002, as the others
+    def __init__(self, file: IO[bytes], name: str) -> None:  # noqa: ARG002 - every class here takes a name
         import zstandard
 
         self._packed = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False)
 
     def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, a line each."""
+        """Write a line for each capture of a page."""
         count = 0
-        for count, page in enumerate(captures, 1):  # noqa: B007 - it is what is returned
+        for count, page in enumerate(captures, 1):  # noqa: B007 - it is returned
             self._packed.write(page_to_json(as_given(page)) + b"\n")
         return count
 
     def close(self) -> None:
-        """End the packed lines."""
+        """End the compressed stream."""
         self._packed.close()  # type: ignore[no-untyped-call]
 
 
@@ -75,7 +76,7 @@ class ParquetFile:
         self.waiting = 0
 
     def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, a row each."""
+        """Write a row for each capture of a page."""
         count = 0
         for count, page in enumerate(captures, 1):  # noqa: B007
             self._rows.append(as_given(page))
@@ -85,7 +86,7 @@ class ParquetFile:
         return count
 
     def close(self) -> None:
-        """Write the last rows, and what the file says of itself."""
+        """Write the last rows and the footer of the file."""
         self._write_group()
         self._file.close()
 
@@ -108,7 +109,7 @@ class WARCFile:
         write_member(file, info)
 
     def write(self, captures: Iterator[Page]) -> int:
-        """Write the captures of a page, a record each."""
+        """Write a record for each capture of a page."""
         return write_captures(captures, self._write)[0]
 
     def _write(self, page: Page, repeated: Written | None) -> Written:
@@ -118,7 +119,7 @@ class WARCFile:
         return Written(record.id, record.digest)
 
     def close(self) -> None:
-        """Do nothing: each record is whole."""
+        """Do nothing: each record is written completely."""
 
 
 KINDS: dict[Format, Callable[[IO[bytes], str], CaptureFile]] = {

@@ -1,4 +1,4 @@
-"""Tables out as backups, and back: the same pages and versions, whatever ended the first run."""
+"""Exports, and reading them: the same pages and versions, whatever interrupted the first run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from test_warc_out import CAPTURES, crawled, new_table, read_pages_of, stored
 from test_warc_out import content as content_of
 from webtable import Link, Page
 from webtable.errors import FormatError, FullScanNeeded, InvalidArgument
-from webtable.formats import ReadLimits, ReadReport, read_backup, verify_backup, write_backup
-from webtable.formats.backups.manifest import read_manifest
+from webtable.formats import ReadLimits, ReadReport, read_export, verify_export, write_export
+from webtable.formats.exports.manifest import read_manifest
 
 START = datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
 URL = "https://example.com/page"
@@ -41,9 +41,9 @@ def content(table):
 
 
 def out_and_in(table, folder, form, **options):
-    write_backup(table, folder, format=form, full_scan=True, **options)
-    assert verify_backup(folder).problems == []
-    return stored(new_table(), read_backup(folder))
+    write_export(table, folder, format=form, full_scan=True, **options)
+    assert verify_export(folder).problems == []
+    return stored(new_table(), read_export(folder))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -81,10 +81,10 @@ def test_a_body_over_the_limits_of_other_readers_comes_back(tmp_path, form, make
     body = make()
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
         table.put(Page(url=URL, html=body, content_type="application/pdf", fetched_at=START))
-        write_backup(table, tmp_path / "out", format=form, full_scan=True)
+        write_export(table, tmp_path / "out", format=form, full_scan=True)
 
-    assert verify_backup(tmp_path / "out").problems == []
-    [page] = read_backup(tmp_path / "out")
+    assert verify_export(tmp_path / "out").problems == []
+    [page] = read_export(tmp_path / "out")
     assert page.html == body
 
 
@@ -92,10 +92,10 @@ def test_the_backup_of_a_stranger_can_be_read_with_lower_limits(tmp_path):
     with webtable.open(tmp_path / "large.db", create=True, indexes=[]) as table:
         for number in (1, 2):
             table.put(Page(url=f"{URL}/{number}", html=b"x" * number * 2_000, fetched_at=START))
-        write_backup(table, tmp_path / "out", full_scan=True)
+        write_export(table, tmp_path / "out", full_scan=True)
     report = ReadReport()
 
-    pages = list(read_backup(tmp_path / "out", report=report, limits=ReadLimits(record=3_000)))
+    pages = list(read_export(tmp_path / "out", report=report, limits=ReadLimits(record=3_000)))
 
     assert [page.url for page in pages] == [f"{URL}/1"]
     assert report.skipped == {"record": 1}
@@ -125,7 +125,7 @@ def test_an_empty_table_is_a_backup_without_files(tmp_path, form):
 def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file_bytes):
     table = stored(new_table(), pages(3))
 
-    done = write_backup(table, tmp_path / "out", format=form, full_scan=True, file_bytes=file_bytes)
+    done = write_export(table, tmp_path / "out", format=form, full_scan=True, file_bytes=file_bytes)
 
     counts = [file.pages for file in done.manifest.files]
     assert (sum(counts), min(counts) > 0) == (3, True)
@@ -134,10 +134,15 @@ def test_each_file_has_a_page_however_small_files_are_to_be(tmp_path, form, file
 def test_the_manifest_says_what_there_is_of_which_table(tmp_path):
     table = stored(new_table(), [*pages(3), Page(url=f"{URL}/0000", html=b"y", fetched_at=START + timedelta(days=1))])
 
-    write_backup(table, tmp_path / "out", "example.com", path="/page/")
+    write_export(table, tmp_path / "out", "example.com", path="/page/")
 
     told = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
-    assert (told["format"], told["domain"], told["path"], told["is_whole"]) == ("jsonl", "example.com", "/page/", True)
+    assert (told["format"], told["domain"], told["path"], told["is_complete"]) == (
+        "jsonl",
+        "example.com",
+        "/page/",
+        True,
+    )
     assert (told["pages"], told["captures"], told["damaged"]) == (3, 4, 0)
     assert told["layout"]["salt"] == "host"
     assert told["begun"] <= told["ended"]
@@ -160,45 +165,45 @@ def test_what_was_ended_goes_on_behind_the_last_whole_file(tmp_path, form, error
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
     options = {"format": form, "full_scan": True, "file_bytes": 100_000}
     with pytest.raises(type(error)):
-        write_backup(table, folder, on_progress=ended_after(300, error), **options)
+        write_export(table, folder, on_progress=ended_after(300, error), **options)
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("webtable-*")}
 
-    done = write_backup(table, folder, resume=True, **options)
+    done = write_export(table, folder, resume=True, **options)
 
     assert 0 < len(before) < len(done.manifest.files)
     assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
-    assert (done.manifest.pages, done.refetched, done.came) == (500, 0, 0)
-    assert verify_backup(folder).problems == []
-    assert content(stored(new_table(), read_backup(folder))) == content(table)
+    assert (done.manifest.pages, done.refetched, done.added) == (500, 0, 0)
+    assert verify_export(folder).problems == []
+    assert content(stored(new_table(), read_export(folder))) == content(table)
 
 
 def test_what_a_killed_run_has_left_is_removed(tmp_path):
     table, folder = stored(new_table(), pages()), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        write_backup(table, folder, full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+        write_export(table, folder, full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
     (folder / "webtable-00001.jsonl.zst.4711.part").write_text("half")
     (folder / "webtable-00001.jsonl.zst").write_text("whole, but the manifest does not know it yet")
 
-    write_backup(table, folder, full_scan=True, resume=True)
+    write_export(table, folder, full_scan=True, resume=True)
 
     assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "webtable-00001.jsonl.zst"]
-    assert verify_backup(folder).problems == []
+    assert verify_export(folder).problems == []
 
 
 def test_a_table_that_has_changed_meanwhile_is_told(tmp_path):
     table, folder = stored(new_table(), pages(500)), tmp_path / "out"
     options = {"full_scan": True, "file_bytes": 100_000}
     with pytest.raises(KeyboardInterrupt):
-        write_backup(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
+        write_export(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
     now = datetime.now(UTC)
     stored(table, [Page(url=f"{URL}/{number:04}", html=b"new", fetched_at=now) for number in (1, 2, 499)])
     stored(table, [Page(url=f"{URL}/0000a", html=b"older", fetched_at=START)])
     for number in (3, 4, 5):
         table.delete(f"{URL}/{number:04}")
 
-    done = write_backup(table, folder, resume=True, **options)
+    done = write_export(table, folder, resume=True, **options)
 
-    assert (done.refetched, done.came) == (2, -2)
+    assert (done.refetched, done.added) == (2, -2)
 
 
 @pytest.mark.parametrize("name", ["whole", "other format", "other domain", "changed file", "lost file", "no manifest"])
@@ -207,9 +212,9 @@ def test_what_does_not_fit_is_not_gone_on_with(tmp_path, name):
     options = {"full_scan": True, "file_bytes": 100_000}
     if name != "whole":
         with pytest.raises(KeyboardInterrupt):
-            write_backup(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
+            write_export(table, folder, on_progress=ended_after(300, KeyboardInterrupt()), **options)
     else:
-        write_backup(table, folder, **options)
+        write_export(table, folder, **options)
     first = next(iter(sorted(folder.glob("webtable-*"))))
     match name:
         case "other format":
@@ -225,7 +230,7 @@ def test_what_does_not_fit_is_not_gone_on_with(tmp_path, name):
     there = sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir())
 
     with pytest.raises((InvalidArgument, FormatError)):
-        write_backup(table, folder, resume=True, **options)
+        write_export(table, folder, resume=True, **options)
 
     assert sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()) == there
 
@@ -235,19 +240,19 @@ def test_two_exports_do_not_write_into_one_directory(tmp_path):
 
     def second(_):
         with pytest.raises(InvalidArgument, match="another export"):
-            write_backup(table, tmp_path / "out", full_scan=True, resume=True)
+            write_export(table, tmp_path / "out", full_scan=True, resume=True)
         told.append(True)
 
-    write_backup(table, tmp_path / "out", full_scan=True, on_progress=second)
+    write_export(table, tmp_path / "out", full_scan=True, on_progress=second)
 
     assert told
-    assert verify_backup(tmp_path / "out").problems == []
+    assert verify_export(tmp_path / "out").problems == []
 
 
 @pytest.mark.parametrize("options", [{}, {"full_scan": True, "format": "csv"}, {"full_scan": True, "file_bytes": 0}])
 def test_a_wrong_argument_makes_no_directory(tmp_path, options):
     with pytest.raises((InvalidArgument, FullScanNeeded)):
-        write_backup(new_table(), tmp_path / "out", **options)
+        write_export(new_table(), tmp_path / "out", **options)
 
     assert not (tmp_path / "out").exists()
 
@@ -256,8 +261,8 @@ def test_a_directory_with_files_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
 
     for resume in (False, True):
-        with pytest.raises(InvalidArgument, match="empty one"):
-            write_backup(new_table(), tmp_path, full_scan=True, resume=resume)
+        with pytest.raises(InvalidArgument, match="empty"):
+            write_export(new_table(), tmp_path, full_scan=True, resume=resume)
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -271,22 +276,22 @@ def test_damaged_rows_are_left_out_told_and_counted_in_the_manifest(tmp_path, fo
     (cell,) = table.store.read(table.table, [key])[0].cells[column]
     table.store.write(table.table, [Put(key, [NewCell(column, cell.timestamp, cell.value[:-1] + b"\0\0")])])
 
-    done = write_backup(table, tmp_path / "out", format=form, full_scan=True)
+    done = write_export(table, tmp_path / "out", format=form, full_scan=True)
 
     assert (done.manifest.pages, done.manifest.damaged, done.examples[0].url) == (2, 1, f"{URL}/1")
-    assert verify_backup(tmp_path / "out").problems == []
+    assert verify_export(tmp_path / "out").problems == []
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written") / "out"
-    write_backup(stored(new_table(), pages(500)), folder, full_scan=True, file_bytes=100_000)
+    write_export(stored(new_table(), pages(500)), folder, full_scan=True, file_bytes=100_000)
     return folder
 
 
 @pytest.fixture
 def whole(written, tmp_path):
-    """A backup of 500 pages in several files, for a test to change."""
+    """An export of 500 pages in several files, for a test to change."""
     return shutil.copytree(written, tmp_path / "out")
 
 
@@ -310,11 +315,11 @@ def replace_by_link(path):
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
-        (Path.unlink, "it is missing"),
-        (lambda path: os.truncate(path, 500), "it was cut"),
-        (flip, "its digest is another one"),
-        (replace_by_pipe, "no regular file"),
-        (replace_by_link, "no regular file"),
+        (Path.unlink, "missing"),
+        (lambda path: os.truncate(path, 500), "truncated"),
+        (flip, "its digest differs"),
+        (replace_by_pipe, "not a regular file"),
+        (replace_by_link, "not a regular file"),
     ],
     ids=["lost", "cut", "changed", "pipe", "link"],
 )
@@ -322,13 +327,13 @@ def test_a_file_that_is_not_what_was_written_is_named(whole, harm, told):
     path = whole / "webtable-00002.jsonl.zst"
     harm(path)
 
-    problems = verify_backup(whole).problems
+    problems = verify_export(whole).problems
 
     assert len(problems) == 1
     assert problems[0].startswith(f"{path}: ")
     assert told in problems[0]
     with pytest.raises(FormatError, match="webtable-00002"):
-        next(read_backup(whole))
+        next(read_export(whole))
 
 
 def sealed(folder, change):
@@ -350,30 +355,30 @@ def other_counts(told):
 def test_counts_that_are_not_those_of_a_file_are_told(whole):
     sealed(whole, other_counts)
 
-    problems = verify_backup(whole).problems
+    problems = verify_export(whole).problems
 
     assert len(problems) == 1
     assert "webtable-00001" in problems[0]
     assert "captures of" in problems[0]
 
 
-def test_a_backup_that_is_not_whole_is_none(tmp_path):
+def test_an_incomplete_export_is_not_read(tmp_path):
     table = stored(new_table(), pages())
     with pytest.raises(KeyboardInterrupt):
-        write_backup(table, tmp_path / "out", full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
+        write_export(table, tmp_path / "out", full_scan=True, on_progress=ended_after(100, KeyboardInterrupt()))
 
-    assert "--resume" in verify_backup(tmp_path / "out").problems[0]
+    assert "--resume" in verify_export(tmp_path / "out").problems[0]
     with pytest.raises(FormatError, match="--resume"):
-        next(read_backup(tmp_path / "out"))
+        next(read_export(tmp_path / "out"))
 
 
 def test_files_that_the_manifest_does_not_name_are_told_and_not_read(whole):
     shutil.copy(whole / "webtable-00001.jsonl.zst", whole / "webtable-99999.jsonl.zst")
 
-    checked = verify_backup(whole)
+    checked = verify_export(whole)
 
-    assert (checked.is_sound, checked.strangers) == (True, ["webtable-99999.jsonl.zst"])
-    assert len(list(read_backup(whole))) == 500
+    assert (checked.is_sound, checked.unlisted) == (True, ["webtable-99999.jsonl.zst"])
+    assert len(list(read_export(whole))) == 500
 
 
 def named(name):
@@ -405,7 +410,7 @@ def test_a_manifest_of_a_stranger_is_one_typed_error(whole, change):
     sealed(whole, change)
 
     with pytest.raises(FormatError, match=r"manifest\.json"):
-        verify_backup(whole)
+        verify_export(whole)
 
 
 def sparse(path):
@@ -436,7 +441,7 @@ def test_what_is_no_manifest_is_one_typed_error_and_takes_no_memory(whole, harm)
     tracemalloc.start()
     try:
         with pytest.raises(FormatError):
-            verify_backup(whole)
+            verify_export(whole)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -451,8 +456,8 @@ def test_many_short_texts_in_a_manifest_take_no_memory(whole, members):
 
     tracemalloc.start()
     try:
-        with pytest.raises(FormatError, match="more than 200,000 bytes of the table"):
-            verify_backup(whole)
+        with pytest.raises(FormatError, match="more than 200,000 bytes about the table"):
+            verify_export(whole)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -469,8 +474,8 @@ def test_memory_does_not_grow_with_the_bodies_that_are_written_and_compared(tmp_
             stored(table, [Page(url=f"{URL}/{number % 4}", html=body + b"%d" % number, fetched_at=at)])
         tracemalloc.start()
         try:
-            done = write_backup(table, tmp_path / "out", format=form, full_scan=True)
-            assert verify_backup(tmp_path / "out").captures == 60
+            done = write_export(table, tmp_path / "out", format=form, full_scan=True)
+            assert verify_export(tmp_path / "out").captures == 60
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
