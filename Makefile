@@ -75,8 +75,9 @@ notebooks: $(STAMP)
 site: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
+# The table of docs/benchmarks.md, in some 15 minutes; `python -m benchmarks` has all benchmarks.
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks --write docs/benchmarks.md
+	$(BIN)/python -m benchmarks.main_table
 
 # One table from 10,000 pages to as many as PAGES says, and what each question takes at every size; STORE may be
 # hbase://… too. It goes on where it was ended.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
-import re
 import shlex
 import sys
 import time
@@ -16,7 +15,7 @@ from rich.console import Console
 from benchmarks import against, report
 from benchmarks.crawl import HOSTS
 from benchmarks.measuring import LeftOut, Result
-from benchmarks.setting import Setting, setting
+from benchmarks.setting import setting
 
 NAMES = (
     "keys",
@@ -76,21 +75,12 @@ def main(arguments: list[str] | None = None) -> int:
             start = time.monotonic()
             results += module.run(here)
             console.print(f"[dim]{name}: {time.monotonic() - start:.0f} s[/dim]")
-        machine = report.machine(_hbase(here, options.hbase_version))
+        machine = report.machine(report.hbase(here, options.hbase_version))
     report.show(results, console)
     if options.write:
         command = shlex.join(["python", "-m", "benchmarks", *(sys.argv[1:] if arguments is None else arguments)])
-        report.write(options.write, report.markdown(results, command, machine))
+        options.write.write_text(report.markdown(results, command, machine), encoding="utf-8")
     return 0
-
-
-def _hbase(here: Setting, version: str | None) -> str | None:
-    """Return which HBase it was, None where there was none; the gateways do not tell its version."""
-    if here.hbase is None:
-        return None
-    pom = Path(__file__).parents[1] / "docker" / "hbase" / "pom.xml"
-    found = re.search(r"<hbase\.version>([^<]+)<", pom.read_text(encoding="utf-8")) if pom.is_file() else None
-    return f"HBase {version or (found[1] if found else 'of unknown version')}, one node, on the same machine"
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

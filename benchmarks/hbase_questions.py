@@ -27,6 +27,8 @@ ASKS = 100
 WARM_UP = 3
 COMPARED_ASKS = 10
 """How often ours is asked for each time that the peer is, which takes far longer."""
+MAIN = ("fetched last", "errors", "links to a page")
+"""The questions of the main table."""
 MANY = 1_000_000
 """From so many pages on the peer is asked once, as its scan takes minutes, and in its first way only."""
 
@@ -47,6 +49,17 @@ def run(setting: Setting) -> list[Result]:
                 _compared(question, tables[-1], peer, crawls[-1], setting) for question in QUESTIONS if question.peer
             ]
     return [_slowest(asked, crawls[-1]), *(_growth(one, crawls) for one in asked), *compared]
+
+
+def run_main(setting: Setting) -> list[Result]:
+    """Ask a few of the questions of the largest table and of a plain table of the same pages, for the main table."""
+    crawl = Crawl.until_now(TRY_SIZES[-1] if setting.quick else setting.largest)
+    with setting.hbase_table(tuple(WEB_INDEXES)) as table, _plain(setting, crawl) as peer:
+        _load(table, crawl)
+        setting.flush(table.table)
+        with tidied():
+            asked = [question for question in QUESTIONS if question.name in MAIN]
+            return [_compared(question, table, peer, crawl, setting) for question in asked]
 
 
 def sizes(largest: int) -> list[int]:

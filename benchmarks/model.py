@@ -27,7 +27,7 @@ KNOWN_FROM = 100_000
 """The cost of a page is taken from the first size of so many: in smaller tables the fixed parts count."""
 WITHIN = 0.20
 REAL_PAGE = (87.0e6 + 5.0e6) / 6_208
-"""Bytes of a page of the corpus with its links and entries, on HBase (docs/benchmarks.md, index_storage)."""
+"""Bytes of a page of the corpus with its links and entries, on HBase (index_storage, 2026-11-21)."""
 
 REPLICAS = 3
 """HDFS keeps each block three times (dfs.replication)."""

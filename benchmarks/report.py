@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-NOTES = "## Notes"
-"""The heading of the last section that is made; those behind it are written by hand, and stay."""
+    from benchmarks.setting import Setting
+
 HEADINGS = ("what", "ours", "peer", "", "target", "met")
 
 
@@ -40,14 +40,6 @@ def show(results: Sequence[Result | LeftOut], console: Console) -> None:
                 _met(result, "NO"),
             )
     console.print(table)
-
-
-def write(page: Path, text: str) -> None:
-    """Write *text* to *page* and keep the sections there that a person wrote."""
-    before = page.read_text(encoding="utf-8") if page.is_file() else ""
-    sections = re.split(r"^(?=## )", before, flags=re.MULTILINE)[1:]
-    kept = "".join(section for section in sections if not section.startswith(NOTES))
-    page.write_text(f"{text}\n{kept}" if kept else text, encoding="utf-8")
 
 
 def markdown(results: Sequence[Result | LeftOut], command: str, machine: str) -> str:
@@ -72,7 +64,7 @@ def markdown(results: Sequence[Result | LeftOut], command: str, machine: str) ->
     lines += [_line(result) for result in results]
     notes = [result for result in results if isinstance(result, Result) and result.note]
     if notes:
-        lines += ["", NOTES, "", *(f"- {result.what}: {result.note}." for result in notes)]
+        lines += ["", "## Notes", "", *(f"- {result.what}: {result.note}." for result in notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -100,6 +92,15 @@ def machine(hbase: str | None) -> str:
         f"Python {platform.python_version()}",
     ]
     return ", ".join([*parts, hbase] if hbase else parts)
+
+
+def hbase(here: Setting, version: str | None) -> str | None:
+    """Return which HBase it was, None where there was none; the gateways do not say its version."""
+    if here.hbase is None:
+        return None
+    pom = Path(__file__).parents[1] / "docker" / "hbase" / "pom.xml"
+    found = re.search(r"<hbase\.version>([^<]+)<", pom.read_text(encoding="utf-8")) if pom.is_file() else None
+    return f"HBase {version or (found[1] if found else 'of unknown version')}, one node, on the same machine"
 
 
 def _cpu() -> str:

@@ -8,6 +8,7 @@ import socketserver
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -16,7 +17,7 @@ import pytest
 pytest.importorskip("w3lib")
 pytest.importorskip("psutil")
 
-from benchmarks import against, model, report, scale
+from benchmarks import against, main_table, model, report, scale
 from benchmarks.__main__ import NAMES, main
 from benchmarks.bodies import real_bodies
 from benchmarks.crawl import Crawl
@@ -156,15 +157,37 @@ def test_the_page_shows_what_was_missed_and_what_was_left_out():
     assert "| listing | left out: no HBase |" in page
 
 
-def test_what_was_written_by_hand_stays_when_the_page_is_made_anew(tmp_path):
-    page = tmp_path / "benchmarks.md"
-    report.write(page, "first\n")
-    assert page.read_text() == "first\n"
+def test_every_row_of_the_main_table_is_one_figure_of_its_benchmark(tmp_path, capsys, monkeypatch):
+    without_hbase = lambda made, *_: replace(made, missing={"hbase": "no HBase"})  # noqa: E731
+    monkeypatch.setattr("benchmarks.setting._with_hbase", without_hbase)
+    results = tmp_path / "main.json"
 
-    page.write_text("first\n\n## Notes\n\n- old\n\n## The wire\n\n### Notes\n\n- kept\n\n## What falls short\n")
-    report.write(page, "second\n")
+    main_table.main(["--quick", "--results", str(results)])
 
-    assert page.read_text() == "second\n\n## The wire\n\n### Notes\n\n- kept\n\n## What falls short\n"
+    assert "holds no" in capsys.readouterr().out
+    embedded = [row for row in main_table.ROWS if "SQLite" in row.question]
+    assert main_table.read(results).keys() == {main_table.key(row) for row in embedded}
+
+
+def test_the_main_table_is_not_made_of_a_try(capsys):
+    with pytest.raises(SystemExit):
+        main_table.main(["--quick"])
+
+    assert "another file" in capsys.readouterr().err
+
+
+def test_a_row_that_is_measured_again_has_its_new_date_and_the_others_keep_theirs(tmp_path):
+    old = main_table.Figure("1", "2", 0.5, "2026-01-01", "old machine")
+    first, second = (row for row in main_table.ROWS if row.benchmark == "embedded_scan")
+    figures = {main_table.key(row): old for row in (first, second)}
+    results = tmp_path / "main.json"
+    results.write_bytes(msgspec.json.encode(figures))
+
+    main_table.keep([Result(first.what, "x", "3", "4", 2.0, None)], "embedded_scan", "new machine", results)
+    table = main_table.table(main_table.read(results))
+
+    assert "| 2.00 |" in table
+    assert "| 0.50 | 2026-01-01, B |\n\nMachine A: new machine.\n\nMachine B: old machine." in table
 
 
 @pytest.mark.nightly

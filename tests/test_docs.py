@@ -204,6 +204,16 @@ def test_the_tables_of_the_page_on_large_tables_are_of_what_was_measured():
     assert scale_page.written(page, scale_page.tables()) == page, "run: python -m benchmarks.scale_page"
 
 
+def test_the_table_of_the_benchmarks_is_of_what_was_measured():
+    from benchmarks import main_table
+
+    page = main_table.PAGE.read_text()
+
+    assert main_table.written(page, main_table.read(main_table.RESULTS)) == page, (
+        "run: python -m benchmarks.main_table --table"
+    )
+
+
 def test_the_picture_of_large_tables_can_be_drawn_again(tmp_path):
     from benchmarks import scale_page
 

@@ -1,0 +1,173 @@
+"""The table of docs/benchmarks.md: `python -m benchmarks.main_table` measures its rows in one run and writes it.
+
+A row that was not measured, because HBase or the corpus is missing, keeps its older figures and their date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from benchmarks import report
+from benchmarks.measuring import LeftOut, Result
+from benchmarks.setting import Setting, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+RESULTS = Path(__file__).with_name("results") / "main.json"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- table begins: made by benchmarks/main_table.py -->", "<!-- table ends -->"
+PAIRS = 3
+"""How often both sides of a row run at most: the whole table is to be measured in 20 minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table: the result of *benchmark* with *what* and *against* in its names."""
+
+    question: str
+    peer: str
+    benchmark: str
+    what: str = ""
+    against: str = ""
+
+    def is_of(self, result: Result) -> bool:
+        """Whether *result* is the figure of this row."""
+        return self.what in result.what and self.against in result.against
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """What was measured for the question of a row, when and where; *ratio* over 1 means that webtable is faster."""
+
+    webtable: str
+    peer: str
+    ratio: float
+    date: str
+    machine: str
+
+
+ROWS = (
+    Row("Make row keys of URLs", "w3lib `canonicalize_url`", "keys"),
+    Row("Write prepared pages of 33 KB, HBase", "HappyBase", "hbase_write"),
+    Row("Ingest WARC files, HBase", "warcio, selectolax, HappyBase", "hbase_ingest", against="selectolax"),
+    Row("Ingest WARC files, HBase", "warcio, `html.parser`, HappyBase", "hbase_ingest", against="html.parser"),
+    Row("Write with seven indexes, HBase", "without an index", "hbase_indexed_ingest", "all seven indexes"),
+    Row("Get a page with its body, HBase", "HappyBase `row`", "single_get", "from HBase"),
+    Row("Scan a site with bodies, HBase", "HappyBase, bodies and metadata", "hbase_site_scan", against="12 metadata"),
+    Row("Scan a site with bodies, HBase", "HappyBase, bodies alone", "hbase_site_scan", against="bodies alone"),
+    Row("List a site without bodies, HBase", "HappyBase", "hbase_listing"),
+    Row("100 pages of a domain in 256 ranges, HBase", "HappyBase, 8 threads", "hbase_fanout"),
+    Row("20 last fetched of 100,000 pages, HBase", "HappyBase, scan and sort", "hbase_questions", "fetched last"),
+    Row("20 errors of 100,000 pages, HBase", "HappyBase, filter scan", "hbase_questions", "errors"),
+    Row("20 links to one of 100,000 pages, HBase", "HappyBase, filter scan", "hbase_questions", "links to a page"),
+    Row("Write pages, SQLite", "`sqlite3`, cells prepared", "embedded_ingest", "through a writer, digests"),
+    Row("Get a page with its body, SQLite", "`sqlite3`", "single_get", "from a file"),
+    Row("Scan sites with bodies, SQLite", "`sqlite3`", "embedded_scan", "Page objects with bodies"),
+    Row("List sites without bodies, SQLite", "`sqlite3`", "embedded_scan", "Page objects without bodies"),
+    Row("`to_pandas()` of 100,000 pages, SQLite", "`DataFrame` of a list of pages", "embedded_frames", "to_pandas"),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure all rows, or with `--table` none, and write the table into the page."""
+    options = _options(arguments)
+    logging.disable(logging.WARNING)  # warcio's, of URLs with spaces
+    if not options.table:
+        names = dict.fromkeys(row.benchmark for row in ROWS)
+        needs = frozenset({"hbase", "corpus"})
+        given = {name: getattr(options, name) for name in ("hbase", "corpus", "quick")}
+        with setting(**given, largest=100_000, needs=needs) as here:
+            here = replace(here, most_pairs=PAIRS)
+            machine = report.machine(report.hbase(here, options.hbase_version))
+            for name in names:
+                start = time.monotonic()
+                results = _results(importlib.import_module(f"benchmarks.{name}"), here)
+                print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
+                keep(results, name, machine, options.results)
+    if options.results == RESULTS:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), read(RESULTS)), encoding="utf-8")
+
+
+def _results(module: Any, here: Setting) -> list[Result]:
+    missing = [here.missing[name] for name in sorted(module.NEEDS) if name in here.missing]
+    if missing:
+        print(f"left out: {'; '.join(missing)}")
+        return []
+    run = module.run_main if hasattr(module, "run_main") else module.run
+    return [result for result in run(here) if not isinstance(result, LeftOut)]
+
+
+def keep(results: Iterable[Result], benchmark: str, machine: str, file: Path) -> None:
+    """Store the figures of the rows of *benchmark* in *file*, in place of older ones."""
+    figures = read(file) if file.is_file() else {}
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    for row in ROWS:
+        found = [one for one in results if row.benchmark == benchmark and row.is_of(one)]
+        if found:
+            first = found[0]
+            figures[key(row)] = Figure(first.ours, first.peer, round(first.figure, 2), today, machine)
+    text = msgspec.json.format(msgspec.json.encode(figures), indent=1)
+    file.write_bytes(text + b"\n")
+
+
+def key(row: Row) -> str:
+    """Return the name of *row* in the file of results."""
+    return f"{row.question}; {row.peer}"
+
+
+def read(file: Path) -> dict[str, Figure]:
+    """Return the figures in *file* by the names of their rows."""
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, Figure])
+
+
+def written(page: str, figures: dict[str, Figure]) -> str:
+    """Return *page* with the table of *figures* between its marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the page has no place for the table: {BEGIN} … {END}")
+    return f"{before}{BEGIN}\n\n{table(figures)}\n\n{END}{after}"
+
+
+def table(figures: dict[str, Figure]) -> str:
+    """Return the rows of which there are figures as Markdown, and below them the machines."""
+    machines = {name: chr(ord("A") + number) for number, name in enumerate(dict.fromkeys(_machines(figures)))}
+    lines = ["| question | benchmark | webtable | peer | ratio | date, machine |", "|---|---|---|---|---|---|"]
+    for row in ROWS:
+        if key(row) in figures:
+            one = figures[key(row)]
+            cells = (f"{one.peer}: {row.peer}", f"{one.ratio:.2f}", f"{one.date}, {machines[one.machine]}")
+            lines.append(f"| {row.question} | `{row.benchmark}` | {one.webtable} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"Machine {letter}: {name}.\n" for name, letter in machines.items())]).rstrip()
+
+
+def _machines(figures: dict[str, Figure]) -> Iterable[str]:
+    return (figures[key(row)].machine for row in ROWS if key(row) in figures)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.main_table", description=__doc__)
+    parser.add_argument("--hbase", metavar="URL", help="a running HBase (WEBTABLE_HBASE_URL); by default one in Docker")
+    parser.add_argument("--hbase-version", metavar="X", help="for the page; by default that of docker/hbase")
+    parser.add_argument("--corpus", metavar="DIR", type=Path, help="the WARC files (WEBTABLE_CORPUS)")
+    parser.add_argument("--results", metavar="FILE", type=Path, default=RESULTS, help="by default those of the page")
+    parser.add_argument("--table", action="store_true", help="measure nothing: write the table of the results again")
+    parser.add_argument("--quick", action="store_true", help="a few seconds each, to see that they run; with --results")
+    options = parser.parse_args(arguments)
+    if options.quick and options.results == RESULTS:
+        parser.error("--quick measures nothing that belongs on the page: give --results another file")
+    return options
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
