@@ -100,8 +100,8 @@ def hottest(hosts: int, regions: int, *, together: int = 1, draws: int = 20) -> 
     return float(np.mean(most) + (1 - owners.sum()) / regions)
 
 
-def foretold(sizes: Sequence[scale.Size]) -> Iterator[tuple[int, str, float, float]]:
-    """Yield pages, what it is, what was foretold and what was measured, for all sizes behind the one that is known."""
+def predicted(sizes: Sequence[scale.Size]) -> Iterator[tuple[int, str, float, float]]:
+    """Yield pages, what it is, what was predicted and what was measured, for all sizes behind the one that is known."""
     known = next(place for place, size in enumerate(sizes) if place and size.pages >= KNOWN_FROM)
     large = sizes[known]
     cost = PageCost.between(sizes[known - 1], large)
@@ -132,19 +132,18 @@ def table(cost: PageCost) -> Iterator[str]:
         "ranges of a subtree, host / domain / url salt": [f"{SALTS} / 1 / {SALTS}" for _ in hosts],
     }
     yield from (f"| {' | '.join([what, *cells])} |" for what, cells in rows.items())
-    yield from ("", "| question | calls, however many pages there are |", "|---|---|")
-    yield from (f"| {question} | {calls} |" for question, calls in cost.calls.items())
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what was foretold beside what was measured, and the table; the exit code is 1 where they are far apart."""
+    """Print what was predicted and what was measured, and the table; the exit code is 1 where they are far apart."""
     options = _options(arguments)
     sizes = scale.read(options.results)
     are_near = True
-    for pages, what, said, seen in foretold(sizes):
+    for pages, what, said, seen in predicted(sizes):
         are_near = are_near and abs(said / seen - 1) <= WITHIN
-        print(f"{pages:,} pages: {what}: {said:,.0f} foretold, {seen:,.0f} measured ({said / seen - 1:+.0%})")
-    print("", *table(PageCost.between(sizes[-2], sizes[-1])), sep="\n")
+        print(f"{pages:,} pages: {what}: {said:,.0f} predicted, {seen:,.0f} measured ({said / seen - 1:+.0%})")
+    cost = PageCost.between(sizes[-2], sizes[-1])
+    print("", *table(cost), "", *(f"{question}: {calls} calls" for question, calls in cost.calls.items()), sep="\n")
     return int(not are_near)
 
 

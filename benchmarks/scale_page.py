@@ -25,6 +25,7 @@ ON_DISK = RESULTS / "scale-sqlite.jsonl"
 PEERS = RESULTS / "scale-peers.json"
 BODIES = RESULTS / "scale-bodies.jsonl"
 """Of a table in HBase whose bodies are those of real pages."""
+MIDDLE = 1_000_000
 NAMED = ("broken links", "pages of a domain", "fetched last", "duplicates of a page")
 """The questions whose lines are named in the picture; the others are grey."""
 _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} ends -->"
@@ -33,16 +34,19 @@ _BEGIN, _END = "<!-- {} begins: made by benchmarks/scale_page.py -->", "<!-- {} 
 def tables() -> dict[str, str]:
     """Return the tables of the page by their names."""
     measured = {store: scale.read(file) for store, file in STORES.items()}
-    hbase, bodies = measured["HBase"], {"HBase": scale.read(BODIES)}
+    hbase = measured["HBase"]
     cost = model.PageCost.between(hbase[-2], hbase[-1])
+    others = {"SQLite, on a disk": scale.read(ON_DISK)[-1:], "HBase, bodies of real pages": scale.read(BODIES)[-1:]}
     return {
-        "growth": "\n".join(_growth({"SQLite, on a disk": scale.read(ON_DISK), **measured})),
-        "questions": "\n".join(_questions(measured)),
-        "bodies": "\n".join([*_growth(bodies), "", *_questions(bodies)]),
-        "peers": "\n".join(_against(hbase, scale_peers.read(PEERS))),
+        "growth": "\n".join(_growth({store: _ends(sizes) for store, sizes in measured.items()} | others)),
+        "questions": "\n".join(_questions(measured, scale_peers.read(PEERS))),
         "model": "\n".join(model.table(cost)),
-        "foretold": "\n".join(_foretold(hbase)),
     }
+
+
+def _ends(sizes: Sequence[scale.Size]) -> list[scale.Size]:
+    """Return the first size, a million pages and the last size."""
+    return [one for one in sizes if one in (sizes[0], sizes[-1]) or one.pages == MIDDLE]
 
 
 def written(page: str, made: Mapping[str, str]) -> str:
@@ -58,45 +62,30 @@ def written(page: str, made: Mapping[str, str]) -> str:
 
 
 def _growth(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
-    head = "store | pages | pages stored a second | bytes a page | regions"
+    head = "store | pages | stored a second | bytes a page | regions"
     yield f"| {head} | `links refresh` | `stats` | `index verify` | memory |"
     yield "|---|---|---|---|---|---|---|---|---|"
+    walks = list(next(iter(measured.values()))[0].walks)
     for store, sizes in measured.items():
         for one in sizes:
-            walks = [f"{one.walks[name]:,.1f} s" if name in one.walks else "–" for name in sizes[0].walks]
+            times = [f"{one.walks[name]:,.1f} s" if name in one.walks else "–" for name in walks]
             page_bytes = f"{sum(one.bytes.values()) / one.pages:,.0f}"
-            cells = [store, f"{one.pages:,}", f"{one.pages_per_second:,.0f}", page_bytes, f"{one.regions}", *walks]
+            cells = [store, f"{one.pages:,}", f"{one.pages_per_second:,.0f}", page_bytes, f"{one.regions}", *times]
             yield f"| {' | '.join(cells)} | {one.memory_mb:.0f} MB |"
 
 
-def _questions(measured: Mapping[str, Sequence[scale.Size]]) -> Iterator[str]:
-    columns = [
-        (store, one)
-        for store, sizes in measured.items()
-        for one in sizes
-        if f"{one.pages}"[0] == "1" or one is sizes[-1]
-    ]
-    yield f"| question | {' | '.join(f'{store}, {one.pages:,}' for store, one in columns)} |"
-    yield "|---" * (len(columns) + 1) + "|"
-    for question in columns[0][1].questions:
-        cells = [" / ".join(f"{ms:,.1f}" for ms in one.questions[question]) for _, one in columns]
-        yield f"| {question} | {' | '.join(cells)} |"
-
-
-def _against(sizes: Sequence[scale.Size], peers: scale_peers.FilterScans) -> Iterator[str]:
-    (ours,) = (one for one in sizes if one.pages == peers.pages)
-    yield f"| question, {peers.pages:,} pages | filter scan | webtable | times as fast |"
-    yield "|---|---|---|---|"
-    for question, scan in peers.milliseconds.items():
-        median, _ = ours.questions[question]
-        yield f"| {question} | {scan:,.0f} ms | {median:,.1f} ms | {scan / median:,.0f} |"
-
-
-def _foretold(sizes: Sequence[scale.Size]) -> Iterator[str]:
-    yield "| pages | what | foretold | measured | apart |"
-    yield "|---|---|---|---|---|"
-    for pages, what, said, seen in model.foretold(sizes):
-        yield f"| {pages:,} | {what} | {said:,.0f} | {seen:,.0f} | {said / seen - 1:+.0%} |"
+def _questions(measured: Mapping[str, Sequence[scale.Size]], peers: scale_peers.FilterScans) -> Iterator[str]:
+    """Yield the medians at the first and the last size, and the filter scan with how many times as fast ours is."""
+    columns = [(store, one) for store, sizes in measured.items() for one in (sizes[0], sizes[-1])]
+    (as_many,) = (one for one in measured["HBase"] if one.pages == peers.pages)
+    heads = [*(f"{store}, {one.pages:,}" for store, one in columns), "calls", f"filter scan, {peers.pages:,}"]
+    yield f"| question | {' | '.join(heads)} |"
+    yield "|---" * (len(heads) + 1) + "|"
+    for question, (median, _) in as_many.questions.items():
+        cells = [*(f"{one.questions[question][0]:,.1f}" for _, one in columns), f"{columns[-1][1].calls[question]:.0f}"]
+        scan = peers.milliseconds.get(question)
+        compared = f"{scan:,.0f}, {scan / median:,.0f}×" if scan else "–"
+        yield f"| {question} | {' | '.join(cells)} | {compared} |"
 
 
 def draw(file: Path) -> None:

@@ -242,15 +242,15 @@ def results_file(tmp_path, last: scale.Size):
     return file
 
 
-def test_larger_crawls_are_foretold_from_what_was_measured(tmp_path, capsys):
+def test_larger_crawls_are_predicted_from_what_was_measured(tmp_path, capsys):
     file = results_file(tmp_path, measured_size(1_000_000))
 
     assert model.main([str(file)]) == 0
 
     printed = capsys.readouterr().out
-    assert "1,000,000 pages: bytes: 700,005,000 foretold, 700,005,000 measured (+0%)" in printed
+    assert "1,000,000 pages: bytes: 700,005,000 predicted, 700,005,000 measured (+0%)" in printed
     assert "| in HBase's files | 0.7 TB | 70.0 TB |" in printed
-    assert "| errors | 3 |" in printed
+    assert "errors: 3 calls" in printed
 
 
 def test_a_size_that_came_out_otherwise_is_told(tmp_path, capsys):
